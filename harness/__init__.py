@@ -1,0 +1,1 @@
+"""Runs and judges: tasks to samples to answers to tables."""

@@ -1,0 +1,183 @@
+"""What a task is: its file's fields, the items its generator draws, the samples a model is shown.
+
+`TaskSpec` is the only thing here that reads text from outside, so it is pydantic and forbids what
+it does not know. Items and samples are plain frozen values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    PositiveInt,
+    Tag,
+    model_validator,
+)
+
+Condition: TypeAlias = Mapping[str, str]
+"""One value name on every axis, in the order the task file gives the axes."""
+
+Target: TypeAlias = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a generator draws for one sample: a row of symbols and the right answer about it."""
+
+    symbols: Sequence[str]
+    """The row, one string a symbol; as many as the length that was asked for."""
+    target: Target
+    """An int where the task's answer is an integer, else a str."""
+    variables: Mapping[str, object] = field(default_factory=dict)
+    """Further names for the prompt."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Separator(_Part):
+    """How a row of symbols is written out, where one string between neighbours is not enough."""
+
+    inside: str = ""
+    """Between neighbours."""
+    between: str = ""
+    """Between groups, in place of `inside`; needs `every`."""
+    every: Annotated[int, Field(ge=1)] | None = None
+    """Symbols in a group."""
+    quote: str = ""
+    """On both sides of each symbol."""
+    open: str = ""
+    """Before the row."""
+    close: str = ""
+    """After the row."""
+
+    @model_validator(mode="after")
+    def _groups_are_whole(self) -> Separator:
+        if bool(self.between) != (self.every is not None):
+            msg = "'between' and 'every' need each other: give both or neither"
+            raise ValueError(msg)
+        return self
+
+
+def _axis_value_tag(value: object) -> str:
+    return "separator" if isinstance(value, dict | Separator) else "text"
+
+
+AxisValue: TypeAlias = Annotated[
+    Annotated[str | bool | int | float, Tag("text")] | Annotated[Separator, Tag("separator")],
+    Discriminator(_axis_value_tag),
+]
+"""What the prompt (and a generator that asks for it) sees under the axis's name."""
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+
+
+class Axis(_Part):
+    """One thing a task varies besides length."""
+
+    default: Annotated[list[str], Field(min_length=1)]
+    """The value names that run unless `--axis` says otherwise."""
+    values: Annotated[dict[Name, AxisValue], Field(min_length=1)]
+    """Value name -> what the prompt sees."""
+
+
+class Answer(_Part):
+    """What a right reply holds, and the words before it."""
+
+    type: Literal["integer", "symbol", "text"]
+    phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = "Final answer:"
+    """The fixed words that come before the answer on the reply's last line."""
+
+
+class TaskSpec(_Part):
+    """One task file, as `tasks/task.schema.json` describes it to an editor."""
+
+    version: PositiveInt
+    """Raised by any change of prompt, data or scoring."""
+    title: Annotated[str, Field(min_length=1)]
+    source: str | None = None
+    """The paper or tool the task is taken from."""
+    generator: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")] | None = None
+    """`file.py:function`, the file relative to the task file."""
+    items: Annotated[str, Field(pattern=r"\.jsonl$")] | None = None
+    """A file of ready items instead of a generator, relative to the task file: one JSON object a
+    line with `variables`, `target` and `length`."""
+    params: dict[str, JsonValue] = {}
+    """Keyword arguments of the generator."""
+    lengths: list[PositiveInt] | None = None
+    """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
+    samples: PositiveInt | None = None
+    """Samples per cell. With `items` all of them, unless given."""
+    axes: dict[Name, Axis] = {}
+    prompt: Annotated[str, Field(min_length=1)]
+    """A Jinja2 template."""
+    answer: Answer
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_answer(cls, data: object) -> object:
+        if isinstance(data, dict) and isinstance(data.get("answer"), str):
+            return {**data, "answer": {"type": data["answer"]}}
+        return data
+
+    def default_conditions(self) -> dict[str, list[str]]:
+        """Axis -> the value names that run by default."""
+        return {name: list(axis.default) for name, axis in self.axes.items()}
+
+    def digest(self) -> str:
+        """Hash of all that shapes prompts and verdicts, not of what to run by default."""
+        without_defaults = self.model_copy(
+            update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
+        )
+        said = without_defaults.model_dump_json(exclude={"title", "source", "lengths", "samples"})
+        return hashlib.sha256(said.encode()).hexdigest()
+
+
+def write_row(symbols: Sequence[str], separator: object = "") -> str:
+    """`symbols` as the prompt shows them; `separator` is a string or a `Separator`."""
+    if not isinstance(separator, Separator):
+        return str(separator).join(symbols)
+    if separator.quote:
+        symbols = [f"{separator.quote}{symbol}{separator.quote}" for symbol in symbols]
+    if separator.every is None:
+        row = separator.inside.join(symbols)
+    else:
+        row = separator.between.join(
+            separator.inside.join(symbols[start : start + separator.every])
+            for start in range(0, len(symbols), separator.every)
+        )
+    return f"{separator.open}{row}{separator.close}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One prompt with its target."""
+
+    id: str
+    """Says all that is needed to make the sample again: see `harness.plan.sample_id`."""
+    condition: Condition
+    length: int
+    """Symbols in the row."""
+    index: int
+    """Which of the cell's samples; the same index shows the same row under every condition."""
+    prompt: str
+    target: Target
+
+    @property
+    def prompt_hash(self) -> str:
+        """Short hash of the prompt; tells a journal's reader when the task changed underneath."""
+        return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
+
+
+def condition_label(condition: Condition) -> str:
+    """`separator=comma,strategy=direct`, or `-` for a task without axes."""
+    return ",".join(f"{axis}={value}" for axis, value in condition.items()) or "-"

@@ -1,0 +1,61 @@
+"""Rows with one symbol or word that differs, to be copied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.spec import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def odd_one_out(
+    rng: Random,
+    length: int,
+    *,
+    position: str,
+    layout: str,
+    odd: str,
+    repeated: str,
+    odd_symbols: str,
+    block: int,
+) -> Item:
+    """A row of `repeated` with an odd symbol at the asked end; the target is the symbol there.
+
+    `odd` is `zero` (always "0"), `random` (one of `odd_symbols`) or `absent` (the asked end holds
+    `repeated`, the control against a model that has learned what the odd one out is). In the
+    `interleaved` layout odd and repeated symbols alternate, in the `repeated` one a block of
+    `block` symbols with the odd one at the asked end comes again and again, set off by spaces.
+    """
+    label = rng.choice(LETTERS) + rng.choice(LETTERS)
+    drawn = rng.choice(odd_symbols)
+    symbol = drawn if odd == "random" else "0"
+    period = {"plain": length, "interleaved": 2, "repeated": block}[layout]
+    if odd == "absent" and layout == "interleaved":
+        from_end = [symbol if place % 2 else repeated for place in range(length)]
+    else:
+        stands_out = repeated if odd == "absent" else symbol
+        from_end = [repeated if place % period else stands_out for place in range(length)]
+    target = from_end[0]
+    row = from_end if position == "first" else from_end[::-1]
+    if layout == "repeated":
+        first_of_block = 0 if position == "first" else length % block
+        row = [
+            f" {written}" if place and place % block == first_of_block else written
+            for place, written in enumerate(row)
+        ]
+    return Item(row, target, {"label": label})
+
+
+def one_changed_word(
+    rng: Random, length: int, *, position: float, words: Sequence[Sequence[str]]
+) -> Item:
+    """One word over and over with a changed one at `position` (0 start, 1 end), to be copied."""
+    word, changed = rng.choice(words)
+    row = [word] * length
+    row[round(position * (length - 1))] = changed
+    return Item(row, " ".join(row), {"word": word})
