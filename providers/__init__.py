@@ -1,0 +1,1 @@
+"""Who answers: one module a provider, behind `providers.base.Provider`."""

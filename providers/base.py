@@ -1,0 +1,152 @@
+"""The seam between harness and provider: what is asked, what comes back, what can go wrong.
+
+ProviderError
+├── StopRunError              the whole run is pointless: stop at once, one clear line
+│   ├── SetupError            a missing key, package, server or model folder
+│   ├── AuthError             401, 403
+│   └── UnknownModelError     404 for the model
+├── SampleError               this sample only; asking again would not help
+│   ├── PromptOverflowError   the prompt is longer than the model's window
+│   ├── RefusedError          a content filter
+│   └── BadRequestError       any other 400
+└── TransientError            asking again may help
+    ├── RateLimitError        429; may say when to come back
+    ├── OverloadedError       5xx
+    ├── NoReplyError          no reply in time
+    ├── BrokenConnectionError no connection, or one that broke
+    └── BadReplyError         a reply that is none: invalid JSON, no choices
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt on its way to a model."""
+
+    prompt: str
+    max_tokens: int
+    """The most tokens the reply may have."""
+    temperature: float = 0.0
+    seed: int | None = None
+    """For sampling on the provider's side, where it has one."""
+    sample_id: str = ""
+    """For the provider's own bookkeeping; never sent to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one exchange, as the provider counts them."""
+
+    prompt_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered."""
+
+    text: str
+    """What the model said, without its hidden reasoning; empty where it said nothing."""
+    finish_reason: FinishReason = "stop"
+    usage: Usage | None = None
+    model: str | None = None
+    """The model's name as the reply gives it."""
+    refusal: str | None = None
+    """The provider's own refusal field."""
+
+
+class Provider(Protocol):
+    """Sends requests to one model. Safe to call from many asyncio tasks of one loop."""
+
+    async def complete(self, request: Request) -> Reply:
+        """The model's reply; raises a `ProviderError` and nothing else."""
+        ...
+
+    async def facts(self) -> Mapping[str, object]:
+        """What answers: for the manifest. A resumed run with other facts is refused."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give back what was taken: connections, threads, servers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a provider is asked to open its model."""
+
+    model: str
+    """The model's name without the provider's."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Provider's own settings, by name."""
+
+
+class ProviderError(Exception):
+    """Root of everything a provider raises. Its text is one line for the user."""
+
+
+class StopRunError(ProviderError):
+    """The whole run is pointless."""
+
+
+class SetupError(StopRunError):
+    """A key, package, server or model folder is missing."""
+
+
+class AuthError(StopRunError):
+    """The key is refused."""
+
+
+class UnknownModelError(StopRunError):
+    """The provider has no such model."""
+
+
+class SampleError(ProviderError):
+    """This request can never be answered; the next one can."""
+
+
+class PromptOverflowError(SampleError):
+    """The prompt is longer than the model's window."""
+
+
+class RefusedError(SampleError):
+    """A content filter kept the prompt or the reply back."""
+
+
+class BadRequestError(SampleError):
+    """The provider rejects this request."""
+
+
+class TransientError(ProviderError):
+    """Asking again may help."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class RateLimitError(TransientError):
+    """429."""
+
+
+class OverloadedError(TransientError):
+    """5xx."""
+
+
+class NoReplyError(TransientError):
+    """No reply in time."""
+
+
+class BrokenConnectionError(TransientError):
+    """No connection, or one that broke."""
+
+
+class BadReplyError(TransientError):
+    """A reply that is none: invalid JSON, no choices."""
