@@ -1,0 +1,182 @@
+"""The command `bench`. Parses first and imports later, so that `bench --help` is quick."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="bench",
+    help="An eye chart for language models: how far does a model see, and what moves that point?",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+tasks_app = typer.Typer(
+    help="List the tasks; show one; check a task file.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+app.add_typer(tasks_app, name="tasks")
+
+
+def say(text: str) -> None:
+    """Talk, on stderr."""
+    typer.echo(text, err=True)
+
+
+def _examples(*lines: str) -> str:
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+TaskOption = Annotated[
+    str,
+    typer.Option(
+        "--task", "-t", metavar="NAME[,NAME]", help="Task, group, task file or folder of them."
+    ),
+]
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
+]
+AxisOption = Annotated[
+    list[str] | None,
+    typer.Option("--axis", metavar="AXIS=VALUE[,VALUE]", help="Values to run; 'all' for all."),
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    *,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks.", envvar="BENCH_DEBUG")
+    ] = False,
+) -> None:
+    if debug:
+        os.environ["BENCH_DEBUG"] = "1"
+    if show_version:
+        from importlib.metadata import version
+
+        typer.echo(f"eyechart {version('eyechart')}")
+        raise typer.Exit
+
+
+@app.command(
+    epilog=_examples(
+        "bench run --task counting --model tiny",
+        "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
+        "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
+    )
+)
+def run(
+    *,
+    task: TaskOption,
+    model: Annotated[str, typer.Option("--model", "-m", help="provider/model; 'tiny' is inside.")],
+    lengths: Annotated[
+        str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Samples per cell.")] = None,
+    axis: AxisOption = None,
+    seed: Annotated[int, typer.Option(help="Decides every row.")] = 0,
+    temperature: Annotated[float, typer.Option(min=0.0)] = 0.0,
+    max_tokens: Annotated[
+        str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")
+    ] = "auto",
+    max_connections: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 64,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, ask nothing.")] = False,
+    out: OutOption = Path("results"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over; the old run moves to OUT/replaced.")
+    ] = False,
+) -> None:
+    """Run tasks on a model and write accuracy-vs-length tables.
+
+    The same command again continues where it stopped; more lengths or samples grow the same run.
+    """
+    from harness import verbs
+    from harness.journal import Settings
+
+    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    settings = Settings(seed, temperature, verbs.max_tokens(max_tokens))
+    raise typer.Exit(
+        verbs.run(
+            plans,
+            model=model,
+            settings=settings,
+            out=out,
+            max_connections=max_connections,
+            dry_run=dry_run,
+            fresh=fresh,
+        )
+    )
+
+
+@tasks_app.callback()
+def _tasks(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        from harness import verbs
+
+        verbs.list_tasks()
+
+
+@tasks_app.command(
+    epilog=_examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
+)
+def show(name: TaskArgument) -> None:
+    """Print a task's file and one prompt for each default condition."""
+    from harness import verbs
+
+    verbs.show_tasks(name)
+
+
+@tasks_app.command(epilog=_examples("bench tasks check my_task.yaml", "bench tasks check counting"))
+def check(name: TaskArgument) -> None:
+    """Check a task file, then prove that right replies win and wrong ones lose."""
+    from harness import verbs
+
+    raise typer.Exit(verbs.check_tasks(name))
+
+
+@app.command(epilog=_examples("bench score results/runs/tiny/counting/ones@1-*"))
+def score(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")],
+) -> None:
+    """Judge runs again from their journals, without a model, and rewrite their tables."""
+    from harness import verbs
+
+    raise typer.Exit(verbs.score(runs))
+
+
+@app.command()
+def models() -> None:
+    """List the providers and what each needs."""
+    from harness import verbs
+
+    verbs.list_models()
+
+
+def main() -> None:
+    """The entry point: one line for what the user can mend, a traceback only with `--debug`."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except Exception as error:  # the last resort: known errors become their line
+        from harness.verbs import exit_code
+
+        code = exit_code(error)
+        if code is None or "BENCH_DEBUG" in os.environ:
+            raise
+        say(f"bench: {error}")
+        raise SystemExit(code) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""One model on one task: opens the run, sends what is pending, writes manifest and table."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from harness import journal, runner
+from harness.journal import Cell, CellKey, Journal, JournalError, Manifest, Settings
+from harness.plan import Plan, output_budget, sample_hash
+from harness.spec import Sample, condition_label
+from providers.base import Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One run that a command asks for."""
+
+    plan: Plan
+    model: str
+    settings: Settings
+    out: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is or will be."""
+        task = self.plan.task
+        return journal.run_folder(self.out, self.model, task.spec, task.name, self.settings)
+
+
+async def run_task(
+    wanted: Wanted,
+    provider: Provider,
+    *,
+    limits: runner.Limits,
+    warn: journal.Warn,
+    started: Callable[[runner.Progress, int], None] = lambda _progress, _pending: None,
+) -> None:
+    """Asks everything of `wanted` that its run has no answer to yet.
+
+    `started` is told the progress to watch and how many samples are pending. Whatever is raised
+    or cancelled on the way, each reply that came is in the journal and the manifest says what the
+    run was meant to have.
+
+    Raises:
+        StopRunError: the provider gives up on the run.
+        JournalError: the run's folder cannot be used.
+        TaskError: a sample cannot be made.
+    """
+    with Journal(wanted.folder, warn) as book:
+        manifest = _manifest(wanted)
+        _check_server(manifest, dict(await provider.facts()), wanted.folder)
+        answered = book.answered()
+        plan = wanted.plan
+        cells = [
+            Cell(condition, length, plan.cell_size(length))
+            for condition in plan.conditions
+            for length in plan.lengths
+        ]
+        manifest.plan_cells(cells)
+        journal.write_manifest(wanted.folder, manifest)
+        sums = dict.fromkeys((cell.key for cell in cells), 0)
+        pending = _pending(wanted, answered, sums)
+        progress = runner.Progress()
+        started(progress, plan.size - sum(answered.count_in(c.key, c.samples) for c in cells))
+        await runner.run(
+            pending,
+            provider,
+            book.append,
+            temperature=wanted.settings.temperature,
+            seed=wanted.settings.seed,
+            limits=limits,
+            progress=progress,
+        )
+        manifest.plan_cells([replace(cell, fingerprint=sums[cell.key]) for cell in cells])
+        journal.write_manifest(wanted.folder, manifest)
+
+
+def _pending(
+    wanted: Wanted, answered: journal.Answered, sums: dict[CellKey, int]
+) -> Iterator[tuple[Sample, int]]:
+    """Samples to ask with their output budgets; keeps each cell's fingerprint on the way."""
+    for sample in wanted.plan:
+        key = condition_label(sample.condition), sample.length
+        sums[key] = (sums[key] + sample_hash(sample)) % 2**256
+        if not answered.covers(sample, key):
+            yield sample, wanted.settings.max_tokens or output_budget(sample)
+
+
+def _manifest(wanted: Wanted) -> Manifest:
+    """The run's manifest, read or new, with this command added."""
+    task, folder = wanted.plan.task, wanted.folder
+    if (folder / journal.MANIFEST).exists():
+        manifest = journal.read_manifest(folder)
+        if (manifest.model, manifest.task_digest) != (wanted.model, task.spec.digest()):
+            raise JournalError(
+                f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
+                "use another --out or --fresh"
+            )
+    else:
+        if (folder / journal.SAMPLES).exists() and (folder / journal.SAMPLES).stat().st_size:
+            raise JournalError(
+                f"{folder} has answers but no {journal.MANIFEST}, so nobody knows what made them; "
+                "put it back or start over with --fresh"
+            )
+        manifest = Manifest(
+            model=wanted.model,
+            task=task.name,
+            task_version=task.spec.version,
+            task_digest=task.spec.digest(),
+            spec=task.spec.model_dump(mode="json"),
+            settings=asdict(wanted.settings),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    manifest.software = software()
+    command = shlex.join(["bench", *sys.argv[1:]])
+    if command not in manifest.commands:
+        manifest.commands.append(command)
+    return manifest
+
+
+def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> None:
+    """Keeps what answers apart from what answered before."""
+    facts = orjson.loads(orjson.dumps(facts))
+    if manifest.server and manifest.server != facts:
+        changed = sorted(
+            name
+            for name in {*manifest.server, *facts}
+            if manifest.server.get(name) != facts.get(name)
+        )
+        name = changed[0]
+        raise JournalError(
+            f"{folder} was answered by another model or server ({name} was "
+            f"{manifest.server.get(name)!r}, is {facts.get(name)!r}); use another --out or --fresh"
+        )
+    manifest.server = facts
+
+
+def software() -> dict[str, str]:
+    """Versions of what runs here."""
+    try:
+        own = version("eyechart")
+    except PackageNotFoundError:
+        own = "not installed"
+    return {"eyechart": own, "python": platform.python_version(), "platform": platform.platform()}
