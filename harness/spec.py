@@ -41,7 +41,7 @@ class Item:
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Separator(_Part):
@@ -118,9 +118,12 @@ class TaskSpec(_Part):
     samples: PositiveInt | None = None
     """Samples per cell. With `items` all of them, unless given."""
     axes: dict[Name, Axis] = {}
+    """What the task varies besides length; the prompt, and a generator that has a parameter of the
+    axis's name, see the value. `separator` is also what `{{ sequence }}` is written with."""
     prompt: Annotated[str, Field(min_length=1)]
     """A Jinja2 template."""
     answer: Answer
+    """`integer`, `symbol` or `text`, or a mapping with a `phrase` besides."""
 
     @model_validator(mode="before")
     @classmethod
