@@ -1,0 +1,324 @@
+"""A Llama-style decoder in plain NumPy: greedy, batched, with a key-value cache.
+
+Prompts of one call are packed one behind the other without padding, and each attends to itself
+alone. While replies grow, rows of unequal length share one array, and what lies behind a row's
+end gets the weight exp(-inf), which is 0. So an answer does not depend on its neighbours beyond
+the rounding of float32.
+
+Letters in shape comments: B rows, T positions, C hidden width, H query heads, K key heads,
+G = H / K query heads to a key head, D width of a head, F feed-forward width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from providers.base import SetupError
+from providers.tiny.weights import (
+    Array,
+    Config,
+    Indices,
+    Layer,
+    Tensors,
+    input_first,
+    read_config,
+    read_layer,
+    rotations,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+_PREFILL_TOKENS = 1024
+"""Prompts packed into one forward pass: its arrays stay near the processor's cache."""
+_SCORES = 1 << 17
+"""Attention scores held at once: 512 KiB, a core's second-level cache."""
+_CACHE_BYTES = 192 << 20
+"""Keys and values held at once, by all workers together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A greedy reply."""
+
+    ids: tuple[int, ...]
+    """With the end token, where there is one."""
+    finish_reason: Literal["stop", "length"]
+
+
+class StoppedError(Exception):
+    """Generation was told to stop before it was done."""
+
+
+class _Cache:
+    """Keys and values of every layer, a row a prompt; zeros where nothing was written."""
+
+    def __init__(self, config: Config, rows: int, capacity: int) -> None:
+        layers, heads, width = config.layers, config.key_heads, config.head_width
+        self.keys: Array = np.zeros((layers, rows, heads, width, capacity), np.float32)
+        self.values: Array = np.zeros((layers, rows, heads, capacity, width), np.float32)
+
+    def reserve(self, length: int, most: int) -> None:
+        have = self.keys.shape[-1]
+        if length > have:
+            more = (0, min(most, max(length, have + have // 2)) - have)
+            none = (0, 0)
+            self.keys = np.pad(self.keys, (none, none, none, none, more))
+            self.values = np.pad(self.values, (none, none, none, more, none))
+
+    def move(self, source: int, target: int, length: int) -> None:
+        self.keys[:, target, :, :, :length] = self.keys[:, source, :, :, :length]
+        self.values[:, target, :, :length] = self.values[:, source, :, :length]
+
+
+class TinyModel:
+    """A model in memory. Its methods change nothing and may run in many threads at once."""
+
+    def __init__(self, config: Config, tensors: Tensors) -> None:
+        c = self.config = config
+        self._embedding = tensors.take("model.embed_tokens.weight", c.vocabulary, c.hidden)
+        self._layers = [read_layer(tensors, c, index) for index in range(c.layers)]
+        head = self._embedding
+        if not c.tied:
+            head = tensors.take("lm_head.weight", c.vocabulary, c.hidden)
+        self._head = input_first(head * tensors.take("model.norm.weight", c.hidden))  # (C, V)
+        self._rotations = rotations(c)
+        if unread := tensors.unread - {"lm_head.weight"}:
+            raise SetupError(
+                f"model.safetensors holds {min(unread)!r}, which the embedded runtime does not"
+                " implement; serve this model with vllm and use that provider"
+            )
+        self.parameters = tensors.parameters
+        self.weights_sha256 = tensors.sha256
+
+    @classmethod
+    def load(cls, folder: Path) -> TinyModel:
+        """The model of a folder in Hugging Face form; raises SetupError saying what is wrong."""
+        return cls(read_config(folder), Tensors(folder / "model.safetensors"))
+
+    def logits(self, ids: Sequence[int]) -> Array:
+        """(T, V): for each position, the scores of the token that follows it."""
+        cache = _Cache(self.config, 1, len(ids))
+        with np.errstate(over="ignore"):
+            return self._prefill([ids], cache, 0, last_only=False)
+
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        max_new_tokens: Sequence[int],
+        *,
+        workers: int = 1,
+        on_finished: Callable[[int, Generated], None] | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> list[Generated]:
+        """Greedy replies, in the order of the prompts.
+
+        A reply ends with an end token, at its max_new_tokens, or where prompt and reply fill the
+        window. `on_finished` hears each as it is done, from the thread that made it.
+        `should_stop` is asked before every step; StoppedError follows a yes.
+        """
+        room = [
+            min(most, self.config.window - len(prompt))
+            for prompt, most in zip(prompts, max_new_tokens, strict=True)
+        ]
+        if min(room, default=1) < 1 or not all(prompts):
+            raise ValueError(f"no room for a token of reply: {min(room, default=0)}, or no prompt")
+        replies: dict[int, Generated] = {}
+
+        def work(members: list[int]) -> None:
+            jobs = [(list(prompts[index]), room[index]) for index in members]
+            with np.errstate(over="ignore"):
+                for place, reply in self._replies(jobs, should_stop):
+                    replies[members[place]] = reply
+                    if on_finished is not None:
+                        on_finished(members[place], reply)
+
+        with ThreadPoolExecutor(workers) as pool:
+            for _ in pool.map(work, self._batches(prompts, room, workers)):
+                pass
+        return [replies[index] for index in range(len(prompts))]
+
+    def _batches(
+        self, prompts: Sequence[Sequence[int]], room: Sequence[int], workers: int
+    ) -> list[list[int]]:
+        """Prompts of similar length together, the longest first, each batch within its memory."""
+        share = sum(map(len, prompts)) // workers
+        most = _CACHE_BYTES // workers // self.config.cache_bytes_per_token
+        batches: list[list[int]] = []
+        used = capacity = 0
+        for index in sorted(range(len(prompts)), key=lambda index: -len(prompts[index])):
+            length = len(prompts[index])
+            capacity = max(capacity, length + room[index])
+            full = batches and (len(batches[-1]) + 1) * capacity > most
+            if full or not batches or (used >= share and used >= _PREFILL_TOKENS):
+                batches.append([])
+                used, capacity = 0, length + room[index]
+            batches[-1].append(index)
+            used += length
+        return batches
+
+    def _replies(
+        self, jobs: list[tuple[list[int], int]], should_stop: Callable[[], bool]
+    ) -> Iterator[tuple[int, Generated]]:
+        """Each job's place and reply as it ends; the last row takes the place of one that ends."""
+        capacity = max(len(prompt) + room for prompt, room in jobs)
+        lengths = np.array([len(prompt) for prompt, _ in jobs])
+        cache = _Cache(self.config, len(jobs), min(capacity, int(lengths.max()) + 32))
+        firsts = []
+        for start, end in _packs(lengths.tolist()):
+            if should_stop():
+                raise StoppedError
+            packed = [prompt for prompt, _ in jobs[start:end]]
+            firsts.append(self._prefill(packed, cache, start, last_only=True).argmax(axis=-1))
+        ids = np.concatenate(firsts)
+        places = list(range(len(jobs)))
+        replies: list[list[int]] = [[] for _ in jobs]
+        while True:
+            for row in reversed(range(len(places))):
+                replies[row].append(int(ids[row]))
+                ended = replies[row][-1] in self.config.eos_ids
+                if not ended and len(replies[row]) < jobs[places[row]][1]:
+                    continue
+                yield places[row], Generated(tuple(replies[row]), "stop" if ended else "length")
+                last = len(places) - 1
+                ids[row] = ids[last]
+                if row < last:
+                    cache.move(last, row, int(lengths[last]))
+                lengths[row] = lengths[last]
+                places[row], replies[row] = places[last], replies[last]
+                ids, lengths = ids[:last], lengths[:last]
+                del places[last], replies[last]
+            if not places:
+                return
+            if should_stop():
+                raise StoppedError
+            cache.reserve(int(lengths.max()) + 1, capacity)
+            ids = self._step(ids, lengths, cache).argmax(axis=-1)
+            lengths += 1
+
+    def _prefill(
+        self, prompts: Sequence[Sequence[int]], cache: _Cache, row: int, *, last_only: bool
+    ) -> Array:
+        """Logits of packed prompts, (T, V), or (B, V) of the last of each; fills the cache.
+
+        For the last of each, the last layer works on these positions alone.
+        """
+        lengths = [len(prompt) for prompt in prompts]
+        positions = np.concatenate([np.arange(length) for length in lengths])
+        x = self._embedding[np.concatenate([np.asarray(prompt) for prompt in prompts])]  # (T, C)
+        for index, layer in enumerate(self._layers):
+            heads = self._projected(x, layer, positions)
+            only = last_only and layer is self._layers[-1]
+            keys, values = cache.keys[index], cache.values[index]
+            parts, at, to = [], 0, row
+            for length, same in groupby(lengths):
+                count = sum(1 for _ in same)
+                part = heads[at : at + count * length].reshape(count, length, -1, heads.shape[-1])
+                rows = slice(to, to + count)
+                parts.append(
+                    self._attend(part, keys[rows], values[rows], length - 1 if only else 0)
+                )
+                at, to = at + count * length, to + count
+            if only:
+                x = x[np.cumsum(lengths) - 1]
+            x = self._mixed(x, np.concatenate(parts), layer)
+        return self._normed(x) @ self._head
+
+    def _attend(self, heads: Array, keys: Array, values: Array, first: int) -> Array:
+        """Causal attention of prompts of one length, from position `first` on.
+
+        heads (B, T, H + 2K, D), keys (B, K, D, >=T), values (B, K, >=T, D); the result is
+        (B * (T - first), H * D). A block of queries meets only the keys up to its own end.
+        """
+        rows, length, _, width = heads.shape
+        heads_n, keys_n = self.config.heads, self.config.key_heads
+        by_head = heads.transpose(0, 2, 1, 3)  # (B, H + 2K, T, D)
+        keys[..., :length] = by_head[:, heads_n : heads_n + keys_n].swapaxes(-1, -2)
+        values[:, :, :length] = by_head[:, heads_n + keys_n :]
+        queries = by_head[:, :heads_n].reshape(rows, keys_n, -1, length, width)
+        group = queries.shape[2]
+        mixed: Array = np.empty((rows, length - first, keys_n, group, width), np.float32)
+        block = min(len(_AHEAD), max(16, _SCORES // (rows * heads_n * length)))
+        for start in range(first, length, block):
+            end = min(length, start + block)
+            asked = queries[:, :, :, start:end].reshape(rows, keys_n, -1, width)
+            scores = asked @ keys[..., :end]  # (B, K, G * block, end)
+            square = scores.reshape(rows, keys_n, group, end - start, end)[..., start:]
+            square += _AHEAD[: end - start, : end - start]
+            answer = _weighted(scores, values[:, :, :end])
+            answer = answer.reshape(rows, keys_n, group, end - start, width)
+            mixed[:, start - first : end - first] = answer.transpose(0, 3, 1, 2, 4)
+        return mixed.reshape(-1, heads_n * width)
+
+    def _step(self, ids: Indices, lengths: Indices, cache: _Cache) -> Array:
+        """(B, V): the logits after one more token in each row."""
+        rows, longest = np.arange(len(ids)), int(lengths.max()) + 1
+        heads_n, keys_n = self.config.heads, self.config.key_heads
+        behind: Array = np.where(np.arange(longest) > lengths[:, None], -np.inf, 0)
+        behind = behind.astype(np.float32)[:, None, None]  # (B, 1, 1, T)
+        x = self._embedding[ids]  # (B, C)
+        for index, layer in enumerate(self._layers):
+            heads = self._projected(x, layer, lengths)
+            keys, values = cache.keys[index], cache.values[index]
+            keys[rows, :, :, lengths] = heads[:, heads_n : heads_n + keys_n]
+            values[rows, :, lengths] = heads[:, heads_n + keys_n :]
+            queries = heads[:, :heads_n].reshape(len(ids), keys_n, -1, heads.shape[-1])
+            scores = queries @ keys[: len(ids), :, :, :longest]  # (B, K, G, T)
+            scores += behind
+            answer = _weighted(scores, values[: len(ids), :, :longest])
+            x = self._mixed(x, answer.reshape(len(ids), -1), layer)
+        return self._normed(x) @ self._head
+
+    def _projected(self, x: Array, layer: Layer, positions: Indices) -> Array:
+        """(T, H + 2K, D): queries and keys turned by their position, then values."""
+        heads = (self._normed(x) @ layer.qkv).reshape(len(x), -1, self.config.head_width)
+        turned = heads[:, : self.config.heads + self.config.key_heads].view(np.complex64)
+        turned *= self._rotations[positions][:, None]
+        return heads
+
+    def _mixed(self, x: Array, answer: Array, layer: Layer) -> Array:
+        """The layer's end: what attention found is added, then the feed-forward part (SwiGLU)."""
+        x = x + answer @ layer.out
+        both = self._normed(x) @ layer.gate_up  # (T, 2F)
+        gate, up = np.split(both, 2, axis=1)
+        hidden: Array = np.negative(gate)
+        np.exp(hidden, out=hidden)
+        hidden += 1
+        np.divide(gate, hidden, out=hidden)
+        hidden *= up
+        return x + hidden @ layer.down
+
+    def _normed(self, x: Array) -> Array:
+        mean_square: Array = np.einsum("tc,tc->t", x, x) / np.float32(x.shape[1])
+        normed: Array = x / np.sqrt(mean_square + np.float32(self.config.norm_eps))[:, None]
+        return normed
+
+
+def _weighted(scores: Array, values: Array) -> Array:
+    """softmax(scores) @ values; overwrites the scores."""
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    answer: Array = scores @ values
+    answer /= scores.sum(axis=-1, keepdims=True)
+    return answer
+
+
+def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ranges of neighbours that together stay within _PREFILL_TOKENS, one at the least."""
+    start = tokens = 0
+    for end, length in enumerate(lengths):
+        if end > start and tokens + length > _PREFILL_TOKENS:
+            yield start, end
+            start, tokens = end, 0
+        tokens += length
+    yield start, len(lengths)
+
+
+_AHEAD: Array = np.triu(np.full((256, 256), -np.inf, np.float32), 1)
+"""Added to a block's own square: no query sees a later key."""
