@@ -164,6 +164,8 @@ def models() -> None:
 
 def main() -> None:
     """The entry point: one line for what the user can mend, a traceback only with `--debug`."""
+    # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()
     except KeyboardInterrupt:

@@ -163,9 +163,9 @@ def run(
 
 
 async def _run_all(runs: Sequence[Wanted], provider: Provider, max_connections: int) -> None:
+    from harness.progress import LiveProgress
     from harness.runner import Limits
     from harness.session import run_task
-    from harness.show import LiveProgress
 
     try:
         for one in runs:
