@@ -1,9 +1,8 @@
-"""What a person sees in the terminal: accuracy tables, lists in columns."""
+"""What a person sees in the terminal: accuracy tables."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -71,15 +70,3 @@ def _accuracy(cell: pd.Series[float]) -> Text:
     percent, half = 100 * cell["accuracy"], 50 * (cell["ci_high"] - cell["ci_low"])
     style = "green" if percent >= GOOD else "yellow" if percent >= FAIR else "red"
     return Text(f"{percent:.0f} ± {half:.0f}", style)
-
-
-def plain_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows with their columns aligned, two spaces between."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )

@@ -219,8 +219,6 @@ def _show_plan(one: Wanted) -> None:
 
 def list_tasks() -> None:
     """A line a task: name, title, axes, lengths, requests by default."""
-    from harness.show import plain_columns
-
     rows = [("task", "title", "axes", "lengths", "requests")]
     for name, path in built_in_files().items():
         task = open_task(name, path, trial=False)
@@ -228,7 +226,7 @@ def list_tasks() -> None:
         span = f"{lengths[0]}-{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
         axes = " ".join(task.spec.axes) or "-"
         rows.append((name, task.spec.title, axes, span, f"{plan(task).size:,}"))
-    typer.echo(plain_columns(rows, right=(4,)))
+    typer.echo(_columns(rows, right=(4,)))
 
 
 def show_tasks(asked: str) -> None:
@@ -284,7 +282,18 @@ def score(folders: Sequence[Path]) -> int:
 
 def list_models() -> None:
     """A line a provider."""
-    from harness.show import plain_columns
     from providers.registry import DESCRIPTIONS
 
-    typer.echo(plain_columns([("provider", "what it is"), *sorted(DESCRIPTIONS.items())]))
+    typer.echo(_columns([("provider", "what it is"), *sorted(DESCRIPTIONS.items())]))
+
+
+def _columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Rows with their columns aligned, two spaces between."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )

@@ -1,0 +1,1 @@
+"""How the tiny model was made; not part of what is installed."""

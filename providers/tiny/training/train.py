@@ -1,0 +1,230 @@
+"""Trains the tiny model from scratch: `python -m providers.tiny.training.train --out .train`.
+
+One seed decides everything: weights, rows, order. Step N's batch is drawn from a stream of its
+own, so a run that was stopped goes on from its last checkpoint as if nothing had happened. The
+loss is on the reply alone. Lengths grow from short to `--longest` over the first part of the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from providers.tiny.training import tokenizer as tokenizers_
+from providers.tiny.training.examples import Example, batch, example_of, tasks
+
+WINDOW = 4096
+"""Most tokens of prompt and reply together."""
+IGNORED = -100
+PART = 16
+"""Rows that go through the model at once."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that makes the model, beside the task files."""
+
+    seed: int = 1
+    steps: int = 5200
+    rows: int = 64
+    longest: int = 40
+    """Symbols in the longest row the model is trained on."""
+    learning_rate: float = 2e-3
+    warm_up: int = 200
+    curriculum: float = 0.4
+    """Share of the steps over which the longest row grows from 8 to `longest`."""
+    layers: int = 4
+    width: int = 128
+    heads: int = 4
+    inner: int = 352
+    weight_decay: float = 0.01
+
+
+def new_model(recipe: Recipe, vocabulary: int) -> LlamaForCausalLM:
+    """An untrained model of the recipe's shape."""
+    torch.manual_seed(recipe.seed)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=recipe.width,
+        intermediate_size=recipe.inner,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        num_key_value_heads=recipe.heads,
+        max_position_embeddings=WINDOW,
+        tie_word_embeddings=True,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=2,
+    )
+    return LlamaForCausalLM(config)
+
+
+def encode(tokenizer: Tokenizer, examples: Sequence[Example]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and labels, both [B, T], padded on the right; labels hold the reply and <eos>."""
+    rows, labels = [], []
+    for one in examples:
+        asked = tokenizer.encode(f"<bos><user>{one.prompt}<assistant>").ids
+        said = tokenizer.encode(f"{one.reply}<eos>").ids
+        rows.append(asked + said)
+        labels.append([IGNORED] * len(asked) + said)
+    longest = max(map(len, rows))
+    ids = torch.tensor([row + [2] * (longest - len(row)) for row in rows])
+    wanted = torch.tensor([row + [IGNORED] * (longest - len(row)) for row in labels])
+    return ids, wanted
+
+
+def loss_of(model: LlamaForCausalLM, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Summed cross-entropy over the replies; a row of n reply tokens weighs sqrt(n)."""
+    hidden = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state  # [B, T-1, D]
+    wanted = labels[:, 1:]
+    places = wanted != IGNORED
+    logits = model.lm_head(hidden[places])  # [N, V]
+    each = torch.nn.functional.cross_entropy(logits, wanted[places], reduction="none")
+    weights = places.sum(1).rsqrt()[places.nonzero()[:, 0]]
+    return (each * weights).sum()
+
+
+def backward(model: LlamaForCausalLM, tokenizer: Tokenizer, examples: Sequence[Example]) -> float:
+    """Gradients of the batch's mean loss, in parts of similar token count to save on padding."""
+    by_size = sorted(examples, key=lambda one: len(one.prompt) + len(one.reply))
+    parts = [encode(tokenizer, by_size[at : at + PART]) for at in range(0, len(by_size), PART)]
+    total = sum(float((labels != IGNORED).sum(1).sqrt().sum()) for _, labels in parts)
+    mean = 0.0
+    for ids, labels in parts:
+        loss = loss_of(model, ids, labels) / total
+        loss.backward()  # type: ignore[no-untyped-call]
+        mean += loss.item()
+    return mean
+
+
+@torch.no_grad()
+def exact(model: LlamaForCausalLM, tokenizer: Tokenizer, examples: Sequence[Example]) -> float:
+    """Share of replies that greedy decoding would reproduce to the token."""
+    ids, labels = encode(tokenizer, examples)
+    hidden = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
+    best = model.lm_head(hidden).argmax(-1)
+    wanted = labels[:, 1:]
+    right = ((best == wanted) | (wanted == IGNORED)).all(1)
+    return float(right.float().mean())
+
+
+def curve(
+    model: LlamaForCausalLM, tokenizer: Tokenizer, lengths: Sequence[int]
+) -> dict[str, float]:
+    """`task length` -> accuracy under the default conditions, on rows of a stream of their own."""
+    found = {}
+    for name, task in tasks().items():
+        usual = task.spec.default_conditions()
+        for length in lengths:
+            rng = random.Random(f"curve|{name}|{length}")
+            drawn = [
+                example_of(
+                    rng, task, {axis: rng.choice(names) for axis, names in usual.items()}, length
+                )
+                for _ in range(64)
+            ]
+            found[f"{name} {length}"] = exact(model, tokenizer, drawn)
+    return found
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """Linear warm-up, then a cosine to zero."""
+    warm = min(1.0, (step + 1) / recipe.warm_up)
+    return recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / recipe.steps))
+
+
+def longest_row(recipe: Recipe, step: int) -> int:
+    """The curriculum: how long rows may be at `step`."""
+    grown = min(1.0, step / max(1, recipe.steps * recipe.curriculum))
+    return round(8 + (recipe.longest - 8) * grown)
+
+
+def train(recipe: Recipe, out: Path, *, stop_at: int | None = None, log_every: int = 500) -> Path:
+    """Trains (or goes on training) in `out`; returns the folder of the model as it stands.
+
+    `out` holds `checkpoint.pt`, `log.jsonl` and `model/` in Hugging Face form.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer = tokenizers_.save(out / "model", WINDOW)
+    model = new_model(recipe, tokenizer.get_vocab_size())
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=recipe.weight_decay
+    )
+    first = _resume(out / "checkpoint.pt", recipe, model, optimizer)
+    last = recipe.steps if stop_at is None else min(stop_at, recipe.steps)
+    started, losses = time.monotonic(), []
+    for step in range(first, last):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(recipe, step)
+        rng = random.Random(f"train|{recipe.seed}|{step}")
+        optimizer.zero_grad(set_to_none=True)
+        drawn = batch(rng, recipe.rows, longest_row(recipe, step))
+        losses.append(backward(model, tokenizer, drawn))
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if (step + 1) % log_every == 0 or step + 1 == last:
+            line = {
+                "step": step + 1,
+                "loss": sum(losses) / len(losses),
+                "steps_per_s": len(losses) / (time.monotonic() - started),
+                **curve(model, tokenizer, (5, 10, 20, 30, 40, 60)),
+            }
+            print(json.dumps(line), flush=True)
+            with (out / "log.jsonl").open("a", encoding="utf-8") as log:
+                log.write(json.dumps(line) + "\n")
+            _save(out, recipe, step + 1, model, optimizer)
+            started, losses = time.monotonic(), []
+    model.save_pretrained(out / "model")
+    return out / "model"
+
+
+def _save(
+    out: Path, recipe: Recipe, step: int, model: LlamaForCausalLM, optimizer: torch.optim.AdamW
+) -> None:
+    state = {
+        "recipe": asdict(recipe),
+        "step": step,
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+    }
+    torch.save(state, out / "checkpoint.tmp")
+    (out / "checkpoint.tmp").replace(out / "checkpoint.pt")
+    model.save_pretrained(out / "model")
+
+
+def _resume(
+    path: Path, recipe: Recipe, model: LlamaForCausalLM, optimizer: torch.optim.AdamW
+) -> int:
+    if not path.exists():
+        return 0
+    state = torch.load(path)
+    if state["recipe"] != asdict(recipe):
+        msg = f"{path} was made by another recipe: {state['recipe']}; train in another folder"
+        raise SystemExit(msg)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="train the tiny model")
+    parser.add_argument("--out", type=Path, default=Path(".train"))
+    for name, value in asdict(Recipe()).items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+    given = vars(parser.parse_args())
+    out = given.pop("out")
+    print(train(Recipe(**given), out))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""The project as a whole: format, lint, types, and a wheel that works elsewhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def _run(*command: str, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_code_is_formatted_and_linted() -> None:
+    """Ruff has nothing to say."""
+    _run("-m", "ruff", "format", "--check", ".")
+    _run("-m", "ruff", "check", ".")
+
+
+def test_types_are_strict() -> None:
+    """Mypy's strict mode has nothing to say about packages, tasks and tests."""
+    generators = [str(path.relative_to(ROOT)) for path in (ROOT / "tasks").rglob("*.py")]
+    _run("-m", "mypy", "harness", "providers", "tests")
+    for generator in generators:
+        _run("-m", "mypy", generator)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    _run("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_two_packages_and_the_tasks(wheel: Path) -> None:
+    """The wheel's top level is the two import packages; tasks and weights ride inside."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    top = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    assert top == {"harness", "providers"}
+    assert "harness/_tasks/counting/ones.yaml" in names
+    assert "providers/tiny/model/model.safetensors" in names
+    assert not [name for name in names if "/training/" in name]
+
+
+def test_wheel_runs_elsewhere(wheel: Path, tmp_path: Path) -> None:
+    """Installed away from the repository, `bench run` finds its tasks and its model."""
+    site = tmp_path / "site"
+    _run("-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    script = (
+        "import harness, sys; from harness.cli import main; "
+        f"assert harness.__file__.startswith({str(site)!r}), harness.__file__; "
+        "sys.argv = ['bench', 'run', '--task', 'counting/ones', '--model', 'tiny', "
+        "'--lengths', '5', '--samples', '2']; main()"
+    )
+    said = _run("-c", script, cwd=elsewhere, env={"PYTHONPATH": str(site)})
+    assert "counting/ones" in said
+    assert list((elsewhere / "results" / "runs" / "tiny").rglob("table.csv"))
+
+
+def test_nothing_in_the_repository_is_large() -> None:
+    """The embedded model stays below 8 MB."""
+    model = ROOT / "providers" / "tiny" / "model"
+    assert sum(path.stat().st_size for path in model.iterdir()) < 8_000_000
