@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -154,7 +156,7 @@ def score(
     raise typer.Exit(verbs.score(runs))
 
 
-@app.command()
+@app.command(epilog=_examples("bench models"))
 def models() -> None:
     """List the providers and what each needs."""
     from harness import verbs
@@ -166,9 +168,12 @@ def main() -> None:
     """The entry point: one line for what the user can mend, a traceback only with `--debug`."""
     # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
-    except KeyboardInterrupt:
+        code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(130) from None
     except Exception as error:  # the last resort: known errors become their line
         from harness.verbs import exit_code
@@ -176,8 +181,10 @@ def main() -> None:
         code = exit_code(error)
         if code is None or "BENCH_DEBUG" in os.environ:
             raise
-        say(f"bench: {error}")
+        said = error.format_message() if hasattr(error, "format_message") else str(error)
+        say(said if said.startswith("Usage:") else f"bench: {said}")
         raise SystemExit(code) from None
+    raise SystemExit(code or 0)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib.util
 import inspect
 import random
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,10 +22,16 @@ from harness.spec import Answer, Item
 class ItemError(Exception):
     """A generator or items file does not give what it should; one line, lower case."""
 
-    def __init__(self, message: str, *, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
-        """Line of the items file, counted from 1."""
+
+class ItemsFileError(Exception):
+    """An items file with mistakes."""
+
+    def __init__(self, path: Path, mistakes: Sequence[tuple[int, int, str]]) -> None:
+        self.path = path
+        self.mistakes = mistakes
+        """Line and column, from 1, and what is wrong there."""
+        line, _, message = mistakes[0]
+        super().__init__(f"{path}:{line}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +39,29 @@ class Generator:
     """A loaded generator function and what it wants to know."""
 
     function: Callable[..., Item]
+    path: Path
     keywords: frozenset[str]
     """Names it takes besides `rng` and `length`."""
     required: frozenset[str]
 
-    def draw(self, rng: random.Random, length: int, names: Mapping[str, object]) -> Item:
-        """An item; `names` may hold more than the function takes."""
+    def draw(
+        self, rng: random.Random, length: int, names: Mapping[str, object], answer: Answer
+    ) -> Item:
+        """An item; `names` may hold more than the function takes.
+
+        Raises:
+            ItemError: the function raises, or returns the wrong thing for `answer`.
+        """
         wanted = {name: names[name] for name in self.keywords if name in names}
-        return self.function(rng, length, **wanted)
+        try:
+            item = self.function(rng, length, **wanted)
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:  # the author's code: whatever it raises is a mistake in it
+            raise ItemError(f"the generator raised {describe(error, self.path)}") from error
+        if problem := item_problem(item, length, answer):
+            raise ItemError(problem)
+        return item
 
 
 @cache
@@ -49,21 +72,30 @@ def load_generator(task_file: Path, reference: str) -> Generator:
         ItemError: the file or function is missing, its import fails, or its parameters do not fit.
     """
     file_name, _, function_name = reference.rpartition(":")
-    path = (task_file.parent / file_name).resolve()
-    if not path.is_file():
-        raise ItemError(f"generator file {file_name!r} is not there (looked for {path})")
-    function = getattr(_module(path), function_name, None)
-    if function is None or not callable(function):
-        here = [n for n, v in vars(_module(path)).items() if inspect.isfunction(v) and n[0] != "_"]
+    try:
+        path = (task_file.parent / file_name).resolve()
+        found = path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        found = False
+    if not found:
+        raise ItemError(f"generator file {file_name!r} is not there (looked beside the task file)")
+    module = _module(path)
+    function = getattr(module, function_name, None)
+    if function is None:
+        here = [n for n, v in vars(module).items() if inspect.isfunction(v) and n[0] != "_"]
         raise ItemError(
             f"no function {function_name!r} in {file_name!r}; it has {', '.join(here) or 'none'}"
         )
+    if not inspect.isfunction(function):
+        kind = type(function).__name__
+        raise ItemError(f"{function_name!r} in {file_name!r} is no function, its type is {kind}")
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) < 2:  # noqa: PLR2004  # rng and length
         raise ItemError(f"{reference} must take (rng, length, …), it takes {len(parameters)}")
     named = [p for p in parameters[2:] if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return Generator(
         function=function,
+        path=path,
         keywords=frozenset(p.name for p in named),
         required=frozenset(p.name for p in named if p.default is p.empty),
     )
@@ -84,7 +116,7 @@ def _module(path: Path) -> object:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # the user's code: whatever it raises is a mistake in it
-        raise ItemError(f"importing {path.name} raised {describe(error)}") from error
+        raise ItemError(f"importing {path.name} raised {describe(error, path)}") from error
     finally:
         sys.dont_write_bytecode = writes_bytecode
     return module
@@ -95,57 +127,86 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
     """Length -> the items of that length, in the file's order.
 
     Raises:
-        ItemError: the file is missing or a line of it is not an item.
+        ItemError: the file is missing.
+        ItemsFileError: lines of it are no items; says which.
     """
     path = task_file.parent / file_name
-    if not path.is_file():
-        raise ItemError(f"items file {file_name!r} is not there (looked for {path})")
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ItemsFileError(path, [(1, 1, "not UTF-8; save the file as UTF-8")]) from None
+    except (OSError, ValueError):
+        raise ItemError(
+            f"items file {file_name!r} is not there (looked beside the task file)"
+        ) from None
     by_length: dict[int, list[Item]] = {}
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                length, item = _read_item(line, number, answer)
-                by_length.setdefault(length, []).append(item)
+    mistakes: list[tuple[int, int, str]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            length, item = _read_item(line, answer)
+            by_length.setdefault(length, []).append(item)
+        except orjson.JSONDecodeError as error:
+            mistakes.append((number, error.colno, f"not JSON: {error.msg}"))
+        except ItemError as error:
+            mistakes.append((number, 1, str(error)))
+    if mistakes:
+        raise ItemsFileError(path, mistakes)
     if not by_length:
-        raise ItemError(f"items file {file_name!r} is empty", line=1)
+        raise ItemsFileError(path, [(1, 1, f"items file {file_name!r} is empty")])
     return by_length
 
 
-def _read_item(line: bytes, number: int, answer: Answer) -> tuple[int, Item]:
-    try:
-        read = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise ItemError(f"not JSON: {error}", line=number) from None
+_ITEM_KEYS = ("variables", "target", "length")
+
+
+def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
+    read = orjson.loads(line)
     if not isinstance(read, dict):
-        raise ItemError("an item is a JSON object", line=number)
-    for name in ("variables", "target", "length"):
+        raise ItemError("an item is a JSON object")
+    for name in read:
+        if name not in _ITEM_KEYS:
+            close = difflib.get_close_matches(name, _ITEM_KEYS, n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_ITEM_KEYS)}"
+            raise ItemError(f"unknown key {name!r} in the item; {guess}")
+    for name in _ITEM_KEYS:
         if name not in read:
-            raise ItemError(f"the item has no {name!r}", line=number)
-    if extra := set(read) - {"variables", "target", "length"}:
-        raise ItemError(f"unknown key {min(extra)!r} in the item", line=number)
+            raise ItemError(f"the item has no {name!r}")
     length, variables = read["length"], read["variables"]
     if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ItemError(f"length must be a positive integer, not {length!r}", line=number)
+        raise ItemError(f"length must be a positive integer, not {length!r}")
     if not isinstance(variables, dict):
-        raise ItemError("variables must be an object", line=number)
-    symbols = variables.get("symbols", [])
-    if not isinstance(symbols, list) or not all(isinstance(s, str) for s in symbols):
-        raise ItemError("symbols must be a list of strings", line=number)
-    item = Item(symbols, read["target"], {k: v for k, v in variables.items() if k != "symbols"})
+        raise ItemError("variables must be an object")
+    symbols = variables.pop("symbols", None)
+    item = Item([] if symbols is None else symbols, read["target"], variables)
+    if symbols is not None and (problem := _symbols_problem(symbols, length)):
+        raise ItemError(problem)
     if problem := _target_problem(item.target, answer):
-        raise ItemError(problem, line=number)
+        raise ItemError(problem)
     return length, item
 
 
 def item_problem(item: object, length: int, answer: Answer) -> str | None:
     """What is wrong with what a generator returned; `None` if nothing is."""
+    if item is None:
+        return "the generator returned None; is a 'return' missing?"
     if not isinstance(item, Item):
         return f"the generator returned {type(item).__name__}, not an Item"
-    if len(item.symbols) != length:
-        return f"the generator returned {len(item.symbols)} symbols where {length} were asked for"
-    if isinstance(item.symbols, str) or not all(isinstance(s, str) for s in item.symbols):
-        return "an item's symbols are a list of strings"
+    if problem := _symbols_problem(item.symbols, length):
+        return problem
+    variables = item.variables
+    if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
+        return "an item's variables are a mapping from names to values"
     return _target_problem(item.target, answer)
+
+
+def _symbols_problem(symbols: object, length: int) -> str | None:
+    if not isinstance(symbols, list | tuple) or not all(isinstance(s, str) for s in symbols):
+        return "an item's symbols are a list of strings"
+    if len(symbols) != length:
+        return f"{len(symbols)} symbols where length is {length}"
+    return None
 
 
 def _target_problem(target: object, answer: Answer) -> str | None:
@@ -157,11 +218,13 @@ def _target_problem(target: object, answer: Answer) -> str | None:
     return None
 
 
-def describe(error: BaseException) -> str:
-    """An exception of somebody's code in one line, with the line it came from if known."""
+def describe(error: BaseException, path: Path | None = None) -> str:
+    """An exception of somebody's code in one line, with the last line of `path` it went through."""
     said = " ".join(str(error).split())
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = f" (line {trace.tb_lineno})" if trace is not None else ""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if path is not None and frame.filename == str(path)
+    ]
+    where = f" (line {lines[-1]})" if lines and not isinstance(error, SyntaxError) else ""
     return f"{type(error).__name__}{': ' + said if said else ''}{where}"

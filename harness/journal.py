@@ -7,8 +7,11 @@ next writer opens the run; a line that cannot be read costs its own sample.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import os
+import re
 import socket
 from array import array
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +24,7 @@ from urllib.parse import quote
 import orjson
 from filelock import FileLock, Timeout
 
-from harness.spec import Condition, Sample, TaskSpec, condition_label
+from harness.spec import Condition, Sample, Target, TaskSpec, condition_label
 
 MANIFEST, SAMPLES, TABLE = "manifest.json", "samples.jsonl", "table.csv"
 _LOCK, _WRITER = "lock", "writer.json"
@@ -121,22 +124,35 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         read = orjson.loads(path.read_bytes())
-        cells = [
-            Cell(
-                condition=cell["condition"],
-                length=cell["length"],
-                samples=cell["samples"],
-                fingerprint=None if cell["sum"] is None else int(cell["sum"], 16),
-            )
-            for cell in read.pop("cells")
-        ]
-        return Manifest(**read, cells=cells)
-    except FileNotFoundError:
+        cells = [_read_cell(cell) for cell in read.pop("cells")]
+        return _checked(Manifest(**read, cells=cells))
+    except (FileNotFoundError, NotADirectoryError):
         raise JournalError(f"no run in {folder}: it has no {MANIFEST}") from None
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise JournalError(
-            f"{path} cannot be read ({error}); move it away to start over"
-        ) from error
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise JournalError(f"{path} cannot be read ({said}); move it away to start over") from error
+
+
+def _checked(manifest: Manifest) -> Manifest:
+    axes = manifest.task_spec().axes
+    for cell in manifest.cells:
+        if list(cell.condition) != list(axes) or any(
+            value not in axes[axis].values for axis, value in cell.condition.items()
+        ):
+            raise ValueError(f"unknown condition {cell.key[0]!r}")
+    return manifest
+
+
+def _read_cell(cell: dict[str, Any]) -> Cell:
+    condition, length, samples = cell["condition"], cell["length"], cell["samples"]
+    if not isinstance(condition, dict) or not (_is_count(length) and _is_count(samples)):
+        raise TypeError(f"no cell: {cell!r}")
+    fingerprint = None if cell["sum"] is None else int(cell["sum"], 16)
+    return Cell(condition, length, samples, fingerprint)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -152,14 +168,18 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         }
         for cell in manifest.cells
     ]
-    replace_file(folder / MANIFEST, orjson.dumps(said, option=orjson.OPT_INDENT_2) + b"\n")
+    replace_file(folder / MANIFEST, _to_json(said, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def replace_file(path: Path, content: bytes) -> None:
     """Writes `path` whole or not at all."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    partial.write_bytes(content)
-    partial.replace(path)
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise JournalError(f"cannot write {path}: {error.strerror}") from error
 
 
 def read_records(folder: Path, warn: Warn | None = None) -> Iterator[dict[str, Any]]:
@@ -177,12 +197,40 @@ def read_records(folder: Path, warn: Warn | None = None) -> Iterator[dict[str, A
         for number, line in enumerate(file, start=1):
             try:
                 record = orjson.loads(line)
-                record["id"], record["condition"], record["length"], record["index"]
-            except (orjson.JSONDecodeError, KeyError, TypeError):
+            except orjson.JSONDecodeError:
+                record = None
+            if not _is_record(record):
                 if warn is not None and line.endswith(b"\n") and line.strip():
                     warn(f"{path}:{number}: not a record; its sample counts as not asked")
                 continue
             yield record
+
+
+_HASH = re.compile(r"[0-9a-f]{1,16}")
+_FAILURES = ("error", "overflow", "refused")
+
+
+def _is_record(read: Any) -> bool:
+    """Whether `read` has all that resuming and judging rely on."""
+    if not isinstance(read, dict):
+        return False
+    condition, target, failure = (read.get(name) for name in ("condition", "target", "failure"))
+    prompt_hash = read.get("prompt_hash")
+    if failure is None:
+        answered = isinstance(read.get("reply"), str)
+    else:
+        answered = isinstance(failure, dict) and failure.get("kind") in _FAILURES
+    return (
+        answered
+        and isinstance(read.get("id"), str)
+        and isinstance(condition, dict)
+        and all(isinstance(value, str) for value in condition.values())
+        and _is_count(read.get("length"))
+        and _is_count(read.get("index"))
+        and (isinstance(target, str) or type(target) is int)
+        and isinstance(prompt_hash, str)
+        and _HASH.fullmatch(prompt_hash) is not None
+    )
 
 
 class Answered:
@@ -191,11 +239,11 @@ class Answered:
     def __init__(self) -> None:
         self._hashes: dict[CellKey, array[int]] = {}
 
-    def add(self, key: CellKey, index: int, prompt_hash: str) -> None:
+    def add(self, key: CellKey, index: int, mark: int) -> None:
         hashes = self._hashes.setdefault(key, array("Q"))
         if index >= len(hashes):
             hashes.extend([0] * (index + 1 - len(hashes)))
-        hashes[index] = int(prompt_hash, 16) or 1
+        hashes[index] = mark
 
     def count_in(self, key: CellKey, samples: int) -> int:
         """Answers among the first `samples` of a cell."""
@@ -210,12 +258,18 @@ class Answered:
         hashes = self._hashes.get(key)
         if hashes is None or sample.index >= len(hashes) or not hashes[sample.index]:
             return False
-        if hashes[sample.index] != (int(sample.prompt_hash, 16) or 1):
+        if hashes[sample.index] != _mark(sample.prompt_hash, sample.target):
             raise JournalError(
-                f"{sample.id}: the journal's answer was given to another prompt, so the task "
+                f"{sample.id}: the journal's answer was to another prompt or target, so the task "
                 "changed but not its version; raise the version, or start over with --fresh"
             )
         return True
+
+
+def _mark(prompt_hash: str, target: Target) -> int:
+    """Prompt and target in 64 bits, never 0."""
+    said = hashlib.sha256(f"{prompt_hash}|{target!r}".encode(errors="replace")).digest()
+    return int.from_bytes(said[:8]) or 1
 
 
 class Journal:
@@ -236,22 +290,27 @@ class Journal:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
+            writer = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+            replace_file(self.folder / _WRITER, orjson.dumps(writer))
+            self._repair()
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self._file = os.open(self.folder / SAMPLES, flags, 0o644)
         except Timeout:
-            raise JournalError(self._held()) from None
+            raise JournalError(_held(self.folder)) from None
+        except JournalError:
+            self._lock.release()
+            raise
         except OSError as error:
+            self._lock.release()
             raise JournalError(f"cannot write to {self.folder}: {error.strerror}") from error
-        writer = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
-        replace_file(self.folder / _WRITER, orjson.dumps(writer))
-        self._repair()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._file = os.open(self.folder / SAMPLES, flags, 0o644)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-        (self.folder / _WRITER).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (self.folder / _WRITER).unlink(missing_ok=True)
         self._lock.release()
 
     def append(self, record: Mapping[str, Any]) -> None:
@@ -260,21 +319,25 @@ class Journal:
         Raises:
             JournalError: the disk does not take it.
         """
-        line = orjson.dumps(record) + b"\n"
+        line = _to_json(record) + b"\n"
+        written = 0
         try:
-            while line:
-                line = line[os.write(self._file, line) :]
+            while written < len(line):
+                written += os.write(self._file, line[written:])
         except OSError as error:
+            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
             raise JournalError(f"cannot write {self.folder / SAMPLES}: {error.strerror}") from error
 
-    def answered(self) -> Answered:
-        """What needs no asking: every sample with a record that is not an error."""
+    def answered(self, planned: Mapping[CellKey, int]) -> Answered:
+        """What needs no asking: every planned sample with a record that is not an error."""
         answered = Answered()
         for record in read_records(self.folder, self._warn):
             failed = (record.get("failure") or {}).get("kind") == "error"
             if not failed:
                 key = condition_label(record["condition"]), record["length"]
-                answered.add(key, record["index"], record["prompt_hash"])
+                if record["index"] < planned.get(key, 0):
+                    mark = _mark(record["prompt_hash"], record["target"])
+                    answered.add(key, record["index"], mark)
         return answered
 
     def _repair(self) -> None:
@@ -301,13 +364,23 @@ class Journal:
                 file.seek(0, os.SEEK_END)
                 file.write(b"\n")
 
-    def _held(self) -> str:
-        try:
-            writer = orjson.loads((self.folder / _WRITER).read_bytes())
-            who = f"process {writer['pid']} on {writer['host']} since {writer['since']}"
-        except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
-            who = "another process"
-        return f"{self.folder} is being written by {who}; wait for it or use another --out"
+
+def _to_json(value: Any, option: int = 0) -> bytes:
+    """`value` as JSON; a lone surrogate, which UTF-8 has not, becomes U+FFFD."""
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return orjson.dumps(orjson.loads(text), option=option)
+
+
+def _held(folder: Path) -> str:
+    try:
+        writer = orjson.loads((folder / _WRITER).read_bytes())
+        who = f"process {writer['pid']} on {writer['host']} since {writer['since']}"
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        who = "another process"
+    return f"{folder} is being written by {who}; wait for it or use another --out"
 
 
 def _now() -> str:
@@ -315,10 +388,20 @@ def _now() -> str:
 
 
 def set_aside(out: Path, folder: Path) -> Path:
-    """Moves a run out of the way, to `replaced/`; returns where it is now."""
+    """Moves a run out of the way, to `replaced/`; returns where it is now.
+
+    Raises:
+        JournalError: somebody is writing to it, or it cannot be moved.
+    """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     target = out / "replaced" / folder.relative_to(out / "runs")
     target = target.with_name(f"{target.name}-{stamp}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder.rename(target)
+    try:
+        with FileLock(folder / _LOCK, timeout=0):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            folder.rename(target)
+    except Timeout:
+        raise JournalError(_held(folder)) from None
+    except OSError as error:
+        raise JournalError(f"cannot move {folder} to {target}: {error.strerror}") from error
     return target

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+import orjson
 
 from harness import prompt
 from harness.check import TaskFileError, read_spec
 from harness.generator import (
     Generator,
+    ItemError,
     describe,
-    item_problem,
     load_generator,
     load_items,
 )
@@ -69,20 +72,23 @@ class Task:
         """The item of one sample; an items file's ready one, else whatever `rng` gives.
 
         Raises:
-            TaskError: the generator fails or returns the wrong thing.
+            TaskError: the generator fails or returns the wrong thing, or the file has no such item.
         """
         where = f"task {self.name!r} at length {length}, sample {index}"
         try:
             if self._generator is None:
                 return self._items[length][index]
-            item = self._generator.draw(rng, length, {**self.spec.params, **self._shown(condition)})
-        except (KeyboardInterrupt, MemoryError):
-            raise
-        except Exception as error:  # the task author's code may raise anything
-            raise TaskError(f"{where}: {describe(error)}") from error
-        if problem := item_problem(item, length, self.spec.answer):
-            raise TaskError(f"{where}: {problem}")
-        return item
+            # a copy for each draw: a generator that changes a list must not change the next row
+            params = orjson.loads(self._params)
+            names = {**params, **self._shown(condition)}
+            return self._generator.draw(rng, length, names, self.spec.answer)
+        except (LookupError, ItemError) as error:
+            said = "no such item" if isinstance(error, LookupError) else error
+            raise TaskError(f"{where}: {said}") from error
+
+    @cached_property
+    def _params(self) -> bytes:
+        return orjson.dumps(self.spec.params)
 
     def prompt(self, item: Item, condition: Condition, length: int) -> str:
         """What the model is shown of `item` under `condition`.
@@ -97,8 +103,9 @@ class Task:
         except (KeyboardInterrupt, MemoryError):
             raise
         except Exception as error:  # a template's expressions may raise anything
-            where = f"task {self.name!r} at length {length}"
-            raise TaskError(f"{where}: the prompt fails: {describe(error)}") from error
+            line = prompt.failing_line(error)
+            where = f"task {self.name!r} at length {length}, line {line} of the prompt"
+            raise TaskError(f"{where}: {describe(error)}") from error
 
     def _shown(self, condition: Condition) -> dict[str, object]:
         axes = self.spec.axes
@@ -147,34 +154,48 @@ def _find_one(part: str) -> Iterator[tuple[str, Path]]:
         yield part, built_in[part]
     elif group:
         yield from group
-    elif Path(part).is_dir():
-        files = list(_task_files(Path(part)))
+    elif _is(Path(part), "dir"):
+        folder = Path(os.path.abspath(part))  # noqa: PTH100  # keeps links, unlike resolve()
+        files = list(_task_files(folder))
         if not files:
             raise UnknownTaskError(f"no task file (*.yaml) in folder {part!r}")
-        yield from _named(files, Path(part).resolve().parent)
-    elif Path(part).is_file():
-        file = Path(part).resolve()
-        yield f"{file.parent.name}/{file.stem}", file
+        yield from _named(files, folder.parent)
+    elif _is(Path(part), "file"):
+        file = Path(os.path.abspath(part))  # noqa: PTH100
+        yield f"{file.parent.name}/{file.stem}", file.resolve()
     elif part.endswith(SUFFIXES):
         raise UnknownTaskError(f"no file {part!r}")
+    elif part.startswith((".", "/", "~")) or part.endswith("/"):
+        raise UnknownTaskError(f"no folder {part!r}")
     else:
-        groups = {name.partition("/")[0] for name in built_in}
-        short = {name.rpartition("/")[2]: name for name in built_in}
-        close = difflib.get_close_matches(part, [*built_in, *groups, *short], n=1, cutoff=0.5)
-        guess = f"did you mean {short.get(close[0], close[0])!r}?" if close else ""
-        raise UnknownTaskError(
-            f"unknown task {part!r}; {guess or chr(39) + 'bench tasks' + chr(39) + ' lists them'}"
-        )
+        raise UnknownTaskError(f"unknown task {part!r}; {_suggestion(part, built_in)}")
+
+
+def _suggestion(part: str, built_in: Collection[str]) -> str:
+    groups = {name.partition("/")[0] for name in built_in}
+    short = {name.rpartition("/")[2]: name for name in built_in}
+    wanted = part.lower()
+    close = difflib.get_close_matches(wanted, [*built_in, *groups, *short], n=1, cutoff=0.5)
+    return (
+        f"did you mean {short.get(close[0], close[0])!r}?" if close else "'bench tasks' lists them"
+    )
+
+
+def _is(path: Path, kind: str) -> bool:
+    """Whether `path` is a file or folder; a name that no file can have is neither."""
+    try:
+        return path.is_dir() if kind == "dir" else path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _task_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(file for file in folder.rglob("*") if file.suffix in SUFFIXES)
+    yield from sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
 
 
-def _named(files: Iterator[Path] | list[Path], root: Path) -> Iterator[tuple[str, Path]]:
+def _named(files: Iterable[Path], root: Path) -> Iterator[tuple[str, Path]]:
     for file in files:
-        resolved = file.resolve()
-        yield resolved.relative_to(root.resolve()).with_suffix("").as_posix(), resolved
+        yield file.relative_to(root).with_suffix("").as_posix(), file.resolve()
 
 
 def open_task(name: str, path: Path, *, trial: bool = True) -> Task:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.spec import Condition, Sample, condition_label
+from harness.spec import MAX_LENGTH, Condition, Sample, condition_label
 
 if TYPE_CHECKING:
     from harness.library import Task
 
 _ID = re.compile(
-    r"(?P<task>[^@]+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
+    r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
     r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
 )
 
@@ -100,7 +100,11 @@ def plan(
         chosen[axis] = wanted
     conditions = [dict(zip(chosen, values, strict=True)) for values in product(*chosen.values())]
     wanted_lengths = sorted(set(lengths or task.lengths))
+    if samples is not None and samples < 1:
+        raise PlanError(f"samples must be at least 1, not {samples}")
     for length in wanted_lengths:
+        if not 1 <= length <= MAX_LENGTH:
+            raise PlanError(f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}")
         if task.items_at(length) == 0:
             raise PlanError(f"task {task.name!r} has no item of length {length}")
     return Plan(task, conditions, wanted_lengths, samples or task.samples, seed)
@@ -151,7 +155,13 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
     if set(condition) != set(axes) or any(condition[a] not in axes[a].values for a in axes):
         raise PlanError(f"task {task.name!r} has no condition {given!r}")
     ordered = {axis: condition[axis] for axis in axes}
-    return make_sample(task, ordered, int(match["length"]), int(match["index"]), int(match["seed"]))
+    length, index = int(match["length"]), int(match["index"])
+    available = task.items_at(length)
+    if available is not None and index >= available:
+        raise PlanError(f"task {task.name!r} has no item {index} of length {length}")
+    if sample_id(task, ordered, length, index, int(match["seed"])) != identifier or length < 1:
+        raise PlanError(f"not a sample id: {identifier!r}")
+    return make_sample(task, ordered, length, index, int(match["seed"]))
 
 
 def sample_hash(sample: Sample) -> int:

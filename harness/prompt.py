@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import jinja2
-from jinja2 import meta, nodes
+from jinja2 import meta
+from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from harness.spec import Answer, Item, write_row
@@ -22,14 +25,29 @@ class TemplateProblem:
 
     line: int
     message: str
-    near: str = ""
-    """Text of that line to point at."""
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox, with products and powers kept from filling the memory."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        numbers = isinstance(left, int | float) and isinstance(right, int | float)
+        small = numbers and max(abs(left), abs(right)) <= _LARGEST_OPERAND
+        if not small or (operator == "**" and abs(right) > _LARGEST_POWER):
+            raise SecurityError(f"{operator} is for small numbers here")
+        return super().call_binop(context, operator, left, right)
+
+
+_LARGEST_OPERAND = 10**9
+_LARGEST_POWER = 20
 
 
 @cache
 def environment() -> jinja2.Environment:
     """The one environment; made on first use."""
-    env = ImmutableSandboxedEnvironment(
+    env = _Environment(
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # prompts are not HTML
         trim_blocks=True,
@@ -75,12 +93,19 @@ def syntax_problem(template: str) -> TemplateProblem | None:
     return None
 
 
-def undefined_names(template: str, known: set[str]) -> Iterator[TemplateProblem]:
-    """One problem for each name that the template uses and nobody gives."""
-    tree = environment().parse(template)
-    for name in sorted(meta.find_undeclared_variables(tree) - known):
-        lines = [node.lineno for node in tree.find_all(nodes.Name) if node.name == name]
-        yield TemplateProblem(min(lines, default=1), name, near=name)
+def failing_line(error: BaseException) -> int:
+    """The template's line (from 1) that an error of rendering came from."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == "<template>" and frame.lineno
+    ]
+    return lines[-1] if lines else 1
+
+
+def undefined_names(template: str, known: Collection[str]) -> list[str]:
+    """The names that the template uses and nobody gives."""
+    return sorted(used_names(template).difference(known))
 
 
 def used_names(template: str) -> set[str]:

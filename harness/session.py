@@ -59,7 +59,7 @@ async def run_task(
     with Journal(wanted.folder, warn) as book:
         manifest = _manifest(wanted)
         _check_server(manifest, dict(await provider.facts()), wanted.folder)
-        answered = book.answered()
+        answered = book.answered({cell.key: cell.samples for cell in manifest.cells})
         plan = wanted.plan
         cells = [
             Cell(condition, length, plan.cell_size(length))
@@ -101,7 +101,8 @@ def _manifest(wanted: Wanted) -> Manifest:
     task, folder = wanted.plan.task, wanted.folder
     if (folder / journal.MANIFEST).exists():
         manifest = journal.read_manifest(folder)
-        if (manifest.model, manifest.task_digest) != (wanted.model, task.spec.digest()):
+        asked = wanted.model, task.spec.digest(), asdict(wanted.settings)
+        if (manifest.model, manifest.task_digest, manifest.settings) != asked:
             raise JournalError(
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
                 "use another --out or --fresh"

@@ -26,7 +26,7 @@ def print_table(run: Run, cells: pd.DataFrame) -> None:
     """
     terminal = sys.stdout.isatty()
     console = Console(width=None if terminal else _PLAIN_WIDTH)
-    console.print(_title(run, cells), style="bold", highlight=False)
+    console.print(_title(run, cells), style="bold", highlight=False, markup=False, emoji=False)
     console.print(_table(run, cells, box.SIMPLE_HEAD if terminal else box.ASCII2))
 
 

@@ -27,6 +27,9 @@ Condition: TypeAlias = Mapping[str, str]
 
 Target: TypeAlias = int | str
 
+MAX_LENGTH = 1_000_000
+"""Symbols in the longest row that may be asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -78,6 +81,18 @@ AxisValue: TypeAlias = Annotated[
 ]
 """What the prompt (and a generator that asks for it) sees under the axis's name."""
 
+RESERVED_AXES = frozenset(
+    {
+        *("model", "task", "task_version", "condition", "length", "index", "n", "rng"),
+        *("correct", "incorrect", "unparsed", "refused", "truncated", "overflow", "error"),
+        *("not_run", "accuracy", "ci_low", "ci_high", "accuracy_of_answered", "mean_abs_error"),
+        *("mean_signed_error", "off_by_one", "prompt_tokens", "output_tokens"),
+        *("sequence", "symbols", "phrase"),
+    }
+)
+"""Names that columns of `table.csv` or a prompt's own variables already have."""
+
+Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 
@@ -113,7 +128,7 @@ class TaskSpec(_Part):
     line with `variables`, `target` and `length`."""
     params: dict[str, JsonValue] = {}
     """Keyword arguments of the generator."""
-    lengths: list[PositiveInt] | None = None
+    lengths: list[Length] | None = None
     """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
     samples: PositiveInt | None = None
     """Samples per cell. With `items` all of them, unless given."""

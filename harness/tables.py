@@ -78,7 +78,9 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
     error = OUTCOMES.index("error")
     for record in journal.read_records(folder, warn):
         place = places.get((condition_label(record["condition"]), record["length"]))
-        if place is None:
+        if place is None or record["index"] >= manifest.cells[place].samples:
+            continue
+        if (answer.type == "integer") != isinstance(record["target"], int):
             continue
         verdict = judge(
             text=record.get("reply") or "",

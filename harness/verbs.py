@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import math
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from harness.journal import MANIFEST, JournalError, Settings, set_aside
+from harness.journal import JournalError, Settings, set_aside
 from harness.library import (
     Task,
     TaskError,
@@ -29,9 +30,11 @@ from harness.spec import condition_label
 from providers.base import ProviderError, SetupError
 
 if TYPE_CHECKING:
+    from harness.runner import Progress
     from harness.session import Wanted
     from providers.base import Provider
 
+_MOST_DIGITS = 9
 COMPLETE, INCOMPLETE, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -41,6 +44,8 @@ class UsageError(Exception):
 
 def exit_code(error: Exception) -> int | None:
     """The exit code of an error whose text is for the user; `None` for any other."""
+    if hasattr(error, "format_message"):  # the parser's, whichever click typer stands on
+        return USAGE
     if isinstance(
         error, UsageError | UnknownTaskError | TaskFileError | TaskError | PlanError | SetupError
     ):
@@ -64,7 +69,7 @@ def max_tokens(given: str) -> int | None:
     """`auto` as `None`, else a positive number."""
     if given == "auto":
         return None
-    if not given.isdecimal() or int(given) < 1:
+    if not given.isdecimal() or len(given) > _MOST_DIGITS or int(given) < 1:
         raise UsageError(f"--max-tokens must be 'auto' or a positive number, not {given!r}")
     return int(given)
 
@@ -105,7 +110,7 @@ def _read_lengths(given: str | None) -> list[int] | None:
         return None
     parts = [part.strip() for part in given.split(",")]
     for part in parts:
-        if not (part.isascii() and part.isdecimal() and int(part) > 0):
+        if not (part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS and int(part)):
             raise UsageError(f"--lengths wants positive numbers with commas between, not {part!r}")
     return [int(part) for part in parts]
 
@@ -135,6 +140,7 @@ def run(
     from harness.session import Wanted
     from providers.registry import open_model, parse_model
 
+    _check(settings, out)
     name = parse_model(model)
     runs = [Wanted(one, name.label, settings, out) for one in wanted]
     if dry_run:
@@ -147,22 +153,36 @@ def run(
             say(f"the old run is now {set_aside(out, one.folder)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = COMPLETE
+    begun: list[Wanted] = []
     try:
-        asyncio.run(_run_all(runs, provider, max_connections))
+        asyncio.run(_run_all(runs, provider, max_connections, begun))
     except KeyboardInterrupt:
         say("interrupted; what was answered is saved, and the same command continues")
         code = INTERRUPTED
     except (ProviderError, JournalError, TaskError) as error:
         warn(str(error))
         code = exit_code(error) or INCOMPLETE
-    missing = sum(_report(one) for one in runs if (one.folder / MANIFEST).exists())
+    missing = sum(_report(one) for one in begun)
     if missing and code == COMPLETE:
         warn(f"{missing} samples have no reply; the same command asks them again")
         code = INCOMPLETE
     return code
 
 
-async def _run_all(runs: Sequence[Wanted], provider: Provider, max_connections: int) -> None:
+def _check(settings: Settings, out: Path) -> None:
+    """Stops at settings that no run can have."""
+    if not math.isfinite(settings.temperature):
+        raise UsageError(f"--temperature must be a number, not {settings.temperature}")
+    if abs(settings.seed) >= 2**63:
+        raise UsageError("--seed is beyond 64 bits")
+    place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"--out {str(out)!r}: {str(place)!r} is not a folder")
+
+
+async def _run_all(
+    runs: Sequence[Wanted], provider: Provider, max_connections: int, begun: list[Wanted]
+) -> None:
     from harness.progress import LiveProgress
     from harness.runner import Limits
     from harness.session import run_task
@@ -171,7 +191,12 @@ async def _run_all(runs: Sequence[Wanted], provider: Provider, max_connections: 
         for one in runs:
             with LiveProgress(one.plan.task.name) as live:
                 limits = Limits(max_connections=max_connections)
-                await run_task(one, provider, limits=limits, warn=warn, started=live.follow)
+
+                def started(progress: Progress, pending: int, one: Wanted = one) -> None:
+                    begun.append(one)
+                    live.follow(progress, pending)
+
+                await run_task(one, provider, limits=limits, warn=warn, started=started)
     finally:
         await provider.aclose()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -24,6 +24,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _MAX_INTEGER_DIGITS = 18
+_DEEPEST = 50
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,96 +50,118 @@ class YamlFile:
     """A parsed file: plain data, the nodes it came from, and what was wrong already."""
 
     text: str
+    root: yaml.Node | None = None
     data: object = None
     problems: list[Problem] = field(default_factory=list)
-    _root: yaml.Node | None = None
 
     def position(self, path: Path_, *, of_key: bool = False) -> Position:
-        """Where the value at `path` stands, or its key, or the nearest parent that is there.
+        """Where the value at `path` stands, or its key, or the nearest parent that is there."""
+        mark = None if self.root is None else self.root.start_mark
+        for _, key, node in self._walk(path):
+            mark = key.start_mark if of_key and key is not None else node.start_mark
+        return Position(1, 1) if mark is None else _position(mark)
 
-        Parts of `path` that are in no mapping, such as pydantic's names for union members, are
-        passed over.
-        """
-        node = self._root
-        mark = None if node is None else node.start_mark
+    def real_path(self, path: Path_) -> list[str | int]:
+        """The parts of `path` that the file has; pydantic's own, such as union members, are not."""
+        return [part for part, _, _ in self._walk(path)]
+
+    def text_position(self, path: Path_, line: int) -> Position:
+        """Where line `line` (from 1) of the text at `path` begins."""
+        node = self._node(path)
+        start = self.position(path)
+        if not (isinstance(node, yaml.ScalarNode) and node.style == "|"):
+            return start
+        lines = self.text.splitlines()
+        at = min(start.line + line, len(lines))
+        return Position(at, len(lines[at - 1]) - len(lines[at - 1].lstrip()) + 1)
+
+    def name_position(self, path: Path_, name: str) -> Position:
+        """Where the template at `path` first uses `name`: inside its braces, not in its prose."""
+        node = self._node(path)
+        if node is None:
+            return self.position(path)
+        source = self.text[node.start_mark.index : node.end_mark.index]
+        for braces in re.finditer(r"\{[{%].*?[%}]\}", source, re.DOTALL):
+            if found := re.search(rf"\b{re.escape(name)}\b", braces[0]):
+                before = self.text[: node.start_mark.index + braces.start() + found.start()]
+                return Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        return self.position(path)
+
+    def _node(self, path: Path_) -> yaml.Node | None:
+        steps = [node for _, _, node in self._walk(path)]
+        return steps[-1] if steps else self.root
+
+    def _walk(self, path: Path_) -> Iterator[tuple[str | int, yaml.Node | None, yaml.Node]]:
+        """Part, key node and value node, for each part of `path` that the file has."""
+        node = self.root
         for part in path:
             if isinstance(node, yaml.MappingNode):
-                found = next(((k, v) for k, v in node.value if _scalar_text(k) == str(part)), None)
-                if found is None:
-                    continue
-                key, node = found
-                mark = key.start_mark if of_key else node.start_mark
+                pairs = ((k, v) for k, v in node.value if _scalar_text(k) == str(part))
+                if (found := next(pairs, None)) is not None:
+                    node = found[1]
+                    yield part, *found
             elif (
                 isinstance(node, yaml.SequenceNode)
                 and isinstance(part, int)
                 and part < len(node.value)
             ):
                 node = node.value[part]
-                mark = node.start_mark
-        return Position(1, 1) if mark is None else _position(mark)
-
-    def text_position(self, path: Path_, line: int, find: str = "") -> Position:
-        """Where line `line` (from 1) of the string at `path` stands, at `find` if it is there."""
-        start = self.position(path)
-        node = self._node(path)
-        block = isinstance(node, yaml.ScalarNode) and node.style in ("|", ">")
-        at = start.line + line - 1 + (1 if block else 0)
-        lines = self.text.splitlines()
-        if not (block or line > 1):
-            column = lines[at - 1].find(find, start.column - 1) if find else -1
-            return Position(at, column + 1 if column >= 0 else start.column)
-        if at > len(lines):
-            return start
-        column = lines[at - 1].find(find) if find else -1
-        indent = len(lines[at - 1]) - len(lines[at - 1].lstrip())
-        return Position(at, column + 1 if column >= 0 else indent + 1)
-
-    def _node(self, path: Path_) -> yaml.Node | None:
-        node = self._root
-        for part in path:
-            if isinstance(node, yaml.MappingNode):
-                node = next((v for k, v in node.value if _scalar_text(k) == str(part)), None)
-            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-                node = node.value[part] if part < len(node.value) else None
-            else:
-                return None
-        return node
+                yield part, None, node
 
 
 def parse(text: str) -> YamlFile:
     """Read `text`; what is wrong with the YAML itself lands in `.problems`, nothing is raised."""
     file = YamlFile(text)
     try:
-        loader = _Loader(text)
-        try:
-            file._root = loader.get_single_node()  # noqa: SLF001  # the class's own builder
-        finally:
-            loader.dispose()
+        file.problems += _refused_parts(text)
+        if not file.problems:
+            file.root = yaml.compose(text, Loader=_Loader)
+    except yaml.reader.ReaderError as error:
+        before = text.encode()[: error.position].decode(errors="ignore")
+        position = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        said = f"character #x{error.character:04x} is not allowed; take it out"
+        file.problems.append(Problem(position, said))
     except yaml.MarkedYAMLError as error:
         file.problems.extend(_syntax_problems(text, error))
-        return file
-    except yaml.YAMLError as error:
-        file.problems.append(Problem(Position(1, 1), str(error).splitlines()[0]))
-        return file
-    except RecursionError:
-        file.problems.append(Problem(Position(1, 1), "nested too deeply"))
-        return file
-    if file._root is None:  # noqa: SLF001
+    if file.root is not None:
+        file.data = _build(file.root, file.problems)
+    if file.data is None and not file.problems:
         file.problems.append(Problem(Position(1, 1), "the file is empty"))
-        return file
-    file.data = _build(file._root, file.problems, set())  # noqa: SLF001
     return file
 
 
-def _build(node: yaml.Node, problems: list[Problem], parents: set[int]) -> object:
-    if id(node) in parents:
-        problems.append(Problem(_position(node.start_mark), "an anchor that contains itself"))
-        return None
+def _refused_parts(text: str) -> Iterator[Problem]:
+    """What YAML has and a task file does not: aliases, tags, a second document, endless depth.
+
+    Goes through events, which neither recurse nor write an alias out.
+    """
+    depth = documents = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        assert event.start_mark is not None
+        place = _position(event.start_mark)
+        if isinstance(event, yaml.AliasEvent):
+            yield Problem(place, f"alias '*{event.anchor}' is not read; write it out")
+        elif isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                yield Problem(place, "a second document ('---') begins here; a task file holds one")
+                return
+        elif isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                yield Problem(place, "nested too deeply")
+                return
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if tag := getattr(event, "tag", None):
+            yield Problem(place, f"tag {tag!r} is not read; leave it out")
+
+
+def _build(node: yaml.Node, problems: list[Problem]) -> object:
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(node, problems)
-    inner = parents | {id(node)}
+        return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
-        return [_build(child, problems, inner) for child in node.value]
+        return [_build(child, problems) for child in node.value]
     assert isinstance(node, yaml.MappingNode)
     built: dict[str, object] = {}
     first_seen: dict[str, Position] = {}
@@ -153,14 +176,12 @@ def _build(node: yaml.Node, problems: list[Problem], parents: set[int]) -> objec
             problems.append(Problem(position, f"key {key!r} is here twice (first on line {line})"))
         else:
             first_seen[key] = position
-            built[key] = _build(value_node, problems, inner)
+            built[key] = _build(value_node, problems)
     return built
 
 
-def _scalar(node: yaml.ScalarNode, problems: list[Problem]) -> object:
+def _scalar(node: yaml.ScalarNode) -> object:
     text: str = node.value
-    if node.tag not in _KNOWN_TAGS:
-        problems.append(Problem(_position(node.start_mark), f"tag {node.tag!r} is not read"))
     if node.style:
         return text
     if text.lower() in _WORDS and (text in (text.lower(), text.capitalize(), text.upper())):
@@ -172,38 +193,37 @@ def _scalar(node: yaml.ScalarNode, problems: list[Problem]) -> object:
     return text
 
 
-_KNOWN_TAGS = {
-    f"tag:yaml.org,2002:{kind}"
-    for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
-}
-
-
 def _scalar_text(node: yaml.Node) -> str | None:
     return node.value if isinstance(node, yaml.ScalarNode) else None
 
 
-def _position(mark: yaml.Mark) -> Position:
+def _position(mark: Any) -> Position:
     return Position(mark.line + 1, mark.column + 1)
 
 
 def _syntax_problems(text: str, error: yaml.MarkedYAMLError) -> Iterator[Problem]:
+    mark = error.problem_mark or error.context_mark
+    position = Position(1, 1) if mark is None else _position(mark)
     tabs = [
         Position(number, line.index("\t") + 1)
         for number, line in enumerate(text.splitlines(), start=1)
         if "\t" in line[: len(line) - len(line.lstrip())]
     ]
-    if tabs:
-        for position in tabs:
-            yield Problem(position, "a tab in the indentation; YAML wants spaces")
+    if position.line in {tab.line for tab in tabs}:
+        for tab in tabs:
+            if tab.line >= position.line:
+                yield Problem(tab, "a tab in the indentation; YAML wants spaces")
         return
-    mark = error.problem_mark or error.context_mark
-    position = Position(1, 1) if mark is None else _position(mark)
     what = error.problem or error.context or "not YAML"
     if "mapping values are not allowed" in what:
         what += "; text that holds ': ' needs quotes"
-    elif "could not find expected ':'" in what or "while scanning a simple key" in what:
+    elif "could not find expected ':'" in what:
         what += "; is a ':' missing, or the indentation off?"
     elif "found character" in what and "cannot start any token" in what:
         what += "; quote the text"
-    context = f" {error.context}" if error.context and error.context != what else ""
-    yield Problem(position, f"{what}{context}")
+    began = error.context_mark
+    if error.context and error.context != what:
+        what += f" {error.context}"
+        if began is not None and began.line + 1 != position.line:
+            what += f" (which began on line {began.line + 1})"
+    yield Problem(position, what)

@@ -18,7 +18,7 @@ def test_the_task_list_is_the_real_one(capsys: pytest.CaptureFixture[str]) -> No
     listed = capsys.readouterr().out.rstrip()
     text = README.read_text(encoding="utf-8")
     match = re.search(r"<!-- bench tasks -->\n```text\n(.*?)\n```\n<!-- end -->", text, re.DOTALL)
-    assert match is not None
+    assert match is not None, "the README has no list of tasks"
     assert match[1] == listed
 
 

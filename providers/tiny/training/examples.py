@@ -18,7 +18,7 @@ GROUP = 5
 USUAL = 0.5
 """How often an axis keeps to its default values, which everybody runs."""
 
-WEIGHTS: Mapping[str, float] = {
+FIRST: Mapping[str, float] = {
     "copying/first_last": 3.5,
     "copying/repeated_words": 1,
     "counting/sum": 2,
@@ -29,6 +29,18 @@ WEIGHTS: Mapping[str, float] = {
     "separators/letters": 1.5,
 }
 """Task -> its share of the rows; `separators/ones_314` is `counting/ones` in other words."""
+
+THEN: Mapping[str, float] = {
+    "copying/first_last": 2,
+    "copying/repeated_words": 0.5,
+    "counting/sum": 1,
+    "counting/ones": 2,
+    "counting/bernoulli": 9,
+    "counting/words": 8,
+    "separators/two_symbols": 2,
+    "separators/letters": 1,
+}
+"""The same for the second part of the training."""
 
 STRATEGY_WEIGHTS: Mapping[str, float] = {"direct": 8, "cot_zero_shot": 0.8, "cot_few_shot": 0.4}
 """Share of the batches by strategy, so that long replies share a batch with their like."""
@@ -49,14 +61,16 @@ def tasks() -> dict[str, Task]:
     return {name: open_task(name, path) for name, path in built_in_files().items()}
 
 
-def batch(rng: random.Random, rows: int, longest: int) -> list[Example]:
+def batch(
+    rng: random.Random, rows: int, longest: int, weights: Mapping[str, float] = FIRST
+) -> list[Example]:
     """`rows` examples of one strategy and of similar length, none above `longest` symbols."""
     strategy = _weighted(rng, STRATEGY_WEIGHTS)
     top = rng.randint(1, rng.choice((longest, longest, min(longest, 24))))
     bottom = max(1, (top * 3) // 4)
-    names = WEIGHTS
+    names = weights
     if strategy != "direct":
-        names = {name: weight for name, weight in WEIGHTS.items() if _reasons(name)}
+        names = {name: weight for name, weight in weights.items() if _reasons(name)}
     return [
         example(rng, _weighted(rng, names), rng.randint(bottom, top), strategy) for _ in range(rows)
     ]

@@ -2,7 +2,8 @@
 
 One seed decides everything: weights, rows, order. Step N's batch is drawn from a stream of its
 own, so a run that was stopped goes on from its last checkpoint as if nothing had happened. The
-loss is on the reply alone. Lengths grow from short to `--longest` over the first part of the run.
+loss is on the reply. Lengths grow from short to `--longest` twice: first with all tasks, then with
+most rows for those that are hard to learn, random rows and words.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from providers.tiny.training import tokenizer as tokenizers_
-from providers.tiny.training.examples import Example, batch, example_of, tasks
+from providers.tiny.training.examples import FIRST, THEN, Example, batch, example_of, tasks
 
 WINDOW = 4096
 """Most tokens of prompt and reply together."""
@@ -35,14 +36,22 @@ class Recipe:
     """All that makes the model, beside the task files."""
 
     seed: int = 1
-    steps: int = 5200
+    steps: int = 5800
+    refocus_at: int = 2000
+    """Step from which on the hard tasks get most rows; lengths begin to grow anew there."""
     rows: int = 64
     longest: int = 40
     """Symbols in the longest row the model is trained on."""
     learning_rate: float = 2e-3
     warm_up: int = 200
-    curriculum: float = 0.4
-    """Share of the steps over which the longest row grows from 8 to `longest`."""
+    sentences_from: int = 3000
+    """Step from which on the sentences of `counting/words` are learned as well as the replies:
+    their next word depends on the word asked for, which teaches the model to keep it in mind."""
+    sentence_loss: float = 0.5
+    growth: int = 2080
+    """Steps over which the longest row grows from 8 to `longest`."""
+    horizon: int = 5200
+    """Step at which the cosine of the first part would reach zero."""
     layers: int = 4
     width: int = 128
     heads: int = 4
@@ -69,40 +78,66 @@ def new_model(recipe: Recipe, vocabulary: int) -> LlamaForCausalLM:
     return LlamaForCausalLM(config)
 
 
-def encode(tokenizer: Tokenizer, examples: Sequence[Example]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and labels, both [B, T], padded on the right; labels hold the reply and <eos>."""
-    rows, labels = [], []
+def encode(
+    tokenizer: Tokenizer, examples: Sequence[Example], sentence_loss: float = 0.0
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Token ids, labels and each label's weight, all [B, T], padded on the right.
+
+    Labels are the reply and <eos>; n of them weigh 1 / sqrt(n) each. With `sentence_loss` they are
+    the words of the sentence too where words are counted, and weigh that much together.
+    """
+    rows, labels, weights = [], [], []
     for one in examples:
         asked = tokenizer.encode(f"<bos><user>{one.prompt}<assistant>").ids
         said = tokenizer.encode(f"{one.reply}<eos>").ids
+        learned = 0
+        if sentence_loss and one.task == "counting/words":
+            before = one.prompt[: one.prompt.rindex("Sentence:")]
+            learned = len(asked) - 1 - len(tokenizer.encode(f"<bos><user>{before}").ids)
+        silent = len(asked) - 1 - learned
+        sentence = asked[silent:-1]
         rows.append(asked + said)
-        labels.append([IGNORED] * len(asked) + said)
+        labels.append([IGNORED] * silent + sentence + [IGNORED] + said)
+        weights.append(
+            [0.0] * silent
+            + [sentence_loss / max(1, learned)] * learned
+            + [0.0]
+            + [len(said) ** -0.5] * len(said)
+        )
     longest = max(map(len, rows))
-    ids = torch.tensor([row + [2] * (longest - len(row)) for row in rows])
-    wanted = torch.tensor([row + [IGNORED] * (longest - len(row)) for row in labels])
-    return ids, wanted
+
+    def padded(lists: Sequence[Sequence[float]], filler: float) -> torch.Tensor:
+        return torch.tensor([[*one, *[filler] * (longest - len(one))] for one in lists])
+
+    return padded(rows, 2), padded(labels, IGNORED), padded(weights, 0.0)
 
 
-def loss_of(model: LlamaForCausalLM, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Summed cross-entropy over the replies; a row of n reply tokens weighs sqrt(n)."""
+def loss_of(
+    model: LlamaForCausalLM, ids: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """Summed cross-entropy over the labels, by their weights."""
     hidden = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state  # [B, T-1, D]
-    wanted = labels[:, 1:]
-    places = wanted != IGNORED
+    places = labels[:, 1:] != IGNORED
     logits = model.lm_head(hidden[places])  # [N, V]
-    each = torch.nn.functional.cross_entropy(logits, wanted[places], reduction="none")
-    weights = places.sum(1).rsqrt()[places.nonzero()[:, 0]]
-    return (each * weights).sum()
+    each = torch.nn.functional.cross_entropy(logits, labels[:, 1:][places], reduction="none")
+    return (each * weights[:, 1:][places]).sum()
 
 
-def backward(model: LlamaForCausalLM, tokenizer: Tokenizer, examples: Sequence[Example]) -> float:
+def backward(
+    model: LlamaForCausalLM,
+    tokenizer: Tokenizer,
+    examples: Sequence[Example],
+    sentence_loss: float = 0.0,
+) -> float:
     """Gradients of the batch's mean loss, in parts of similar token count to save on padding."""
     by_size = sorted(examples, key=lambda one: len(one.prompt) + len(one.reply))
-    parts = [encode(tokenizer, by_size[at : at + PART]) for at in range(0, len(by_size), PART)]
-    total = sum(float((labels != IGNORED).sum(1).sqrt().sum()) for _, labels in parts)
+    groups = [by_size[at : at + PART] for at in range(0, len(by_size), PART)]
+    parts = [encode(tokenizer, group, sentence_loss) for group in groups]
+    total = sum(len(tokenizer.encode(f"{one.reply}<eos>").ids) ** 0.5 for one in examples)
     mean = 0.0
-    for ids, labels in parts:
-        loss = loss_of(model, ids, labels) / total
-        loss.backward()  # type: ignore[no-untyped-call]
+    for part in parts:
+        loss = loss_of(model, *part) / total
+        loss.backward()
         mean += loss.item()
     return mean
 
@@ -110,7 +145,7 @@ def backward(model: LlamaForCausalLM, tokenizer: Tokenizer, examples: Sequence[E
 @torch.no_grad()
 def exact(model: LlamaForCausalLM, tokenizer: Tokenizer, examples: Sequence[Example]) -> float:
     """Share of replies that greedy decoding would reproduce to the token."""
-    ids, labels = encode(tokenizer, examples)
+    ids, labels, _ = encode(tokenizer, examples)
     hidden = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
     best = model.lm_head(hidden).argmax(-1)
     wanted = labels[:, 1:]
@@ -138,15 +173,17 @@ def curve(
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Linear warm-up, then a cosine to zero."""
-    warm = min(1.0, (step + 1) / recipe.warm_up)
-    return recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / recipe.steps))
+    """Linear warm-up, a cosine, and from `refocus_at` on a straight line down to zero."""
+    start = min(step, recipe.refocus_at)
+    warm = min(1.0, (start + 1) / recipe.warm_up)
+    rate = recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * start / recipe.horizon))
+    return rate * min(1.0, (recipe.steps - step) / max(1, recipe.steps - recipe.refocus_at))
 
 
 def longest_row(recipe: Recipe, step: int) -> int:
     """The curriculum: how long rows may be at `step`."""
-    grown = min(1.0, step / max(1, recipe.steps * recipe.curriculum))
-    return round(8 + (recipe.longest - 8) * grown)
+    since = step if step < recipe.refocus_at else step - recipe.refocus_at
+    return round(8 + (recipe.longest - 8) * min(1.0, since / recipe.growth))
 
 
 def train(recipe: Recipe, out: Path, *, stop_at: int | None = None, log_every: int = 500) -> Path:
@@ -168,8 +205,10 @@ def train(recipe: Recipe, out: Path, *, stop_at: int | None = None, log_every: i
             group["lr"] = learning_rate(recipe, step)
         rng = random.Random(f"train|{recipe.seed}|{step}")
         optimizer.zero_grad(set_to_none=True)
-        drawn = batch(rng, recipe.rows, longest_row(recipe, step))
-        losses.append(backward(model, tokenizer, drawn))
+        weights = FIRST if step < recipe.refocus_at else THEN
+        drawn = batch(rng, recipe.rows, longest_row(recipe, step), weights)
+        sentence_loss = recipe.sentence_loss if step >= recipe.sentences_from else 0.0
+        losses.append(backward(model, tokenizer, drawn, sentence_loss))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         if (step + 1) % log_every == 0 or step + 1 == last:

@@ -1,0 +1,316 @@
+"""What the tests of running and judging share: a small task, honest and slow models, `bench`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from harness import cli, journal
+from harness.journal import Settings
+from harness.library import open_task
+from harness.plan import plan
+from harness.runner import Limits
+from harness.session import Wanted, run_task
+from providers import registry
+from providers.base import Provider, Request
+from providers.scripted import ScriptedProvider
+
+ONES = """\
+version: 1
+title: Ones
+generator: rows.py:ones
+lengths: [3, 5]
+samples: 4
+axes:
+  separator:
+    default: [none, comma]
+    values: {none: "", space: " ", comma: ","}
+prompt: |
+  How many ones? Write "{{ phrase }}" and then the number.
+  {{ sequence }}
+answer: integer
+"""
+"""Two conditions, two lengths, four samples a cell: sixteen requests."""
+
+PLAIN = """\
+version: 3
+title: Ones without an axis
+generator: rows.py:ones
+lengths: [4]
+samples: 3
+prompt: |
+  How many ones? Write "{{ phrase }}" and then the number.
+  {{ sequence }}
+answer: integer
+"""
+
+ECHO = """\
+version: 1
+title: Say it again
+generator: rows.py:echo
+lengths: [2, 3]
+samples: 2
+prompt: |
+  Write "{{ phrase }}" and then these words.
+  {{ sequence }}
+answer: text
+"""
+
+ROWS = """\
+from harness.spec import Item
+
+
+def ones(rng, length):
+    row = [rng.choice("01") for _ in range(length)]
+    return Item(row, row.count("1"))
+
+
+def echo(rng, length):
+    words = [f" {rng.choice(('tea', 'cake', 'milk'))}" for _ in range(length)]
+    return Item(words, " ".join("".join(words).split()))
+"""
+
+SLOW = """\
+import asyncio
+import os
+from pathlib import Path
+
+from providers import registry
+from providers.base import Reply, Usage
+
+
+class Slow:
+    async def complete(self, request):
+        with Path(os.environ["SLOW_LOG"]).open("a") as log:
+            log.write(request.sample_id + "\\n")
+        await asyncio.sleep(float(os.environ["SLOW_S"]))
+        row = request.prompt.splitlines()[-1]
+        return Reply(f"Final answer: {row.count('1')}", usage=Usage(len(row), 3))
+
+    async def facts(self):
+        return {"engine": "slow"}
+
+    async def aclose(self):
+        pass
+
+
+def open_provider(settings):
+    return Slow()
+
+
+if __name__ == "__main__":
+    registry.FACTORIES["slow"] = "slow:open_provider"
+    from harness.cli import main
+
+    main()
+"""
+"""`bench` with one provider more, who takes his time and keeps a log of what he was asked."""
+
+PATIENCE_S = 60.0
+DEFAULTS = Settings()
+
+
+def right(request: Request) -> str:
+    """The right reply to a prompt of `ONES` or `PLAIN`."""
+    return f"Final answer: {request.prompt.splitlines()[-1].count('1')}"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What one `bench` command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    def one_line(self, code: int, *words: str) -> str:
+        """Asserts that the command failed with `code` and one line, which has all of `words`."""
+        said = self.err.strip()
+        assert self.code == code, self
+        assert self.out == ""
+        assert len(said.splitlines()) == 1, said
+        assert "Traceback" not in said
+        assert not (missing := [word for word in words if word not in said]), (missing, said)
+        return said
+
+
+@dataclass
+class Lab:
+    """A folder with small tasks, and ways to run them."""
+
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+    said: list[str] = field(default_factory=list)
+    """Warnings of the runs made by `run`."""
+
+    @property
+    def out(self) -> Path:
+        """Where runs go."""
+        return self.folder / "results"
+
+    @property
+    def ones(self) -> Path:
+        """The task file of `ONES`."""
+        return self.folder / "lab" / "ones.yaml"
+
+    @property
+    def plain(self) -> Path:
+        """The task file of `PLAIN`."""
+        return self.folder / "lab" / "plain.yaml"
+
+    @property
+    def echo(self) -> Path:
+        """The task file of `ECHO`."""
+        return self.folder / "lab" / "echo.yaml"
+
+    def wanted(
+        self,
+        file: Path | None = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        samples: int | None = None,
+        axes: Mapping[str, Sequence[str]] | None = None,
+        settings: Settings = DEFAULTS,
+        model: str = "scripted/test",
+    ) -> Wanted:
+        """A run of `file`, `ones` unless given."""
+        path = self.ones if file is None else file
+        task = open_task(f"lab/{path.stem}", path, trial=False)
+        planned = plan(task, lengths=lengths, samples=samples, axes=axes, seed=settings.seed)
+        return Wanted(planned, model, settings, self.out)
+
+    def run(
+        self, wanted: Wanted, provider: Provider | None = None, *, max_connections: int = 4
+    ) -> Provider:
+        """Runs in this process, with no pause between attempts; the provider that was asked."""
+        asked = provider or ScriptedProvider(right)
+        limits = Limits(max_connections=max_connections, first_wait_s=0, longest_wait_s=0)
+        asyncio.run(run_task(wanted, asked, limits=limits, warn=self.said.append))
+        return asked
+
+    def asked(self, wanted: Wanted, script: Callable[[Request], Any] = right) -> list[str]:
+        """Runs with a scripted model; the ids of the samples it was asked."""
+        provider = ScriptedProvider(script)
+        self.run(wanted, provider)
+        return [request.sample_id for request in provider.requests]
+
+    def model(self, *lines: str, name: str = "replies.txt") -> str:
+        """The name of a scripted model that gives these replies in turn."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines or ("Final answer: 2",)) + "\n")
+        return f"scripted/{path}"
+
+    def fake(self, provider: Provider | Callable[[Request], Any]) -> str:
+        """The name under which `bench` finds `provider`, in this process."""
+        asked = ScriptedProvider(provider) if callable(provider) else provider
+        module = types.ModuleType("fake_provider")
+        module.__dict__["open_provider"] = lambda _settings: asked
+        self.monkeypatch.setitem(sys.modules, "fake_provider", module)
+        self.monkeypatch.setitem(registry.FACTORIES, "fake", "fake_provider:open_provider")
+        return "fake/model"
+
+    def bench(self, *arguments: str | Path) -> Done:
+        """The command in this process; an error without a line for the user is raised."""
+        self.capture.readouterr()
+        self.monkeypatch.setattr(sys, "argv", ["bench", *map(str, arguments)])
+        try:
+            cli.main()
+            code: object = 0
+        except SystemExit as end:
+            code = end.code or 0
+        said = self.capture.readouterr()
+        assert isinstance(code, int)
+        return Done(code, said.out, said.err)
+
+    def bench_run(self, *arguments: str | Path, task: Path | None = None) -> Done:
+        """`bench run` of `ones` on a model that always says 2, unless told otherwise."""
+        command: list[str | Path] = ["run", "--task", task or self.ones, *arguments]
+        if "--model" not in arguments:
+            command += ["--model", self.model()]
+        if "--out" not in arguments:
+            command += ["--out", self.out]
+        return self.bench(*command)
+
+    def slow(self, *arguments: str, delay_s: float, **options: Any) -> subprocess.Popen[bytes]:
+        """Starts `bench` in a process of its own, with the model `slow/x` at hand."""
+        (self.folder / "slow.py").write_text(SLOW)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(cli.__file__).parents[1])]),
+            "SLOW_LOG": str(self.folder / "slow.log"),
+            "SLOW_S": str(delay_s),
+        }
+        return subprocess.Popen(
+            [sys.executable, str(self.folder / "slow.py"), *arguments],
+            env=environment,
+            cwd=self.folder,
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+        )
+
+    def slow_asked(self) -> list[str]:
+        """Ids of the samples that slow models were asked so far."""
+        log = self.folder / "slow.log"
+        return log.read_text().splitlines() if log.exists() else []
+
+    def the_run(self) -> Path:
+        """The folder of the only run there is."""
+        (manifest,) = (self.out / "runs").rglob(journal.MANIFEST)
+        return manifest.parent
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    """Every record of a sound journal."""
+    lines = (folder / journal.SAMPLES).read_bytes().split(b"\n")
+    assert lines.pop() == b""
+    return [orjson.loads(line) for line in lines]
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Waits until `condition` holds; fails once `process` has ended or after a minute."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end_s
+        time.sleep(0.005)
+
+
+def has_lines(path: Path, least: int) -> bool:
+    """Whether a file, which may not be there yet, has so many whole lines."""
+    return path.exists() and path.read_bytes().count(b"\n") >= least
+
+
+def plain(text: str) -> str:
+    """`text` without a terminal's escape sequences."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+@pytest.fixture
+def lab(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Lab]:
+    """A laboratory of one's own."""
+    tasks = tmp_path / "lab"
+    tasks.mkdir()
+    for name, text in (("ones", ONES), ("plain", PLAIN), ("echo", ECHO)):
+        (tasks / f"{name}.yaml").write_text(textwrap.dedent(text))
+    (tasks / "rows.py").write_text(ROWS)
+    monkeypatch.delenv("BENCH_DEBUG", raising=False)
+    before = signal.getsignal(signal.SIGTERM)
+    yield Lab(tmp_path, capsys, monkeypatch)
+    signal.signal(signal.SIGTERM, before)

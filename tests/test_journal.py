@@ -1,0 +1,616 @@
+"""A run's folder: nothing written is lost, and nothing wrong in it costs more than itself."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+
+from harness import journal
+from harness.journal import (
+    Answered,
+    Cell,
+    Journal,
+    JournalError,
+    Manifest,
+    Settings,
+    read_manifest,
+    read_records,
+    run_folder,
+    set_aside,
+    write_manifest,
+)
+from harness.library import open_task
+from harness.spec import TaskSpec
+from harness.yamlfile import parse
+from tests.conftest import DEFAULTS, ONES
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+CONDITION = {"separator": "none"}
+KEY = ("separator=none", 3)
+
+
+def record(index: int, **changes: Any) -> dict[str, Any]:
+    made = {
+        "id": f"lab/ones@1|separator=none|length=3|seed=0|index={index}",
+        "condition": CONDITION,
+        "length": 3,
+        "index": index,
+        "target": 2,
+        "prompt_hash": f"{index + 1:016x}",
+        "reply": "Final answer: 2",
+        "finish_reason": "stop",
+    }
+    return made | changes
+
+
+def write(folder: Path, *lines: bytes) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / journal.SAMPLES).write_bytes(b"".join(lines))
+    return folder
+
+
+def line(index: int, **changes: Any) -> bytes:
+    return orjson.dumps(record(index, **changes)) + b"\n"
+
+
+def indices(folder: Path) -> list[int]:
+    return [one["index"] for one in read_records(folder)]
+
+
+class TestWriting:
+    """One line a reply, as it arrives."""
+
+    def test_a_record_is_in_the_file_when_append_returns(self, tmp_path: Path) -> None:
+        """Another process sees each line at once, before the journal is closed."""
+        with Journal(tmp_path, print) as book:
+            for index in range(3):
+                book.append(record(index))
+                lines = (tmp_path / journal.SAMPLES).read_bytes().split(b"\n")
+                assert [orjson.loads(one)["index"] for one in lines[:-1]] == list(range(index + 1))
+                assert lines[-1] == b""
+
+    def test_records_come_back_as_they_were(self, tmp_path: Path) -> None:
+        """What a model said is kept to the character: line breaks, quotes, any script."""
+        said = 'two\nlines\r\n\t"quoted" \\ \u2028 \x00 \x1b[31m 円 🦉'
+        with Journal(tmp_path, print) as book:
+            book.append(record(0, reply=said))
+        (read,) = read_records(tmp_path)
+        assert read == record(0, reply=said)
+
+    def test_half_a_character_does_not_end_the_run(self, tmp_path: Path) -> None:
+        """A lone surrogate, as a cut-off emoji comes out of a server's JSON, is written somehow."""
+        with Journal(tmp_path, print) as book:
+            book.append(record(0, reply="Final answer: 2 \ud83d"))
+            book.append(record(1))
+        replies = {one["index"]: one["reply"] for one in read_records(tmp_path)}
+        assert replies[0].startswith("Final answer: 2 ")
+        assert set(replies) == {0, 1}
+
+    def test_a_disk_that_takes_little_at_a_time_gets_it_all(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Short writes are continued."""
+        true_write = os.write
+        with Journal(tmp_path, print) as book:
+            monkeypatch.setattr(os, "write", lambda file, data: true_write(file, data[:7]))
+            book.append(record(0))
+            monkeypatch.undo()
+        assert indices(tmp_path) == [0]
+
+    def test_a_full_disk_is_said_in_a_line_and_costs_one_record(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The error names the file; the records before it and, with room again, after it stay."""
+        true_write, room = os.write, [40]
+
+        def full(file: int, data: bytes) -> int:
+            if not room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return true_write(file, data[: room.pop()])
+
+        with Journal(tmp_path, print) as book:
+            book.append(record(0))
+            monkeypatch.setattr(os, "write", full)
+            with pytest.raises(JournalError, match=r"samples\.jsonl: No space left"):
+                book.append(record(1))
+            monkeypatch.undo()
+            book.append(record(2))
+        assert indices(tmp_path) == [0, 2]
+
+
+class TestRepair:
+    """What a crash leaves is mended by the next writer."""
+
+    def test_a_last_line_torn_anywhere_is_cut_off(self, tmp_path: Path) -> None:
+        """Wherever `kill -9` struck, the whole lines stay and the next record starts afresh."""
+        whole, last = line(0) + line(1), line(2)
+        for kept in range(len(last)):
+            said: list[str] = []
+            write(tmp_path, whole, last[:kept])
+            with Journal(tmp_path, said.append) as book:
+                book.append(record(3))
+            complete = kept == len(last) - 1
+            assert indices(tmp_path) == ([0, 1, 2, 3] if complete else [0, 1, 3])
+            assert len(said) == (0 if kept == 0 or complete else 1)
+
+    def test_a_journal_of_only_a_torn_line_is_emptied(self, tmp_path: Path) -> None:
+        """There is nothing before it to keep."""
+        said: list[str] = []
+        write(tmp_path, line(0)[:50])
+        with Journal(tmp_path, said.append):
+            assert (tmp_path / journal.SAMPLES).read_bytes() == b""
+        assert "torn last line" in said[0]
+
+    def test_a_long_torn_line_is_found_whole(self, tmp_path: Path) -> None:
+        """The search for its beginning goes further back than one block of the file."""
+        write(tmp_path, line(0), line(1, reply="x" * 300_000)[:-20])
+        with Journal(tmp_path, print) as book:
+            book.append(record(2))
+        assert indices(tmp_path) == [0, 2]
+
+    def test_binary_at_the_end_is_cut_off(self, tmp_path: Path) -> None:
+        """Blocks of zeros, which some file systems leave after a power cut, count as torn."""
+        write(tmp_path, line(0), bytes(4096))
+        with Journal(tmp_path, print) as book:
+            book.append(record(1))
+        assert indices(tmp_path) == [0, 1]
+
+    def test_reading_alone_mends_nothing(self, tmp_path: Path) -> None:
+        """A reader leaves a torn line, which somebody may be writing, and says nothing of it."""
+        said: list[str] = []
+        write(tmp_path, line(0), line(1)[:30])
+        before = (tmp_path / journal.SAMPLES).read_bytes()
+        assert [one["index"] for one in read_records(tmp_path, said.append)] == [0]
+        assert (tmp_path / journal.SAMPLES).read_bytes() == before
+        assert said == []
+
+
+GARBAGE = {
+    "binary": b"\x00\xff\xfe\x80 \x93",
+    "half a record": line(1)[:40],
+    "text": b"Final answer: 2",
+    "a list": b'["id", "condition", "length", "index"]',
+    "a number": b"7",
+    "a string": b'"id condition length index"',
+    "null": b"null",
+    "an object": b"{}",
+    "deep nesting": b"[" * 5000,
+    "not finite": b'{"id": NaN}',
+}
+
+
+class TestCorruptLines:
+    """A line that is no record is reported, and costs its own sample."""
+
+    @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
+    def test_a_corrupt_line_is_named_and_passed_over(self, tmp_path: Path, garbage: bytes) -> None:
+        """The warning has file and line number; the lines around it are read."""
+        said: list[str] = []
+        write(tmp_path, line(0), garbage + b"\n", line(2))
+        assert [one["index"] for one in read_records(tmp_path, said.append)] == [0, 2]
+        (warning,) = said
+        assert f"{tmp_path / journal.SAMPLES}:2:" in warning
+
+    def test_empty_lines_are_nothing(self, tmp_path: Path) -> None:
+        """They are passed over without a word."""
+        said: list[str] = []
+        write(tmp_path, b"\n", line(0), b"\n  \n\r\n", line(1), b"\n")
+        assert [one["index"] for one in read_records(tmp_path, said.append)] == [0, 1]
+        assert said == []
+
+    def test_no_journal_has_no_records(self, tmp_path: Path) -> None:
+        """A run that was planned and killed before its first reply is read like any other."""
+        assert list(read_records(tmp_path)) == []
+
+
+MISSING = ("id", "condition", "length", "index", "target", "prompt_hash")
+
+
+def without(name: str) -> Callable[[dict[str, Any]], Any]:
+    """Takes `name` out of a record."""
+    return lambda good: good.pop(name)
+
+
+WRONG: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **{f"no {name}": without(name) for name in MISSING},
+    "neither reply nor failure": lambda good: good.pop("reply"),
+    "index below zero": lambda good: good.update(index=-1),
+    "index in quotes": lambda good: good.update(index="0"),
+    "index with a fraction": lambda good: good.update(index=0.5),
+    "no number as index": lambda good: good.update(index=None),
+    "index of a trillion": lambda good: good.update(index=10**12),
+    "index beyond 64 bits": lambda good: good.update(index=2.0**80),
+    "condition as text": lambda good: good.update(condition="separator=none"),
+    "condition as list": lambda good: good.update(condition=["none"]),
+    "no condition at all": lambda good: good.update(condition=None),
+    "unknown condition": lambda good: good.update(condition={"separator": "dash"}),
+    "condition of lists": lambda good: good.update(condition={"separator": ["none"]}),
+    "length in quotes": lambda good: good.update(length="3"),
+    "length as list": lambda good: good.update(length=[3]),
+    "length below zero": lambda good: good.update(length=-3),
+    "length of a trillion": lambda good: good.update(length=10**12),
+    "target as list": lambda good: good.update(target=[2]),
+    "null target": lambda good: good.update(target=None),
+    "prompt hash in no hex": lambda good: good.update(prompt_hash="zz"),
+    "prompt hash too long": lambda good: good.update(prompt_hash="f" * 40),
+    "prompt hash as number": lambda good: good.update(prompt_hash=7),
+    "reply as number": lambda good: good.update(reply=5),
+    "reply as object": lambda good: good.update(reply={"text": "Final answer: 2"}),
+    "failure as text": lambda good: good.update(reply=None, failure="error"),
+    "failure as list": lambda good: good.update(reply=None, failure=["error"]),
+    "failure of no kind": lambda good: good.update(reply=None, failure={"type": "X"}),
+}
+"""What may be wrong with a record -> how to spoil a good one so."""
+
+
+@pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG.keys())
+class TestWrongRecords:
+    """JSON that is no record of this run never ends a command."""
+
+    def test_instead_of_a_good_one_costs_its_sample(
+        self, lab: Lab, spoil: Callable[[dict[str, Any]], Any]
+    ) -> None:
+        """Scored, its sample is not run; resumed, it and no other is asked, and all is whole."""
+        wanted = lab.wanted()
+        first = lab.asked(wanted)[0]
+        lab.bench("score", wanted.folder)
+        table = (wanted.folder / journal.TABLE).read_bytes()
+        spoilt, *rest = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+        read = orjson.loads(spoilt)
+        assert read["id"] == first
+        spoil(read)
+        write(wanted.folder, orjson.dumps(read) + b"\n", *rest)
+        scored = lab.bench("score", wanted.folder)
+        assert scored.code == 1
+        assert counted(wanted.folder) == {"correct": 15, "not_run": 1}
+        assert lab.asked(wanted) == [first]
+        assert lab.bench("score", wanted.folder).code == 0
+        assert (wanted.folder / journal.TABLE).read_bytes() == table
+
+    def test_besides_the_good_ones_changes_nothing(
+        self, lab: Lab, spoil: Callable[[dict[str, Any]], Any]
+    ) -> None:
+        """Appended to a whole run it overrides no answer, and nothing is asked."""
+        wanted = lab.wanted()
+        lab.asked(wanted)
+        lab.bench("score", wanted.folder)
+        table = (wanted.folder / journal.TABLE).read_bytes()
+        lines = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+        read = orjson.loads(lines[0]) | {"reply": "Final answer: 99"}
+        spoil(read)
+        write(wanted.folder, *lines, orjson.dumps(read) + b"\n")
+        assert lab.bench("score", wanted.folder).code == 0
+        assert (wanted.folder / journal.TABLE).read_bytes() == table
+        assert lab.asked(wanted) == []
+
+
+def counted(folder: Path) -> dict[str, int]:
+    """Outcome -> number of samples, from `table.csv`; without the zeros."""
+    head, *rows = (row.split(",") for row in (folder / journal.TABLE).read_text().splitlines())
+    names = head[head.index("correct") : head.index("accuracy")]
+    sums = {name: sum(int(row[head.index(name)]) for row in rows) for name in names}
+    return {name: count for name, count in sums.items() if count}
+
+
+def test_a_target_of_the_wrong_type_crashes_nothing(lab: Lab) -> None:
+    """Only the task knows that it should be a number; whoever judges it says so or lets it be."""
+    wanted = lab.wanted()
+    lab.asked(wanted)
+    first, *rest = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+    wrong = orjson.dumps(orjson.loads(first) | {"target": "two"}) + b"\n"
+    write(wanted.folder, wrong, *rest)
+    lab.bench("score", wanted.folder)
+    counts = counted(wanted.folder)
+    assert counts["correct"] == 15
+    assert sum(counts.values()) == 16
+
+
+def test_harmless_oddities_of_a_record_are_borne(lab: Lab) -> None:
+    """Unknown keys and odd values of what only informs neither crash nor cost the answer."""
+    wanted = lab.wanted()
+    lab.asked(wanted)
+    lines = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+    odd = {"new": [1], "prompt_tokens": "many", "output_tokens": None, "latency_s": "x", "at": None}
+    write(wanted.folder, orjson.dumps(orjson.loads(lines[0]) | odd) + b"\n", *lines[1:])
+    assert lab.bench("score", wanted.folder).code == 0
+    assert counted(wanted.folder) == {"correct": 16}
+    assert lab.asked(wanted) == []
+
+
+def _hold(folder: Path, held: Any) -> None:
+    with Journal(folder, print):
+        held.set()
+        signal.pause()
+
+
+class TestOneWriter:
+    """Only one process writes a run."""
+
+    def test_a_second_writer_is_told_who_holds_it(self, tmp_path: Path) -> None:
+        """The refusal has the first one's process id, machine and time, and a remedy."""
+        with Journal(tmp_path, print), pytest.raises(JournalError) as refused:
+            Journal(tmp_path, print).__enter__()
+        said = str(refused.value)
+        assert f"process {os.getpid()} on {os.uname().nodename} since 2" in said
+        assert "use another --out" in said
+        assert "\n" not in said
+
+    @pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b"\xff"])
+    def test_who_holds_it_may_be_unknown(self, tmp_path: Path, content: bytes | None) -> None:
+        """A writer's note that is missing or broken does not break the refusal."""
+        with Journal(tmp_path, print):
+            note = tmp_path / "writer.json"
+            note.unlink()
+            if content is not None:
+                note.write_bytes(content)
+            with pytest.raises(JournalError, match="is being written by another process"):
+                Journal(tmp_path, print).__enter__()
+
+    def test_the_lock_is_free_afterwards(self, tmp_path: Path) -> None:
+        """Also after an error inside."""
+        with pytest.raises(KeyError), Journal(tmp_path, print):
+            raise KeyError
+        with Journal(tmp_path, print) as book:
+            book.append(record(0))
+        assert indices(tmp_path) == [0]
+
+    def test_a_killed_writer_holds_nothing(self, tmp_path: Path) -> None:
+        """The lock dies with its process; the note it leaves does not matter."""
+        context = multiprocessing.get_context("fork")
+        held = context.Event()
+        holder = context.Process(target=_hold, args=(tmp_path, held))
+        holder.start()
+        assert held.wait(30)
+        with pytest.raises(JournalError, match=f"process {holder.pid} "):
+            Journal(tmp_path, print).__enter__()
+        holder.kill()
+        holder.join()
+        with Journal(tmp_path, print) as book:
+            book.append(record(0))
+        assert indices(tmp_path) == [0]
+
+    def test_readers_need_no_lock(self, tmp_path: Path) -> None:
+        """A run can be looked at while it grows."""
+        with Journal(tmp_path, print) as book:
+            book.append(record(0))
+            assert indices(tmp_path) == [0]
+
+
+class TestUnusableFolders:
+    """A folder that cannot be written is one clear error."""
+
+    def test_a_file_in_the_place_of_the_folder(self, tmp_path: Path) -> None:
+        """The error names the folder."""
+        place = tmp_path / "run"
+        place.write_text("here first")
+        with pytest.raises(JournalError, match=f"cannot write to {place}"):
+            Journal(place, print).__enter__()
+        assert place.read_text() == "here first"
+
+    def test_a_file_in_the_place_of_a_parent(self, tmp_path: Path) -> None:
+        """Likewise further up."""
+        (tmp_path / "results").write_text("")
+        with pytest.raises(JournalError, match="cannot write to"):
+            Journal(tmp_path / "results" / "runs" / "x", print).__enter__()
+
+    @pytest.mark.parametrize("name", ["samples.jsonl", "lock", "writer.json"])
+    def test_a_folder_in_the_place_of_a_file(self, tmp_path: Path, name: str) -> None:
+        """The error is a line, and the lock is given back."""
+        (tmp_path / name).mkdir()
+        with pytest.raises(JournalError, match=str(tmp_path)):
+            Journal(tmp_path, print).__enter__()
+        (tmp_path / name).rmdir()
+        with Journal(tmp_path, print):
+            pass
+
+    def test_the_disk_is_full_from_the_start(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first note that cannot be written is an error in one line."""
+
+        def full(_path: Path, _content: bytes) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(Path, "write_bytes", full)
+        with pytest.raises(JournalError, match="No space left"):
+            Journal(tmp_path, print).__enter__()
+
+
+class TestAnswered:
+    """What needs no asking."""
+
+    def test_errors_are_asked_again_and_other_failures_not(self, tmp_path: Path) -> None:
+        """A prompt that was too long or refused is an answer; an error is none."""
+        failures = [
+            {"reply": None, "failure": {"kind": kind, "type": "X", "message": "m"}}
+            for kind in ("error", "overflow", "refused")
+        ]
+        lines = [line(place, **failure) for place, failure in enumerate(failures)]
+        write(tmp_path, *lines, line(3))
+        with Journal(tmp_path, print) as book:
+            answered = book.answered({KEY: 9})
+        assert answered.count_in(KEY, 4) == 3
+        assert answered.count_in(KEY, 1) == 0
+
+    def test_an_answer_stays_one_after_a_later_error(self, tmp_path: Path) -> None:
+        """Whichever came first, the sample is not asked again."""
+        error = {"reply": None, "failure": {"kind": "error"}}
+        write(tmp_path, line(0), line(0, **error), line(1, **error), line(1))
+        with Journal(tmp_path, print) as book:
+            assert book.answered({KEY: 9}).count_in(KEY, 9) == 2
+
+    def test_counts_end_where_the_cell_ends(self) -> None:
+        """Answers beyond the samples asked for do not count, nor those of other cells."""
+        answered = Answered()
+        for index in (0, 2, 7):
+            answered.add(KEY, index, 1)
+        assert [answered.count_in(KEY, samples) for samples in (0, 1, 3, 7, 8, 99)] == [
+            *(0, 1, 2, 2, 3, 3)
+        ]
+        assert answered.count_in(("separator=comma", 3), 9) == 0
+
+
+MANIFESTS = {
+    "empty": b"",
+    "truncated": b'{"model": "x", "task": "lab/on',
+    "binary": b"\x00\xff\xfe",
+    "null": b"null",
+    "a list": b"[]",
+    "a number": b"3",
+    "an empty object": b"{}",
+    "cells as number": b'{"cells": 3}',
+    "cells of numbers": b'{"cells": [3]}',
+}
+
+
+class TestManifest:
+    """What made a run."""
+
+    def manifest(self) -> Manifest:
+        spec = TaskSpec.model_validate(parse(ONES).data)
+        settings = {"seed": 0, "temperature": 0.0, "max_tokens": None}
+        return Manifest("m", "lab/ones", 1, spec.digest(), spec.model_dump(mode="json"), settings)
+
+    def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
+        """Also sums of 256 bits, which JSON's numbers do not hold."""
+        manifest = self.manifest()
+        manifest.plan_cells([Cell(CONDITION, 3, 4, 2**256 - 1), Cell(CONDITION, 5, 4, 1)])
+        assert manifest.fingerprint is not None
+        write_manifest(tmp_path, manifest)
+        assert read_manifest(tmp_path) == manifest
+        assert [path.name for path in tmp_path.iterdir()] == [journal.MANIFEST]
+
+    def test_cells_grow_and_never_shrink(self) -> None:
+        """Fewer samples than before leave a cell as it is, its fingerprint too."""
+        manifest = self.manifest()
+        manifest.plan_cells([Cell(CONDITION, 3, 4, 11)])
+        manifest.plan_cells([Cell(CONDITION, 3, 2), Cell(CONDITION, 5, 2)])
+        assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4), (5, 2)]
+        assert manifest.cells[0].fingerprint == 11
+        assert manifest.fingerprint is None
+        manifest.plan_cells([Cell(CONDITION, 3, 9), Cell(CONDITION, 5, 2, 22)])
+        assert [cell.samples for cell in manifest.cells] == [9, 2]
+        assert manifest.cells[0].fingerprint is None
+
+    def test_the_fingerprint_does_not_know_the_order_of_growth(self) -> None:
+        """The same cells make the same dataset; another sample makes another."""
+        cells = [Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 4, 22)]
+        here, there, other = self.manifest(), self.manifest(), self.manifest()
+        here.plan_cells(cells)
+        there.plan_cells(cells[:0:-1])
+        there.plan_cells(cells[:1])
+        other.plan_cells([cells[0], Cell(CONDITION, 5, 4, 23)])
+        assert here.fingerprint == there.fingerprint != other.fingerprint
+
+    @pytest.mark.parametrize("content", MANIFESTS.values(), ids=MANIFESTS.keys())
+    def test_a_broken_one_is_one_line_with_a_remedy(self, tmp_path: Path, content: bytes) -> None:
+        """It names the file."""
+        (tmp_path / journal.MANIFEST).write_bytes(content)
+        with pytest.raises(JournalError) as refused:
+            read_manifest(tmp_path)
+        said = str(refused.value)
+        assert f"{tmp_path / journal.MANIFEST} cannot be read" in said
+        assert "move it away to start over" in said
+        assert "\n" not in said
+
+    @pytest.mark.parametrize("place", [".", "nowhere", "file"])
+    def test_no_run_is_said_so(self, tmp_path: Path, place: str) -> None:
+        """An empty folder, no folder, and a file are no runs."""
+        (tmp_path / "file").write_text("")
+        with pytest.raises(JournalError, match="no run in"):
+            read_manifest(tmp_path / place)
+
+    def test_a_reader_never_sees_half_of_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where writing fails, the old one stays."""
+        manifest = self.manifest()
+        write_manifest(tmp_path, manifest)
+        true_write = Path.write_bytes
+
+        def half(path: Path, content: bytes) -> int:
+            true_write(path, content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(Path, "write_bytes", half)
+        manifest.model = "another"
+        with pytest.raises((JournalError, OSError), match="No space left"):
+            write_manifest(tmp_path, manifest)
+        monkeypatch.undo()
+        assert read_manifest(tmp_path).model == "m"
+
+
+class TestFolders:
+    """Where runs live."""
+
+    def folder(self, lab: Lab, model: str = "scripted/x", settings: Settings = DEFAULTS) -> Path:
+        spec = open_task("lab/ones", lab.ones, trial=False).spec
+        return run_folder(lab.out, model, spec, "lab/ones", settings)
+
+    def test_a_run_is_found_by_model_task_version_and_settings(self, lab: Lab) -> None:
+        """The path is `runs/<model>/<task>@<version>-<hash>`, always the same."""
+        folder = self.folder(lab)
+        assert folder.parent == lab.out / "runs" / "scripted" / "x" / "lab"
+        assert folder.name.startswith("ones@1-")
+        assert folder == self.folder(lab)
+
+    def test_other_settings_are_another_run(self, lab: Lab) -> None:
+        """Seed, temperature and budget each make a folder of their own."""
+        every = [
+            *(Settings(), Settings(seed=1), Settings(temperature=0.5)),
+            *(Settings(max_tokens=9), Settings(max_tokens=10)),
+        ]
+        assert len({self.folder(lab, settings=one) for one in every}) == len(every)
+
+    @pytest.mark.parametrize(
+        "change", [("samples: 4", "samples: 9"), ("[3, 5]", "[7]"), ("Ones", "More ones")]
+    )
+    def test_what_to_run_by_default_is_no_part_of_it(
+        self, lab: Lab, change: tuple[str, str]
+    ) -> None:
+        """Other default lengths, samples or a better title continue the same run."""
+        before = self.folder(lab)
+        lab.ones.write_text(lab.ones.read_text().replace(*change))
+        assert self.folder(lab) == before
+
+    @pytest.mark.parametrize("change", [("version: 1", "version: 2"), ("How many", "Count the")])
+    def test_another_task_is_another_run(self, lab: Lab, change: tuple[str, str]) -> None:
+        """A raised version or another prompt starts afresh."""
+        before = self.folder(lab)
+        lab.ones.write_text(lab.ones.read_text().replace(*change))
+        assert self.folder(lab) != before
+
+    @pytest.mark.parametrize(
+        "model", ["scripted/../../../up", "a//b", "/etc/x", "a/./b", "a/...", "a/b:c?*"]
+    )
+    def test_no_model_name_leaves_the_folder_of_runs(self, lab: Lab, model: str) -> None:
+        """Dots and slashes of a name are tamed, and different names keep different folders."""
+        folder = self.folder(lab, model)
+        assert folder.resolve().is_relative_to((lab.out / "runs").resolve())
+        assert folder != self.folder(lab, model.replace("/", "%2F"))
+
+    def test_an_old_run_is_set_aside_whole(self, lab: Lab) -> None:
+        """It keeps its place under `replaced`, and twice in a row nothing is overwritten."""
+        places = []
+        for index in range(2):
+            folder = write_run(self.folder(lab), index)
+            places.append(set_aside(lab.out, folder))
+            assert not folder.exists()
+        assert [indices(place) for place in places] == [[0], [1]]
+        for place in places:
+            assert place.parent == lab.out / "replaced" / "scripted" / "x" / "lab"
+
+
+def write_run(folder: Path, index: int) -> Path:
+    folder.mkdir(parents=True)
+    return write(folder, line(index))
