@@ -164,6 +164,7 @@ def _answer(reply: Reply, latency_s: float) -> dict[str, Any]:
         "reply": reply.text,
         "finish_reason": reply.finish_reason,
         "refusal": reply.refusal,
+        "reasoning": reply.reasoning,
         "prompt_tokens": None if usage is None else usage.prompt_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
         "model": reply.model,
