@@ -74,6 +74,8 @@ def _root(
     epilog=_examples(
         "bench run --task counting --model tiny",
         "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
+        "bench run --task counting --model gpt-4o --dry-run",
+        "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
         "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
     )
 )
@@ -91,6 +93,9 @@ def run(
     max_tokens: Annotated[
         str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")
     ] = "auto",
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="Server to ask instead.")
+    ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 64,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, ask nothing.")] = False,
     out: OutOption = Path("results"),
@@ -114,6 +119,7 @@ def run(
             settings=settings,
             out=out,
             max_connections=max_connections,
+            base_url=base_url,
             dry_run=dry_run,
             fresh=fresh,
         )

@@ -20,6 +20,7 @@ from providers.base import (
     Reply,
     Request,
     SampleError,
+    StopRunError,
     TransientError,
 )
 
@@ -37,6 +38,8 @@ class Limits:
     first_wait_s: float = 1.0
     """Pause before the second attempt; doubled before each further one."""
     longest_wait_s: float = 60.0
+    hopeless: int = 20
+    """Samples in a row without a reply, and none answered meanwhile, after which the run stops."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ class Progress:
     answered: int = 0
     failed: int = 0
     """Samples that stayed without a reply."""
+    failed_in_a_row: int = 0
     retries: int = 0
     started_s: float = field(default_factory=time.monotonic)
 
@@ -72,7 +76,8 @@ async def run(
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
     Raises:
-        StopRunError: the provider says the whole run is pointless. What was answered is written.
+        StopRunError: the provider says the whole run is pointless, or nothing is answered any
+            more. What was answered is written.
     """
     progress = progress or Progress()
     patience = _Patience(provider, limits, progress, sleep)
@@ -90,8 +95,15 @@ async def run(
             append(record)
             if (record.get("failure") or {}).get("kind") == "error":
                 progress.failed += 1
+                progress.failed_in_a_row += 1
+                if progress.failed_in_a_row >= limits.hopeless:
+                    raise StopRunError(
+                        f"{progress.failed_in_a_row} samples in a row had no reply; the last: "
+                        f"{record['failure']['message']}"
+                    )
             else:
                 progress.answered += 1
+                progress.failed_in_a_row = 0
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -164,6 +176,7 @@ def _answer(reply: Reply, latency_s: float) -> dict[str, Any]:
         "reply": reply.text,
         "finish_reason": reply.finish_reason,
         "refusal": reply.refusal,
+        "reasoning": reply.reasoning,
         "prompt_tokens": None if usage is None else usage.prompt_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
         "model": reply.model,

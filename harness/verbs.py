@@ -133,6 +133,7 @@ def run(
     settings: Settings,
     out: Path,
     max_connections: int,
+    base_url: str | None,
     dry_run: bool,
     fresh: bool,
 ) -> int:
@@ -147,7 +148,7 @@ def run(
         for one in runs:
             _show_plan(one)
         return COMPLETE
-    provider = open_model(name)
+    provider = open_model(name, base_url=base_url, notify=warn)
     for one in runs if fresh else ():
         if one.folder.exists():
             say(f"the old run is now {set_aside(out, one.folder)}")
@@ -306,10 +307,10 @@ def score(folders: Sequence[Path]) -> int:
 
 
 def list_models() -> None:
-    """A line a provider."""
-    from providers.registry import DESCRIPTIONS
+    """A line a provider: what it is and what it needs."""
+    from providers.registry import needs
 
-    typer.echo(_columns([("provider", "what it is"), *sorted(DESCRIPTIONS.items())]))
+    typer.echo(_columns([("provider", "what it is", "needs"), *needs()]))
 
 
 def _columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

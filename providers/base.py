@@ -19,7 +19,7 @@ ProviderError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -60,6 +60,8 @@ class Reply:
     """The model's name as the reply gives it."""
     refusal: str | None = None
     """The provider's own refusal field."""
+    reasoning: str | None = None
+    """Hidden reasoning, where the provider shows it; never judged."""
 
 
 class Provider(Protocol):
@@ -84,6 +86,12 @@ class ModelSettings:
 
     model: str
     """The model's name without the provider's."""
+    provider: str = ""
+    """The provider's name, for one that has several."""
+    base_url: str | None = None
+    """Where to find the model, instead of the provider's own address."""
+    notify: Callable[[str], None] = lambda _line: None
+    """Takes a line that the user should see."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Provider's own settings, by name."""
 

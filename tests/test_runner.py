@@ -100,7 +100,7 @@ class TestRecords:
 
     def test_an_answer_is_recorded_with_all_that_is_known(self) -> None:
         """Sample, text, finish reason, refusal, usage, model and attempts are in the record."""
-        reply = Reply("Final answer: 0", "length", Usage(7, 5), "m-2024", "no")
+        reply = Reply("Final answer: 0", "length", Usage(7, 5), "m-2024", "no", "hm")
         (record,) = Asked([reply]).records
         assert record.pop("latency_s") >= 0
         assert record.pop("at") > 1.7e9
@@ -116,6 +116,7 @@ class TestRecords:
             "reply": "Final answer: 0",
             "finish_reason": "length",
             "refusal": "no",
+            "reasoning": "hm",
             "prompt_tokens": 7,
             "output_tokens": 5,
             "model": "m-2024",
@@ -277,6 +278,22 @@ class TestStopping:
         """The walk over the error tree finds the leaves that it is about."""
         assert {AuthError, SetupError, UnknownModelError} < set(family(StopRunError))
         assert {RateLimitError, OverloadedError, NoReplyError} < set(family(TransientError))
+
+    def test_a_run_that_gets_nothing_stops(self) -> None:
+        """After so many samples in a row without a reply; the last reason is said."""
+        limits = Limits(max_connections=1, attempts=2, hopeless=3)
+        done = Asked(lambda _request: OverloadedError("busy"), 100, limits=limits)
+        assert isinstance(done.raised, StopRunError)
+        assert "3 samples in a row" in str(done.raised)
+        assert "busy" in str(done.raised)
+        assert len(done.records) == 3
+
+    def test_one_reply_gives_hope(self) -> None:
+        """Failures count in a row only."""
+        limits = Limits(max_connections=1, hopeless=2)
+        done = Asked([BadRequestError("x"), "7"], 100, limits=limits)
+        assert done.raised is None
+        assert (done.progress.answered, done.progress.failed) == (50, 50)
 
     def test_with_many_workers_one_error_comes_out(self) -> None:
         """Not a group of them, and no worker asks on."""

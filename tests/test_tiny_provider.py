@@ -351,7 +351,7 @@ def test_opening_names_what_is_missing(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"lacks config\.json, tokenizer\.json"):
         opened(folder)
     with pytest.raises(SetupError, match="no option 'device'"):
-        open_provider(ModelSettings(str(folder), {"device": "gpu"}))
+        open_provider(ModelSettings(str(folder), options={"device": "gpu"}))
 
 
 def run_python(code: str, **environment: str) -> str:

@@ -1,0 +1,33 @@
+"""OpenAI-compatible servers as data: `endpoints.yaml`, and the user's own file over it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+
+from providers.overridable import entries
+
+USER_FILE = "EYECHART_ENDPOINTS"
+"""Environment variable that names the user's own file."""
+
+
+class Endpoint(BaseModel):
+    """One server or vendor."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = ""
+    base_url: str
+    key: str | None = None
+    """The environment variable that holds the key; `None` where none is needed."""
+    drop: tuple[str, ...] = ()
+    """Request parameters the server does not take."""
+    rename: Mapping[str, str] = {}
+    """Request parameter -> what the server calls it."""
+
+
+def endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:
+    """Name -> endpoint; raises `SetupError` on a mistake in the user's file."""
+    return entries("endpoints.yaml", USER_FILE, Endpoint, environ)

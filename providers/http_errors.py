@@ -1,0 +1,168 @@
+"""What an HTTP reply that is no answer means for a run; one reading for every HTTP provider."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+import time
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from providers.base import (
+    AuthError,
+    BadReplyError,
+    BadRequestError,
+    OverloadedError,
+    PromptOverflowError,
+    ProviderError,
+    RateLimitError,
+    RefusedError,
+    StopRunError,
+    UnknownModelError,
+)
+
+_OVERFLOW = re.compile(
+    r"context[_ ](?:length|window|size)|maximum context|prompt is too long|too many tokens"
+    r"|exceeds? the (?:model'?s? )?(?:maximum|context|available context)|input is too long"
+    r"|max_model_len|(?:prompt|input).{0,40}(?:longer than|exceeds)",
+    re.IGNORECASE,
+)
+_FILTERED = re.compile(
+    r"content[_ ](?:filter|policy|management)|responsible.?ai|safety|moderation", re.IGNORECASE
+)
+_NO_MODEL = re.compile(
+    r"model.{0,80}(?:not (?:found|exist)|does ?n.t exist|unknown)|unknown model|"
+    r"model_not_found|no such model",
+    re.IGNORECASE,
+)
+_NO_MONEY = re.compile(
+    r"insufficient_quota|exceeded your current quota|billing|credit balance", re.IGNORECASE
+)
+_UNKNOWN_NAME = re.compile(
+    r"unsupported|unrecognized|not supported|unknown|unexpected|extra", re.IGNORECASE
+)
+_TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
+_SHOWN = 300
+_SHORTEST_SECRET = 4
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
+
+
+def error_of(
+    status: int, body: str, headers: Mapping[str, str], *, secret: str = ""
+) -> ProviderError:
+    """The error that a reply of `status` stands for; `secret` is kept out of its text."""
+    code, said = _message(body)
+    shown = redact(f"{status}: {said or 'no reason given'}"[:_SHOWN], secret)
+    if status == HTTPStatus.TOO_MANY_REQUESTS and not _NO_MONEY.search(f"{code} {said}"):
+        return RateLimitError(shown, retry_after_s=retry_after_s(headers))
+    if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return OverloadedError(shown, retry_after_s=retry_after_s(headers))
+    return _refusal(status, code, said, shown)
+
+
+def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
+    """The error of a reply that would be the same if asked again."""
+    everything = f"{code} {said}"
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return RefusedError(shown) if _FILTERED.search(code) else AuthError(f"no access ({shown})")
+    if status == HTTPStatus.PAYMENT_REQUIRED or _NO_MONEY.search(everything):
+        return StopRunError(f"the account has no money left ({shown})")
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _OVERFLOW.search(everything):
+        return PromptOverflowError(shown)
+    if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(everything):
+        return UnknownModelError(f"no such model or address ({shown})")
+    if _FILTERED.search(everything):
+        return RefusedError(shown)
+    if status >= HTTPStatus.BAD_REQUEST:
+        return BadRequestError(shown)
+    return BadReplyError(f"an unexpected status ({shown})")
+
+
+def redact(text: str, secret: str) -> str:
+    """`text` without `secret`."""
+    return text.replace(secret, "***") if len(secret) >= _SHORTEST_SECRET else text
+
+
+def _message(body: str) -> tuple[str, str]:
+    """Code and message of an error body, in the forms that the vendors use."""
+    try:
+        read: Any = json.loads(body)
+    except ValueError:
+        return "", " ".join(body.split())
+    if isinstance(read, list) and read:
+        read = read[0]
+    if not isinstance(read, dict):
+        return "", " ".join(body.split())
+    error = read.get("error", read)
+    if isinstance(error, str):
+        return "", error
+    if not isinstance(error, dict):
+        return "", " ".join(body.split())
+    code = " ".join(str(error.get(name) or "") for name in ("code", "type", "status"))
+    said = error.get("message") or error.get("detail") or error.get("error") or ""
+    return code, " ".join(str(said).split()) or " ".join(body.split())
+
+
+def rejected_parameter(body: str, sent: Mapping[str, object]) -> str | None:
+    """The parameter of ours that a 400 rejects by name; `None` if it rejects something else."""
+    try:
+        error = json.loads(body)["error"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not isinstance(error, dict):
+        return None
+    named = error.get("param")
+    if isinstance(named, str) and named in sent:
+        return named
+    said = str(error.get("message") or "")
+    if re.search(
+        r"unsupported|unrecognized|not supported|unknown|unexpected|extra", said, re.IGNORECASE
+    ):
+        return next((name for name in sent if re.search(rf"['\"`]{name}['\"`]", said)), None)
+    return None
+
+
+def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> float | None:
+    """Seconds until the server wants to be asked again, by the headers vendors use.
+
+    `Retry-After` in seconds or as a date, `retry-after-ms`, else the latest of the
+    `x-ratelimit-reset-*` of limits that are used up.
+    """
+    found = {name.lower(): value.strip() for name, value in headers.items()}
+    if (given := found.get("retry-after-ms")) and _number(given) is not None:
+        return max(0.0, (_number(given) or 0.0) / 1000)
+    if given := found.get("retry-after"):
+        if (seconds := _number(given)) is not None:
+            return max(0.0, seconds)
+        try:
+            at = email.utils.parsedate_to_datetime(given)
+        except ValueError:
+            return None
+        return max(0.0, at.timestamp() - (time.time() if now_s is None else now_s))
+    waits = [
+        _duration_s(found.get(f"x-ratelimit-reset-{kind}", ""))
+        for kind in ("requests", "tokens")
+        if found.get(f"x-ratelimit-remaining-{kind}") == "0"
+    ]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if value == value and abs(value) != float("inf") else None  # noqa: PLR0124  # NaN
+
+
+def _duration_s(text: str) -> float | None:
+    """`1s`, `6m0s`, `120ms` or plain seconds."""
+    if (plain := _number(text)) is not None:
+        return plain
+    match = _DURATION.fullmatch(text)
+    if not text or match is None:
+        return None
+    hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + seconds + milliseconds / 1000

@@ -1,0 +1,35 @@
+"""What must be known of a model before it is asked: `models.yaml`, the user's own over it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, PositiveInt
+
+from providers.overridable import entries
+
+USER_FILE = "EYECHART_MODELS"
+"""Environment variable that names the user's own file."""
+
+
+class ModelFacts(BaseModel):
+    """One entry."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reasoning: bool = False
+    """It thinks before it answers: it takes no temperature and needs room to think."""
+    think_tokens: PositiveInt = 8192
+    """That room, on top of the reply's own budget."""
+    effort: str | None = None
+    """Sent as `reasoning_effort`."""
+
+
+def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFacts:
+    """The entry of `provider/model`: its own, else the longest that ends with `*` and fits."""
+    known = entries("models.yaml", USER_FILE, ModelFacts, environ)
+    if label in known:
+        return known[label]
+    fitting = [name for name in known if name.endswith("*") and label.startswith(name[:-1])]
+    return known[max(fitting, key=len)] if fitting else ModelFacts()

@@ -1,0 +1,43 @@
+"""Tables that ship as YAML and that users extend with a file of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from providers.base import SetupError
+
+Entry = TypeVar("Entry", bound=BaseModel)
+
+
+def entries(
+    file_name: str, variable: str, entry: type[Entry], environ: Mapping[str, str] = os.environ
+) -> dict[str, Entry]:
+    """Name -> entry of the built-in `file_name`, under those of the file that `variable` names.
+
+    Raises:
+        SetupError: a file cannot be read or has a mistake.
+    """
+    found = _read(Path(__file__).with_name(file_name), entry)
+    if own := environ.get(variable):
+        found |= _read(Path(own), entry)
+    return found
+
+
+def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
+    try:
+        read = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return TypeAdapter(dict[str, entry]).validate_python(read)  # type: ignore[valid-type]
+    except OSError as error:
+        raise SetupError(f"cannot read {str(path)!r}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SetupError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SetupError(f"{path}: {where}: {first['msg'].lower()}") from error

@@ -1,0 +1,113 @@
+"""What HTTP errors mean for a run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from providers.base import (
+    AuthError,
+    BadRequestError,
+    OverloadedError,
+    PromptOverflowError,
+    RateLimitError,
+    RefusedError,
+    StopRunError,
+    TransientError,
+    UnknownModelError,
+)
+from providers.http_errors import error_of, rejected_parameter, retry_after_s
+
+
+def body(message: str, **more: str) -> str:
+    return json.dumps({"error": {"message": message, **more}})
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "kind"),
+    [
+        (401, body("Incorrect API key provided"), AuthError),
+        (403, body("Country not supported"), AuthError),
+        (402, body("Insufficient Balance"), StopRunError),
+        (429, body("You exceeded your current quota", code="insufficient_quota"), StopRunError),
+        (429, body("Rate limit reached for gpt-4o"), RateLimitError),
+        (404, body("The model `gpt-9` does not exist", code="model_not_found"), UnknownModelError),
+        (400, body("model foo not found"), UnknownModelError),
+        (400, body("This model's maximum context length is 4096 tokens."), PromptOverflowError),
+        (400, body("too long", code="context_length_exceeded"), PromptOverflowError),
+        (400, body("prompt is too long: 210000 tokens > 200000 maximum"), PromptOverflowError),
+        (413, "Request Entity Too Large", PromptOverflowError),
+        (400, body("blocked", code="content_filter"), RefusedError),
+        (400, body("temperature must be a number"), BadRequestError),
+        (422, json.dumps({"detail": [{"msg": "field required"}]}), BadRequestError),
+        (408, "", OverloadedError),
+        (409, "", OverloadedError),
+        (500, "<html>oops</html>", OverloadedError),
+        (503, body("the engine is overloaded"), OverloadedError),
+        (529, body("Overloaded", type="overloaded_error"), OverloadedError),
+    ],
+)
+def test_each_status_has_its_consequence(status: int, text: str, kind: type[Exception]) -> None:
+    """What stops the run, costs a sample, or may be asked again, by status and body."""
+    assert type(error_of(status, text, {})) is kind
+
+
+def test_a_key_in_the_body_is_not_repeated() -> None:
+    """Servers quote the key they refuse; we do not."""
+    key = "sk-planted-123"
+    error = error_of(401, body(f"Incorrect API key provided: {key}"), {}, secret=key)
+    assert "planted" not in str(error)
+    assert "***" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({"Retry-After": "25"}, 25),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"Retry-After": "Thu, 01 Jan 1970 00:02:00 GMT"}, 20),
+        ({"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "-3"}, 0),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m2s"}, 62),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms"}, 0.12),
+        ({"x-ratelimit-remaining-tokens": "7", "x-ratelimit-reset-tokens": "9s"}, None),
+        ({}, None),
+    ],
+)
+def test_servers_say_when_to_come_back(headers: dict[str, str], wait_s: float | None) -> None:
+    """Seconds, dates, milliseconds and the vendors' reset headers are all read."""
+    assert retry_after_s(headers, now_s=100) == (None if wait_s is None else pytest.approx(wait_s))
+
+
+def test_the_wait_travels_with_the_error() -> None:
+    """The runner learns it from the error."""
+    error = error_of(429, "", {"Retry-After": "7"})
+    assert isinstance(error, TransientError)
+    assert error.retry_after_s == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            body("Unsupported parameter: 'temperature' is not supported", param="temperature"),
+            "temperature",
+        ),
+        (
+            body("Unsupported parameter: 'max_tokens' is not supported with this model."),
+            "max_tokens",
+        ),
+        (body("Unrecognized request argument supplied", param="seed"), "seed"),
+        (body("'top_k' is unknown", param="top_k"), None),
+        (body("'temperature' must be at most 2"), None),
+        ("not json", None),
+        ("[]", None),
+    ],
+)
+def test_a_rejected_parameter_is_named(text: str, name: str | None) -> None:
+    """Only a parameter that we sent and that the server does not know at all."""
+    assert rejected_parameter(text, {"temperature": 0, "max_tokens": 5, "seed": 1}) == name

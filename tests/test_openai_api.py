@@ -1,0 +1,191 @@
+"""The openai provider against a local server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import openai
+import pytest
+
+from providers import base, openai_api
+from providers.base import (
+    AuthError,
+    BadReplyError,
+    BrokenConnectionError,
+    ModelSettings,
+    OverloadedError,
+    PromptOverflowError,
+    Reply,
+    Request,
+    SetupError,
+    Usage,
+)
+from providers.registry import open_model, parse_model
+from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
+
+KEY = "sk-planted-0123456789"
+
+
+def ask(
+    server: FakeServer,
+    request: Request | None = None,
+    *,
+    model: str = "openai/gpt-4o",
+    times: int = 1,
+    notify: Callable[[str], None] = lambda _line: None,
+) -> list[Reply]:
+    """Replies of `model` at `server`, one after another."""
+
+    async def main() -> list[Reply]:
+        provider = open_model(parse_model(model), base_url=server.base_url, notify=notify)
+        try:
+            wanted = request or Request("How many?", 40)
+            return [await provider.complete(wanted) for _ in range(times)]
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(main())
+
+
+def always(response: Response) -> Callable[[Asked, int], Response]:
+    return lambda _asked, _number: response
+
+
+def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent is what was asked for, and the reply comes back whole."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with fake_server(always(Response(body=chat("Final answer: 7")))) as server:
+        (reply,) = ask(server)
+    assert reply == Reply("Final answer: 7", "stop", Usage(11, 3), "fake-model-1")
+    (asked,) = server.asked
+    assert asked.path == "/v1/chat/completions"
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert asked.body == {
+        "model": "gpt-4o",
+        "messages": [{"role": "user", "content": "How many?"}],
+        "max_tokens": 40,
+        "temperature": 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "reply"),
+    [
+        (chat(None, "length"), Reply("", "length", Usage(11, 3), "fake-model-1")),
+        (chat("", "content_filter"), Reply("", "content_filter", Usage(11, 3), "fake-model-1")),
+        (chat(None, refusal="No."), Reply("", "stop", Usage(11, 3), "fake-model-1", "No.")),
+        (
+            chat("7", reasoning_content="hm"),
+            Reply("7", "stop", Usage(11, 3), "fake-model-1", None, "hm"),
+        ),
+        (
+            {"choices": [{"message": {"content": [{"type": "text", "text": "7"}]}}]},
+            Reply("7", "other"),
+        ),
+    ],
+)
+def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> None:
+    """Cut off, filtered, refused, with reasoning, in parts: nothing becomes an empty answer."""
+    with fake_server(always(Response(body=body))) as server:
+        assert ask(server) == [reply]
+
+
+@pytest.mark.parametrize(
+    ("response", "kind"),
+    [
+        (Response(401, {"error": {"message": f"Incorrect API key: {KEY}"}}), AuthError),
+        (Response(500, b"oops"), OverloadedError),
+        (Response(429, {"error": {"message": "slow down"}}), base.RateLimitError),
+        (Response(404, {"error": {"message": "no such model"}}), base.UnknownModelError),
+        (Response(400, {"error": {"message": "maximum context length"}}), PromptOverflowError),
+        (Response(400, {"error": {"message": "bad"}}), base.BadRequestError),
+        (Response(200, b"{not json"), BadReplyError),
+        (Response(200, {"choices": []}), BadReplyError),
+        (Response(200, [1]), BadReplyError),
+        (Response(200, {"choices": [{}]}), BadReplyError),
+        (Response(200, chat("x" * 4000), cut=True), BrokenConnectionError),
+    ],
+)
+def test_faults_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, response: Response, kind: type[Exception]
+) -> None:
+    """Each fault of a real server is the error that has its consequence, and no key is shown."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with fake_server(always(response)) as server, pytest.raises(kind) as raised:
+        ask(server)
+    assert type(raised.value) is kind
+    assert KEY not in str(raised.value)
+    assert len(server.asked) == 1, "the SDK must not ask again by itself"
+
+
+def test_no_server_is_a_broken_connection() -> None:
+    """A closed port is a transient error that names the address."""
+    with fake_server(always(Response())) as server:
+        pass
+    with pytest.raises(BrokenConnectionError, match=r"127\.0\.0\.1"):
+        ask(server)
+
+
+def test_a_rejected_parameter_is_dropped_once_and_for_all() -> None:
+    """The server names what it does not take; it is not sent again, and the user is told once."""
+
+    def answer(asked: Asked, _number: int) -> Response:
+        if "temperature" in asked.body:
+            said = {"message": "Unsupported parameter: 'temperature'", "param": "temperature"}
+            return Response(400, {"error": said})
+        return Response(body=chat("7"))
+
+    told: list[str] = []
+    with fake_server(answer) as server:
+        replies = ask(server, times=3, notify=told.append)
+    assert [reply.text for reply in replies] == ["7"] * 3
+    assert len(server.asked) == 4
+    assert len(told) == 1
+    assert "'temperature'" in told[0]
+
+
+def test_reasoning_models_are_asked_their_way() -> None:
+    """By their entry in models.yaml: no temperature, and room to think on top of the reply's."""
+    with fake_server(always(Response(body=chat("7")))) as server:
+        ask(server, model="openai/o3-mini")
+    assert "temperature" not in server.asked[0].body
+    assert server.asked[0].body["max_tokens"] == 40 + 8192
+
+
+def test_openai_itself_gets_its_own_parameter_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the vendor's address its entry in endpoints.yaml counts; at one's own it does not."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    settings = ModelSettings("gpt-4o", provider="openai")
+    provider = openai_api.open_provider(settings)
+    sent = provider._body(Request("x", 9, seed=3))
+    assert sent == {"max_completion_tokens": 9, "temperature": 0.0, "seed": 3}
+    asyncio.run(provider.aclose())
+
+
+def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variable to set and the model that needs none."""
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    with pytest.raises(SetupError, match=r"GROQ_API_KEY.*tiny"):
+        open_model(parse_model("groq/some-model"), base_url=None, notify=lambda _line: None)
+
+
+def test_every_error_of_the_sdk_is_mapped() -> None:
+    """Whatever class the SDK raises, ours comes out."""
+    kinds = [
+        kind
+        for kind in list(vars(openai).values())
+        if isinstance(kind, type) and issubclass(kind, openai.OpenAIError)
+    ]
+    assert len(kinds) > 10
+    client = openai.AsyncOpenAI(api_key=KEY, base_url="http://127.0.0.1:1/v1")
+    settings = ModelSettings("m", provider="openai", base_url="http://127.0.0.1:1/v1")
+    provider = openai_api.open_provider(settings)
+    for kind in kinds:
+        if not issubclass(kind, openai.APIStatusError):
+            error = kind.__new__(kind)
+            Exception.__init__(error, f"said {client.api_key}")
+            mapped = provider._mapped(error)
+            assert isinstance(mapped, base.ProviderError)
+    asyncio.run(client.close())
+    asyncio.run(provider.aclose())
