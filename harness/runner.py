@@ -50,6 +50,8 @@ class Progress:
     failed: int = 0
     """Samples that stayed without a reply."""
     failed_in_a_row: int = 0
+    last_failure: str = ""
+    """Why the latest of them has none."""
     retries: int = 0
     started_s: float = field(default_factory=time.monotonic)
 
@@ -96,10 +98,11 @@ async def run(
             if (record.get("failure") or {}).get("kind") == "error":
                 progress.failed += 1
                 progress.failed_in_a_row += 1
+                progress.last_failure = record["failure"]["message"]
                 if progress.failed_in_a_row >= limits.hopeless:
                     raise StopRunError(
                         f"{progress.failed_in_a_row} samples in a row had no reply; the last: "
-                        f"{record['failure']['message']}"
+                        f"{progress.last_failure}"
                     )
             else:
                 progress.answered += 1

@@ -154,7 +154,7 @@ def run(
             say(f"the old run is now {set_aside(out, one.folder)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = COMPLETE
-    begun: list[Wanted] = []
+    begun: list[tuple[Wanted, Progress]] = []
     try:
         asyncio.run(_run_all(runs, provider, max_connections, begun))
     except KeyboardInterrupt:
@@ -163,9 +163,10 @@ def run(
     except (ProviderError, JournalError, TaskError) as error:
         warn(str(error))
         code = exit_code(error) or INCOMPLETE
-    missing = sum(_report(one) for one in begun)
+    missing = sum(_report(one) for one, _ in begun)
     if missing and code == COMPLETE:
-        warn(f"{missing} samples have no reply; the same command asks them again")
+        why = next((f" (the last: {p.last_failure})" for _, p in begun[::-1] if p.failed), "")
+        warn(f"{missing} samples have no reply{why}; the same command asks them again")
         code = INCOMPLETE
     return code
 
@@ -182,7 +183,10 @@ def _check(settings: Settings, out: Path) -> None:
 
 
 async def _run_all(
-    runs: Sequence[Wanted], provider: Provider, max_connections: int, begun: list[Wanted]
+    runs: Sequence[Wanted],
+    provider: Provider,
+    max_connections: int,
+    begun: list[tuple[Wanted, Progress]],
 ) -> None:
     from harness.progress import LiveProgress
     from harness.runner import Limits
@@ -194,7 +198,7 @@ async def _run_all(
                 limits = Limits(max_connections=max_connections)
 
                 def started(progress: Progress, pending: int, one: Wanted = one) -> None:
-                    begun.append(one)
+                    begun.append((one, progress))
                     live.follow(progress, pending)
 
                 await run_task(one, provider, limits=limits, warn=warn, started=started)

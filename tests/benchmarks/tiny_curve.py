@@ -1,0 +1,61 @@
+"""Asks the embedded model held-out rows of every task and prints its curve, as its card shows it.
+
+    python tests/benchmarks/tiny_curve.py [seed] [samples]
+
+Accuracy in percent, all default conditions together. The rows are those of `bench run --seed SEED`,
+which the training never drew.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import asyncio
+import sys
+from collections import Counter
+
+from harness.library import built_in_files, open_task
+from harness.plan import output_budget, plan
+from harness.score import judge
+from harness.spec import Sample
+from providers.base import Provider, Reply, Request
+from providers.registry import open_model, parse_model
+
+LENGTHS = (5, 10, 15, 20, 30, 40, 50, 70, 100)
+
+
+async def ask(provider: Provider, samples: list[Sample]) -> list[Reply]:
+    """Replies in the order of `samples`."""
+    requests = (Request(sample.prompt, output_budget(sample)) for sample in samples)
+    return await asyncio.gather(*(provider.complete(request) for request in requests))
+
+
+async def main(seed: int = 2026, samples: int = 100) -> None:
+    provider = open_model(parse_model("tiny"), base_url=None, notify=print)
+    print("| task | " + " | ".join(map(str, LENGTHS)) + " |")
+    print("| --- |" + " ---: |" * len(LENGTHS))
+    for name, path in built_in_files().items():
+        task = open_task(name, path)
+        wanted = list(plan(task, lengths=LENGTHS, samples=samples, seed=seed))
+        replies = await ask(provider, wanted)
+        asked, right = Counter[int](), Counter[int]()
+        for sample, reply in zip(wanted, replies, strict=True):
+            verdict = judge(
+                text=reply.text,
+                finish_reason=reply.finish_reason,
+                refusal=None,
+                failure=None,
+                target=sample.target,
+                answer=task.spec.answer,
+            )
+            asked[sample.length] += 1
+            right[sample.length] += verdict.outcome == "correct"
+        cells = [f"{100 * right[length] / asked[length]:.0f}" for length in LENGTHS]
+        print(f"| `{name}` | " + " | ".join(cells) + " |")
+    await provider.aclose()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*map(int, sys.argv[1:])))
