@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,10 @@ def test_what_is_taught_is_right(name: str) -> None:
         {**usual, axis: value} for axis, known in task.spec.axes.items() for value in known.values
     ]
     for condition in conditions:
-        for length in (2, 5, 13, 30):
+        for length, walk in product((2, 5, 13, 30), (False, True)):
             stream = f"taught|{length}"
             item = task.draw(random.Random(stream), condition, length, 0)
-            one = example_of(random.Random(stream), task, condition, length)
+            one = example_of(random.Random(stream), task, condition, length, walk=walk)
             verdict = judge(
                 text=one.reply,
                 finish_reason="stop",

@@ -2,8 +2,8 @@
 
 One seed decides everything: weights, rows, order. Step N's batch is drawn from a stream of its
 own, so a run that was stopped goes on from its last checkpoint as if nothing had happened. The
-loss is on the reply. Lengths grow from short to `--longest` twice: first with all tasks, then with
-most rows for those that are hard to learn, random rows and words.
+loss is on the reply. Lengths grow from short to `--longest`, in two stages: all tasks, then mostly
+those that are hard to learn. A third stage is for words, the hardest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from providers.tiny.training import tokenizer as tokenizers_
-from providers.tiny.training.examples import FIRST, THEN, Example, batch, example_of, tasks
+from providers.tiny.training.examples import (
+    FIRST,
+    SECOND,
+    THIRD,
+    Example,
+    Stage,
+    batch,
+    example_of,
+    tasks,
+)
 
 WINDOW = 4096
 """Most tokens of prompt and reply together."""
@@ -36,9 +45,12 @@ class Recipe:
     """All that makes the model, beside the task files."""
 
     seed: int = 1
-    steps: int = 5800
-    refocus_at: int = 2000
-    """Step from which on the hard tasks get most rows; lengths begin to grow anew there."""
+    steps: int = 6300
+    second_from: int = 2000
+    """Step of the second stage; lengths begin to grow anew there."""
+    third_from: int = 4000
+    third_rate: float = 1e-3
+    """Learning rate at its beginning."""
     rows: int = 64
     longest: int = 40
     """Symbols in the longest row the model is trained on."""
@@ -50,8 +62,8 @@ class Recipe:
     sentence_loss: float = 0.5
     growth: int = 2080
     """Steps over which the longest row grows from 8 to `longest`."""
-    horizon: int = 5200
-    """Step at which the cosine of the first part would reach zero."""
+    horizons: tuple[int, int] = (5200, 5800)
+    """Steps at which the first stage's cosine and the second's straight line would reach zero."""
     layers: int = 4
     width: int = 128
     heads: int = 4
@@ -172,17 +184,28 @@ def curve(
     return found
 
 
+def stage_of(recipe: Recipe, step: int) -> Stage:
+    """What the rows of `step` are about."""
+    if step < recipe.second_from:
+        return FIRST
+    return SECOND if step < recipe.third_from else THIRD
+
+
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Linear warm-up, a cosine, and from `refocus_at` on a straight line down to zero."""
-    start = min(step, recipe.refocus_at)
+    """Linear warm-up and a cosine; a straight line down from there; in the third stage another."""
+    if step >= recipe.third_from:
+        left = (recipe.steps - step) / max(1, recipe.steps - recipe.third_from)
+        return recipe.third_rate * left
+    cosine_end, line_end = recipe.horizons
+    start = min(step, recipe.second_from)
     warm = min(1.0, (start + 1) / recipe.warm_up)
-    rate = recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * start / recipe.horizon))
-    return rate * min(1.0, (recipe.steps - step) / max(1, recipe.steps - recipe.refocus_at))
+    rate = recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * start / cosine_end))
+    return rate * min(1.0, (line_end - step) / (line_end - recipe.second_from))
 
 
 def longest_row(recipe: Recipe, step: int) -> int:
     """The curriculum: how long rows may be at `step`."""
-    since = step if step < recipe.refocus_at else step - recipe.refocus_at
+    since = step if step < recipe.second_from else step - recipe.second_from
     return round(8 + (recipe.longest - 8) * min(1.0, since / recipe.growth))
 
 
@@ -205,8 +228,7 @@ def train(recipe: Recipe, out: Path, *, stop_at: int | None = None, log_every: i
             group["lr"] = learning_rate(recipe, step)
         rng = random.Random(f"train|{recipe.seed}|{step}")
         optimizer.zero_grad(set_to_none=True)
-        weights = FIRST if step < recipe.refocus_at else THEN
-        drawn = batch(rng, recipe.rows, longest_row(recipe, step), weights)
+        drawn = batch(rng, recipe.rows, longest_row(recipe, step), stage_of(recipe, step))
         sentence_loss = recipe.sentence_loss if step >= recipe.sentences_from else 0.0
         losses.append(backward(model, tokenizer, drawn, sentence_loss))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
