@@ -62,8 +62,10 @@ class Recipe:
     sentence_loss: float = 0.5
     growth: int = 2080
     """Steps over which the longest row grows from 8 to `longest`."""
-    horizons: tuple[int, int] = (5200, 5800)
-    """Steps at which the first stage's cosine and the second's straight line would reach zero."""
+    cosine_end: int = 5200
+    """Step at which the first stage's cosine would reach zero."""
+    line_end: int = 5800
+    """The same for the second stage's straight line."""
     layers: int = 4
     width: int = 128
     heads: int = 4
@@ -196,11 +198,10 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     if step >= recipe.third_from:
         left = (recipe.steps - step) / max(1, recipe.steps - recipe.third_from)
         return recipe.third_rate * left
-    cosine_end, line_end = recipe.horizons
     start = min(step, recipe.second_from)
     warm = min(1.0, (start + 1) / recipe.warm_up)
-    rate = recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * start / cosine_end))
-    return rate * min(1.0, (line_end - step) / (line_end - recipe.second_from))
+    rate = recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * start / recipe.cosine_end))
+    return rate * min(1.0, (recipe.line_end - step) / (recipe.line_end - recipe.second_from))
 
 
 def longest_row(recipe: Recipe, step: int) -> int:
