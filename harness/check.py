@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from harness import prompt
-from harness.spec import RESERVED_AXES, Answer, Axis, Separator, TaskSpec
+from harness.spec import MAX_LENGTH, RESERVED_AXES, Answer, Axis, Separator, TaskSpec
 from harness.trial import did_you_mean, trial_problems
 from harness.yamlfile import Position, Problem, YamlFile, parse
 
@@ -80,6 +80,10 @@ def _mended(data: Mapping[str, object]) -> TaskSpec | None:
     """The task with its small mistakes taken out, so that the others can be looked for as well."""
     kept = {key: value for key, value in data.items() if key in TaskSpec.model_fields}
     harmless = {"version": 1, "title": "-", "source": None, "samples": 1}
+    lengths = kept.get("lengths")
+    if isinstance(lengths, list):
+        whole = [n for n in lengths if isinstance(n, int) and not isinstance(n, bool)]
+        kept["lengths"] = [n for n in whole if 1 <= n <= MAX_LENGTH] or None
     axes = kept.get("axes")
     if isinstance(axes, dict):
         kept["axes"] = {
@@ -283,6 +287,14 @@ def _prompt_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
         values = axis.get("values") if isinstance(axis, dict) else None
         if isinstance(values, dict):
             texts += [text for text in values.values() if isinstance(text, str)]
+    if template.lower().count(phrase.lower()) > 1:
+        said = (
+            f"the prompt has the answer phrase {phrase!r} more than once, so a reply that follows"
+        )
+        yield Problem(
+            file.position(["prompt"], of_key=True),
+            f"{said} it would too; leave it out of the examples",
+        )
     if "phrase" not in prompt.used_names(template) and not any(phrase in text for text in texts):
         yield Problem(
             file.position(["prompt"], of_key=True),

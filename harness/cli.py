@@ -26,11 +26,6 @@ tasks_app = typer.Typer(
 app.add_typer(tasks_app, name="tasks")
 
 
-def say(text: str) -> None:
-    """Talk, on stderr."""
-    typer.echo(text, err=True)
-
-
 def _examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
@@ -181,8 +176,14 @@ def main() -> None:
         code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(130) from None
+    except OSError as error:
+        if "BENCH_DEBUG" in os.environ:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to flush to
+        typer.echo(f"bench: {error.strerror}: {error.filename or 'output'}", err=True)
+        raise SystemExit(1) from None
     except Exception as error:  # the last resort: known errors become their line
-        from harness.verbs import exit_code
+        from harness.verbs import exit_code, say
 
         code = exit_code(error)
         if code is None or "BENCH_DEBUG" in os.environ:

@@ -132,7 +132,7 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
     """
     path = task_file.parent / file_name
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
         raise ItemsFileError(path, [(1, 1, "not UTF-8; save the file as UTF-8")]) from None
     except (OSError, ValueError):

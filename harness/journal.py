@@ -54,7 +54,7 @@ class Cell:
     length: int
     samples: int
     fingerprint: int | None = None
-    """Sum of the samples' hashes, once all of them were made: see `plan.Fingerprint`."""
+    """Sum of the samples' hashes, once all of them were made: see `plan.fingerprint`."""
 
     @property
     def key(self) -> CellKey:
@@ -248,6 +248,10 @@ class Answered:
     def count_in(self, key: CellKey, samples: int) -> int:
         """Answers among the first `samples` of a cell."""
         return sum(map(bool, self._hashes.get(key, ())[:samples]))
+
+    def first(self, key: CellKey) -> int | None:
+        """The lowest index of a cell that has an answer."""
+        return next((index for index, mark in enumerate(self._hashes.get(key, ())) if mark), None)
 
     def covers(self, sample: Sample, key: CellKey) -> bool:
         """Whether `sample` was answered.

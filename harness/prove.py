@@ -31,6 +31,7 @@ PERFECT: Mapping[str, Speak] = {
 }
 """Ways in which a model that knows the answer may write it."""
 
+_FEWEST_DIFFERENT = 0.9
 _REFUSAL = "I'm sorry, but I can't help with that."
 _CUT_OFF = "Let me count one by one: the first is 1, the second is 2, the third"
 
@@ -56,6 +57,22 @@ def failures(task: Task) -> Iterator[Failure]:
     """What goes wrong on the first sample of each default condition and length."""
     for sample in plan(task, samples=1):
         yield from _failures(task, sample)
+
+
+def repetition(task: Task) -> str | None:
+    """What is wrong where a cell's samples are the same prompt again, of which an interval would
+    say too much; looked for in the default cell with the longest rows.
+    """
+    usual = plan(task)
+    condition, length = usual.conditions[0], usual.lengths[-1]
+    size = usual.cell_size(length)
+    different = len({usual.sample(condition, length, index).prompt for index in range(size)})
+    if different >= _FEWEST_DIFFERENT * size:
+        return None
+    return (
+        f"{task.name}: the {size} samples of length {length} are only {different} different "
+        "prompts; draw something that tells them apart, or ask for fewer samples"
+    )
 
 
 def _failures(task: Task, sample: Sample) -> Iterator[Failure]:

@@ -18,7 +18,7 @@ from harness import journal, runner
 from harness.journal import Cell, CellKey, Journal, JournalError, Manifest, Settings
 from harness.plan import Plan, output_budget, sample_hash
 from harness.spec import Sample, condition_label
-from providers.base import Provider
+from providers.base import Provider, redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,10 @@ async def run_task(
         _check_server(manifest, dict(await provider.facts()), wanted.folder)
         answered = book.answered({cell.key: cell.samples for cell in manifest.cells})
         plan = wanted.plan
+        for cell in manifest.cells:
+            if (index := answered.first(cell.key)) is not None:
+                # a generator or items file that changed since is found before anything is asked
+                answered.covers(plan.sample(cell.condition, cell.length, index), cell.key)
         cells = [
             Cell(condition, length, plan.cell_size(length))
             for condition in plan.conditions
@@ -123,7 +127,7 @@ def _manifest(wanted: Wanted) -> Manifest:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     manifest.software = software()
-    command = shlex.join(["bench", *sys.argv[1:]])
+    command = redact(shlex.join(["bench", *sys.argv[1:]]))
     if command not in manifest.commands:
         manifest.commands.append(command)
     return manifest

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.tables import NOT_SCORED, Run
+from harness.tables import NOT_SCORED, UNANSWERED, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,11 +57,16 @@ def _table(run: Run, cells: pd.DataFrame, border: box.Box) -> Table:
         ]
         table.add_row(str(length), *row)
     table.add_section()
-    left = [int(part[list(NOT_SCORED)].sum().sum()) for part in parts]
-    table.add_row(
-        "not scored", *(Text(f"{count:,}", "bold red" if count else "dim") for count in left)
-    )
+    for outcome in UNANSWERED:
+        if cells[outcome].any():
+            table.add_row(outcome, *(_count(part[[outcome]]) for part in parts))
+    table.add_row("not scored", *(_count(part[list(NOT_SCORED)]) for part in parts))
     return table
+
+
+def _count(part: pd.DataFrame) -> Text:
+    count = int(part.sum().sum())
+    return Text(f"{count:,}", "bold red" if count else "dim")
 
 
 def _accuracy(cell: pd.Series[float]) -> Text:

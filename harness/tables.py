@@ -20,6 +20,8 @@ from harness.stats import wilson
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 NOT_SCORED = ("error", "not_run")
+UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
+"""Scored, but not for a wrong answer."""
 MEASURES = (
     "accuracy",
     "ci_low",

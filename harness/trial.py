@@ -65,8 +65,9 @@ def _items_problems(
             place = file.name_position(["prompt"], name)
             yield Problem(place, f"{name!r} needs 'symbols' in the variables of every item")
     yield from _name_problems(file, spec, shared, generator=None)
-    for values in _every_value(spec):
-        if problem := _render_problem(file, spec, items[0], values):
+    usual, *others = _every_value(spec)
+    for item, values in [(item, usual) for item in items] + [(items[0], v) for v in others]:
+        if problem := _render_problem(file, spec, item, values):
             yield problem
             return
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import difflib
 import math
+import os
 import signal
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,10 +101,14 @@ def plans(
             close = difflib.get_close_matches(axis, known, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
             raise UsageError(f"no axis {axis!r} in {asked!r}; {guess}")
-    return [
+    made = [
         plan(task, lengths=_read_lengths(lengths), samples=samples, axes=wanted, seed=seed)
         for task in tasks
     ]
+    for one in made:
+        for condition, length in product(one.conditions, one.lengths):
+            one.sample(condition, length, 0)  # a length the task cannot make is said now
+    return made
 
 
 def _read_lengths(given: str | None) -> list[int] | None:
@@ -148,7 +154,7 @@ def run(
         for one in runs:
             _show_plan(one)
         return COMPLETE
-    provider = open_model(name, base_url=base_url, notify=warn)
+    provider = open_model(name, base_url=base_url, temperature=settings.temperature, notify=warn)
     for one in runs if fresh else ():
         if one.folder.exists():
             say(f"the old run is now {set_aside(out, one.folder)}")
@@ -161,6 +167,8 @@ def run(
         say("interrupted; what was answered is saved, and the same command continues")
         code = INTERRUPTED
     except (ProviderError, JournalError, TaskError) as error:
+        if "BENCH_DEBUG" in os.environ:
+            raise
         warn(str(error))
         code = exit_code(error) or INCOMPLETE
     missing = sum(_report(one) for one, _ in begun)
@@ -209,20 +217,21 @@ async def _run_all(
 def _report(one: Wanted) -> int:
     """Writes and prints the run's table; how many samples of the plan have no reply."""
     from harness.show import print_table
-    from harness.tables import NOT_SCORED, read_run, write_csv
+    from harness.tables import OUTCOMES, read_run, write_csv
 
     judged = read_run(one.folder)
     path = write_csv(judged)
-    asked = {
-        (condition_label(c), length) for c in one.plan.conditions for length in one.plan.lengths
+    sizes = {
+        (condition_label(condition), length): one.plan.cell_size(length)
+        for condition, length in product(one.plan.conditions, one.plan.lengths)
     }
-    here = [
-        (condition_label(cell.condition), cell.length) in asked for cell in judged.manifest.cells
-    ]
-    cells = judged.cells[here]
-    print_table(judged, cells)
+    keys = [cell.key for cell in judged.manifest.cells]
+    print_table(judged, judged.cells[[key in sizes for key in keys]])
     typer.echo(f"{path}\n")
-    return int(cells[list(NOT_SCORED)].sum().sum())
+    samples = judged.samples
+    wanted = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
+    replied = (samples["index"] < wanted) & (samples["outcome"] != OUTCOMES.index("error"))
+    return one.plan.size - int(replied.sum())
 
 
 def _show_plan(one: Wanted) -> None:
@@ -244,7 +253,7 @@ def _show_plan(one: Wanted) -> None:
     typer.echo(f"  run folder  {one.folder}")
     if first is not None:
         typer.echo(f"  sample      {first.id}")
-        typer.echo("\n".join(f"    | {line}" for line in first.prompt.splitlines()) + "\n")
+        typer.echo("\n".join(f"    | {line}" for line in first.prompt.split("\n")) + "\n")
 
 
 def list_tasks() -> None:
@@ -269,7 +278,7 @@ def show_tasks(asked: str) -> None:
         for condition in planned.conditions:
             sample = planned.sample(condition, length, 0)
             typer.echo(f"# {sample.id}, target {sample.target!r}")
-            typer.echo("\n".join(f"| {line}" for line in sample.prompt.splitlines()) + "\n")
+            typer.echo("\n".join(f"| {line}" for line in sample.prompt.split("\n")) + "\n")
 
 
 _SHOWN_LENGTH = 10
@@ -277,13 +286,14 @@ _SHOWN_LENGTH = 10
 
 def check_tasks(asked: str) -> int:
     """Checks task files and proves the tasks; says a line for each; the exit code."""
-    from harness.prove import PERFECT, failures
+    from harness.prove import PERFECT, failures, repetition
 
     code = COMPLETE
     for name, path in find(asked).items():
         try:
             task = open_task(name, path)
             wrong = [str(failure) for failure in failures(task)]
+            wrong += filter(None, [repetition(task)])
         except (TaskFileError, TaskError) as error:
             wrong = [str(error)]
         if wrong:

@@ -19,9 +19,13 @@ ProviderError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
+
+_USER_INFO = re.compile(r"://[^/@\s]+@")
+_SHORTEST_SECRET = 4
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 
@@ -88,12 +92,12 @@ class ModelSettings:
     """The model's name without the provider's."""
     provider: str = ""
     """The provider's name, for one that has several."""
+    temperature: float = 0.0
+    """What requests will ask for, so that a model that cannot is refused at once."""
     base_url: str | None = None
     """Where to find the model, instead of the provider's own address."""
     notify: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Provider's own settings, by name."""
 
 
 class ProviderError(Exception):
@@ -158,3 +162,9 @@ class BrokenConnectionError(TransientError):
 
 class BadReplyError(TransientError):
     """A reply that is none: invalid JSON, no choices."""
+
+
+def redact(text: str, secret: str = "") -> str:
+    """`text` without `secret` and without what stands before the @ of an address."""
+    text = _USER_INFO.sub("://***@", text)
+    return text.replace(secret, "***") if len(secret) >= _SHORTEST_SECRET else text

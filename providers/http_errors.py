@@ -21,6 +21,7 @@ from providers.base import (
     RefusedError,
     StopRunError,
     UnknownModelError,
+    redact,
 )
 
 _OVERFLOW = re.compile(
@@ -45,7 +46,6 @@ _UNKNOWN_NAME = re.compile(
 )
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
 _SHOWN = 300
-_SHORTEST_SECRET = 4
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
 
 
@@ -80,11 +80,6 @@ def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
     return BadReplyError(f"an unexpected status ({shown})")
 
 
-def redact(text: str, secret: str) -> str:
-    """`text` without `secret`."""
-    return text.replace(secret, "***") if len(secret) >= _SHORTEST_SECRET else text
-
-
 def _message(body: str) -> tuple[str, str]:
     """Code and message of an error body, in the forms that the vendors use."""
     try:
@@ -117,9 +112,7 @@ def rejected_parameter(body: str, sent: Mapping[str, object]) -> str | None:
     if isinstance(named, str) and named in sent:
         return named
     said = str(error.get("message") or "")
-    if re.search(
-        r"unsupported|unrecognized|not supported|unknown|unexpected|extra", said, re.IGNORECASE
-    ):
+    if _UNKNOWN_NAME.search(said):
         return next((name for name in sent if re.search(rf"['\"`]{name}['\"`]", said)), None)
     return None
 

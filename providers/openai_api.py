@@ -23,10 +23,11 @@ from providers.base import (
     Reply,
     Request,
     SetupError,
+    redact,
 )
 from providers.chat_reply import reply_of
 from providers.endpoints import Endpoint, endpoints
-from providers.http_errors import error_of, redact, rejected_parameter
+from providers.http_errors import error_of, rejected_parameter
 from providers.model_facts import ModelFacts, model_facts
 
 TIMEOUT_S = 600.0
@@ -126,7 +127,7 @@ class OpenAIProvider:
 
     async def facts(self) -> Mapping[str, object]:
         """Where the model was asked."""
-        return {"engine": "openai", "base_url": str(self._client.base_url)}
+        return {"engine": "openai", "base_url": redact(str(self._client.base_url))}
 
     async def aclose(self) -> None:
         await self._client.close()

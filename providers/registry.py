@@ -21,9 +21,6 @@ FACTORIES = {
 COMPATIBLE = "providers.openai_api:open_provider"
 """The same for every name in `endpoints.yaml`."""
 
-BARE_PROVIDER = "openai"
-"""Whose model a name without a provider is."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
@@ -57,7 +54,13 @@ def parse_model(given: str) -> ModelName:
     return ModelName(provider, model)
 
 
-def open_model(name: ModelName, *, base_url: str | None, notify: Callable[[str], None]) -> Provider:
+def open_model(
+    name: ModelName,
+    *,
+    base_url: str | None = None,
+    temperature: float = 0.0,
+    notify: Callable[[str], None] = lambda _line: None,
+) -> Provider:
     """The provider behind `name`, ready to be asked.
 
     Raises:
@@ -70,8 +73,15 @@ def open_model(name: ModelName, *, base_url: str | None, notify: Callable[[str],
         "Callable[[ModelSettings], Provider]",
         getattr(importlib.import_module(module_name), attribute),
     )
-    settings = ModelSettings(name.model, provider=name.provider, base_url=base_url, notify=notify)
-    return factory(settings)
+    return factory(
+        ModelSettings(
+            name.model,
+            provider=name.provider,
+            temperature=temperature,
+            base_url=base_url,
+            notify=notify,
+        )
+    )
 
 
 def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]:

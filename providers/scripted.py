@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -19,8 +20,9 @@ class ScriptedProvider:
     An entry that is a `ProviderError` is raised. `.requests` keeps what was asked.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, script_sha256: str | None = None) -> None:
         self._script = script
+        self._sha256 = script_sha256
         self.requests: list[Request] = []
 
     async def complete(self, request: Request) -> Reply:
@@ -36,7 +38,7 @@ class ScriptedProvider:
         return Reply(said) if isinstance(said, str) else said
 
     async def facts(self) -> Mapping[str, object]:
-        return {"engine": "scripted"}
+        return {"engine": "scripted", "script_sha256": self._sha256}
 
     async def aclose(self) -> None:
         """Nothing to give back."""
@@ -50,9 +52,10 @@ def open_provider(settings: ModelSettings) -> ScriptedProvider:
     """
     path = Path(settings.model)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"scripted replies: cannot read {str(path)!r}: {error}") from error
-    if not lines:
+    if lines == [""]:
         raise SetupError(f"scripted replies: {str(path)!r} is empty; write one reply a line")
-    return ScriptedProvider([line.replace("\\n", "\n") for line in lines])
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    return ScriptedProvider([line.replace("\\n", "\n") for line in lines], digest)

@@ -20,9 +20,16 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness import journal
+from harness import generator, journal
 from harness.journal import Journal
-from providers.base import AuthError, BadRequestError, Reply, Request, SetupError
+from providers.base import (
+    AuthError,
+    BadRequestError,
+    PromptOverflowError,
+    Reply,
+    Request,
+    SetupError,
+)
 from providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, plain, records, right, wait_for
 
@@ -201,7 +208,7 @@ class TestIncomplete:
         done = lab.bench_run("--model", lab.fake(failing(BadRequestError("400"), after=10)))
         assert done.code == 1
         assert done.err.splitlines() == [
-            "bench: 6 samples have no reply; the same command asks them again"
+            "bench: 6 samples have no reply (the last: 400); the same command asks them again"
         ]
         provider = ScriptedProvider(right)
         assert lab.bench_run("--model", lab.fake(provider)).code == 0
@@ -716,3 +723,54 @@ def test_version_is_said(lab: Lab) -> None:
     done = lab.bench("--version")
     assert done.code == 0
     assert done.out.startswith("eyechart ")
+
+
+class TestWhatIsShownAndKept:
+    """Tables and folders of runs that did not go as a run usually goes."""
+
+    def test_replies_that_are_no_answer_have_rows_of_their_own(self, lab: Lab) -> None:
+        """Cut off, refused and unread replies do not look like wrong ones."""
+        said = [
+            Reply("", "length"),
+            Reply("", refusal="no"),
+            Reply("hm"),
+            PromptOverflowError("too long"),
+        ]
+        done = lab.bench_run("--model", lab.fake(ScriptedProvider(said)))
+        for outcome in ("truncated", "refused", "unparsed", "overflow"):
+            assert f"| {outcome.rjust(10)} |" in done.out
+        plain = lab.bench_run("--fresh", "--model", lab.fake(right))
+        assert "truncated" not in plain.out
+
+    def test_asking_for_less_is_complete_when_that_is_answered(self, lab: Lab) -> None:
+        """The exit code is about what the command asked for, not about what the run once wanted."""
+        script = failing(AuthError("stop"), after=4)
+        lab.bench_run("--samples", "30", "--model", lab.fake(script), "--max-connections", "1")
+        less = lab.bench_run("--samples", "1", "--model", lab.fake(right))
+        assert (less.code, less.err) == (0, "")
+
+    def test_a_generator_changed_between_runs_is_found(self, lab: Lab) -> None:
+        """Even where the second command asks for other lengths."""
+        assert lab.bench_run("--lengths", "3").code == 0
+        rows = lab.ones.parent / "rows.py"
+        rows.write_text(rows.read_text().replace('"01"', '"10"'))
+        generator.load_generator.cache_clear()
+        generator._module.cache_clear()
+        done = lab.bench_run("--lengths", "5")
+        done.one_line(1, "another prompt", "--fresh")
+
+    def test_a_length_that_cannot_be_made_leaves_nothing(self, lab: Lab) -> None:
+        """It is said before a run's folder is there."""
+        done = lab.bench(
+            "run", "--task", "counting/words", "--model", "tiny", "--lengths", "1", "--out", lab.out
+        )
+        done.one_line(2, "at least 2 words")
+        assert not lab.out.exists()
+
+    def test_an_address_with_a_password_is_not_kept(self, lab: Lab) -> None:
+        """Nor is it in the folder, nor in what is said."""
+        address = "http://someone:planted@127.0.0.1:9/v1"
+        done = lab.bench_run("--model", "m", "--base-url", address, "--samples", "1")
+        kept = "".join(p.read_text() for p in lab.out.rglob("*") if p.is_file())
+        assert "127.0.0.1" in kept
+        assert "planted" not in kept + done.out + done.err

@@ -137,3 +137,17 @@ def test_a_judge_who_calls_everything_wrong_is_caught(
         "refusing",
         "cut-off",
     }
+
+
+def test_a_cell_of_equal_prompts_is_reported(tmp_path: Path) -> None:
+    """Twenty samples that are one prompt are one sample; built-in tasks have none such."""
+    task = opened(tmp_path, "integer", 3)
+    many = Task(task.name, task.path, task.spec.model_copy(update={"samples": 20}))
+    assert "only 1 different" in str(prove.repetition(many))
+    assert prove.repetition(task) is None
+
+
+@pytest.mark.parametrize(("name", "path"), built_in_files().items())
+def test_samples_of_built_in_tasks_are_different_prompts(name: str, path: Path) -> None:
+    """So that an interval over them says what it says."""
+    assert prove.repetition(open_task(name, path)) is None

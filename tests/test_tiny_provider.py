@@ -343,15 +343,15 @@ def test_facts_say_what_defines_the_answers(folder: Path) -> None:
 
 
 def test_opening_names_what_is_missing(folder: Path, tmp_path: Path) -> None:
-    """A folder that is none, or lacks files, or an option that is none, is refused at once."""
+    """A folder that is none, or lacks files, or a temperature, is refused at once."""
     with pytest.raises(SetupError, match="no model folder"):
         open_provider(ModelSettings(str(tmp_path / "nowhere")))
     (folder / "tokenizer.json").unlink()
     (folder / "config.json").unlink()
     with pytest.raises(SetupError, match=r"lacks config\.json, tokenizer\.json"):
         opened(folder)
-    with pytest.raises(SetupError, match="no option 'device'"):
-        open_provider(ModelSettings(str(folder), options={"device": "gpu"}))
+    with pytest.raises(SetupError, match="greedy only"):
+        open_provider(ModelSettings(str(folder), temperature=1.0))
 
 
 def run_python(code: str, **environment: str) -> str:

@@ -51,10 +51,7 @@ _MOST_WORKERS = 8
 def open_provider(settings: ModelSettings) -> TinyProvider:
     """The provider of the shipped model, `tiny`, or of a model folder; loads nothing yet."""
     folder = _SHIPPED if settings.model == "tiny" else Path(settings.model).expanduser()
-    if settings.options:
-        raise SetupError(
-            f"the embedded model has no option {min(settings.options)!r}; leave it out"
-        )
+    _refuse_temperature(settings.temperature)
     if not folder.is_dir():
         raise SetupError(
             f"no model folder {str(folder)!r}; use tiny/tiny, or a folder with config.json,"
@@ -68,6 +65,14 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
         )
     name = "tiny" if settings.model == "tiny" else folder.resolve().name
     return TinyProvider(folder, name)
+
+
+def _refuse_temperature(temperature: float) -> None:
+    if temperature != 0:
+        raise SetupError(
+            f"the embedded model is greedy only, temperature {temperature!r} is not possible; use"
+            " --temperature 0"
+        )
 
 
 class _Chat:
@@ -246,11 +251,7 @@ class TinyProvider:
 
     async def complete(self, request: Request) -> Reply:
         """The greedy reply; raises a ProviderError and nothing else."""
-        if request.temperature != 0:
-            raise SetupError(
-                f"the embedded model is greedy only, temperature {request.temperature!r} is not"
-                " possible; use --temperature 0"
-            )
+        _refuse_temperature(request.temperature)
         if request.max_tokens < 1:
             raise BadRequestError(f"max_tokens is {request.max_tokens!r}; ask for one at least")
         job = _Job(request)

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def label(rng: Random) -> str:
+    """A two-letter name for the row, so that the samples of a fixed row are different prompts."""
+    return rng.choice(LETTERS) + rng.choice(LETTERS)
+
+
 def odd_one_out(
     rng: Random,
     length: int,
@@ -31,7 +36,7 @@ def odd_one_out(
     `interleaved` layout odd and repeated symbols alternate, in the `repeated` one a block of
     `block` symbols with the odd one at the asked end comes again and again, set off by spaces.
     """
-    label = rng.choice(LETTERS) + rng.choice(LETTERS)
+    name = label(rng)
     drawn = rng.choice(odd_symbols)
     symbol = drawn if odd == "random" else "0"
     period = {"plain": length, "interleaved": 2, "repeated": block}[layout]
@@ -48,14 +53,15 @@ def odd_one_out(
             f" {written}" if place and place % block == first_of_block else written
             for place, written in enumerate(row)
         ]
-    return Item(row, target, {"label": label})
+    return Item(row, target, {"label": name})
 
 
 def one_changed_word(
     rng: Random, length: int, *, position: float, words: Sequence[Sequence[str]]
 ) -> Item:
     """One word over and over with a changed one at `position` (0 start, 1 end), to be copied."""
+    name = label(rng)
     word, changed = rng.choice(words)
     row = [word] * length
     row[round(position * (length - 1))] = changed
-    return Item(row, " ".join(row), {"word": word})
+    return Item(row, " ".join(row), {"label": name})

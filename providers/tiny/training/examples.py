@@ -75,6 +75,12 @@ THIRD = Stage(
     longest_sentence=20,
     walk=True,
 )
+FOURTH = Stage(
+    tasks={**THIRD.tasks, "counting/bernoulli": 6, "counting/words": 18},
+    strategies={"direct": 5, "cot_zero_shot": 4, "cot_few_shot": 0.2},
+    longest_sentence=14,
+    walk=True,
+)
 
 
 @dataclass(frozen=True, slots=True)

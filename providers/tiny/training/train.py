@@ -3,7 +3,7 @@
 One seed decides everything: weights, rows, order. Step N's batch is drawn from a stream of its
 own, so a run that was stopped goes on from its last checkpoint as if nothing had happened. The
 loss is on the reply. Lengths grow from short to `--longest`, in two stages: all tasks, then mostly
-those that are hard to learn. A third stage is for words, the hardest.
+those that are hard to learn. Two more stages are for words, the hardest.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from providers.tiny.training import tokenizer as tokenizers_
 from providers.tiny.training.examples import (
     FIRST,
+    FOURTH,
     SECOND,
     THIRD,
     Example,
@@ -45,12 +46,14 @@ class Recipe:
     """All that makes the model, beside the task files."""
 
     seed: int = 1
-    steps: int = 6300
+    steps: int = 5900
     second_from: int = 2000
     """Step of the second stage; lengths begin to grow anew there."""
     third_from: int = 4000
     third_rate: float = 1e-3
     """Learning rate at its beginning."""
+    fourth_from: int = 4500
+    fourth_rate: float = 1.2e-3
     rows: int = 64
     longest: int = 40
     """Symbols in the longest row the model is trained on."""
@@ -66,6 +69,8 @@ class Recipe:
     """Step at which the first stage's cosine would reach zero."""
     line_end: int = 5800
     """The same for the second stage's straight line."""
+    third_end: int = 6300
+    """And for the third's."""
     layers: int = 4
     width: int = 128
     heads: int = 4
@@ -190,13 +195,18 @@ def stage_of(recipe: Recipe, step: int) -> Stage:
     """What the rows of `step` are about."""
     if step < recipe.second_from:
         return FIRST
-    return SECOND if step < recipe.third_from else THIRD
+    if step < recipe.third_from:
+        return SECOND
+    return THIRD if step < recipe.fourth_from else FOURTH
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Linear warm-up and a cosine; a straight line down from there; in the third stage another."""
+    """Linear warm-up and a cosine, then in each stage a straight line down."""
+    if step >= recipe.fourth_from:
+        left = (recipe.steps - step) / max(1, recipe.steps - recipe.fourth_from)
+        return recipe.fourth_rate * left
     if step >= recipe.third_from:
-        left = (recipe.steps - step) / max(1, recipe.steps - recipe.third_from)
+        left = (recipe.third_end - step) / (recipe.third_end - recipe.third_from)
         return recipe.third_rate * left
     start = min(step, recipe.second_from)
     warm = min(1.0, (start + 1) / recipe.warm_up)
