@@ -183,9 +183,10 @@ def output_budget(sample: Sample) -> int:
     """Tokens a reply may have under `--max-tokens auto`.
 
     Room for the answer, where a token holds at least one character, and for a few sentences
-    around it; where the strategy is to reason, for sixteen tokens a symbol besides.
+    around it; unless the axis `strategy` is at `direct`, for sixteen tokens a symbol besides, to
+    reason in.
     """
     answer = 32 + len(str(sample.target))
-    if sample.condition.get("strategy", "direct") == "direct":
+    if sample.condition.get("strategy") == "direct":
         return 256 + answer
     return 512 + 16 * sample.length + answer

@@ -26,6 +26,7 @@ from providers.base import (
     AuthError,
     BadRequestError,
     PromptOverflowError,
+    ProviderError,
     Reply,
     Request,
     SetupError,
@@ -730,7 +731,7 @@ class TestWhatIsShownAndKept:
 
     def test_replies_that_are_no_answer_have_rows_of_their_own(self, lab: Lab) -> None:
         """Cut off, refused and unread replies do not look like wrong ones."""
-        said = [
+        said: list[str | Reply | ProviderError] = [
             Reply("", "length"),
             Reply("", refusal="no"),
             Reply("hm"),
