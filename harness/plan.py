@@ -182,11 +182,12 @@ def fingerprint(samples: Iterable[Sample]) -> int:
 def output_budget(sample: Sample) -> int:
     """Tokens a reply may have under `--max-tokens auto`.
 
-    Room for the answer, where a token holds at least one character, and for a few sentences
-    around it; unless the axis `strategy` is at `direct`, for sixteen tokens a symbol besides, to
-    reason in.
+    Room for the answer, where a token holds at least one character, and for what comes before it
+    by the axis `strategy`: a few sentences at `direct`, sixteen tokens a symbol at other values, a
+    page where the task has no such axis.
     """
     answer = 32 + len(str(sample.target))
-    if sample.condition.get("strategy") == "direct":
-        return 256 + answer
-    return 512 + 16 * sample.length + answer
+    strategy = sample.condition.get("strategy")
+    if strategy is None:
+        return 1024 + answer
+    return answer + (256 if strategy == "direct" else 512 + 16 * sample.length)
