@@ -1,9 +1,9 @@
-"""Asks the embedded model held-out rows of every task and prints its curve, as its card shows it.
+"""Asks the embedded model rows of every task and prints its curve, as its card shows it.
 
     python tests/benchmarks/tiny_curve.py [seed] [samples]
 
-Accuracy in percent, all default conditions together. The rows are those of `bench run --seed SEED`,
-which the training never drew.
+Accuracy in percent, all default conditions together. The rows are those of `bench run --seed SEED`;
+the training drew from other streams, which share only short rows with it.
 """
 
 from __future__ import annotations

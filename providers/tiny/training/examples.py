@@ -1,7 +1,8 @@
 """What the tiny model learns from: prompts of the built-in tasks with the reply a careful pupil
 would write.
 
-The rows come from streams of their own, so no sample of any run's seed is learned by heart.
+The rows come from streams of their own, not from any run's seed; but short fixed rows are few, and
+many of a run's shortest prompts are drawn here too.
 """
 
 from __future__ import annotations
