@@ -5,7 +5,6 @@ Results go to stdout, talk and progress to stderr.
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import math
 import os
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from harness.journal import JournalError, Settings, set_aside
 from harness.library import (
     Task,
     TaskError,
@@ -32,6 +30,7 @@ from harness.spec import condition_label
 from providers.base import ProviderError, SetupError
 
 if TYPE_CHECKING:
+    from harness.journal import Settings
     from harness.runner import Progress
     from harness.session import Wanted
     from providers.base import Provider
@@ -46,6 +45,8 @@ class UsageError(Exception):
 
 def exit_code(error: Exception) -> int | None:
     """The exit code of an error whose text is for the user; `None` for any other."""
+    from harness.journal import JournalError
+
     if hasattr(error, "format_message"):  # the parser's, whichever click typer stands on
         return USAGE
     if isinstance(
@@ -144,6 +145,9 @@ def run(
     fresh: bool,
 ) -> int:
     """Runs the plans one after another and prints a table for each; the exit code."""
+    import asyncio
+
+    from harness.journal import JournalError, set_aside
     from harness.session import Wanted
     from providers.registry import open_model, parse_model
 
