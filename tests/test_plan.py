@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 GOLDEN = {
-    "copying/first_last": "e17c7a649f02240536678df4315b70e956fff1ba8bc0b4ae496e71b09343974c",
-    "copying/repeated_words": "0594db086711eb710e594b4ea76462976f185514e9c473c7ed7af776f07a2f84",
-    "counting/bernoulli": "919293a941376f0320dfc67d847cbb755b1d2aaa0d2d3abe38bd66b72a62131b",
-    "counting/ones": "fd55d6cc326640209cd15d5b2d7b95be731f44c1a33e726d595c8098f56fecc8",
-    "counting/sum": "9ac4cbc97c39869562d9c659e217690432e48c5d28cb1726b4bdfc9e22c6e52a",
+    "copying/first_last": "f97dfb2739a216405812836ed5794c0dfe00b35fb18d28e3c3eeabb639852696",
+    "copying/repeated_words": "b8e0779d4d67ebfc401abb764944ef60cb7dc2d18d2350896492024f932bafc1",
+    "counting/bernoulli": "38e4c2185f8119810a81625bafac048fe32ca5ff3e7f249805272e53b3ad6be4",
+    "counting/ones": "9a97a73451c1213a6d2994cf2eeea96be02df5a32f8ae16a3aa15c04e443684d",
+    "counting/sum": "18c3d1aadc005e0d4a8afd07755603a5c8f50603a74e1f3b11508b8e862786d5",
     "counting/words": "534f171e70a700482078dc066f62e4c36777bbd3874b279675886a84ef746cac",
     "separators/letters": "01bcfc4bff2319640effdf16032f736e39aa1b572c04a0c35bfb0e4e4be61046",
-    "separators/ones_314": "01d12fcc953c0b6c42c9ef86dc16bc25961dd6b9f1da0b6477505f7384e13be0",
-    "separators/two_symbols": "c2b915dbd95cd600a105a24b8dd51815c0489007d9a373df9a5d9d3c8ad146fe",
+    "separators/ones_314": "9ca22080e7f20ed0dc2d3a74c16c3e71bb24372d08b2ad334e993fc97ef90fd2",
+    "separators/two_symbols": "16a0fa709b98bc0b77426c5b7679d8ac37ca731d97f7c06048e3b4a9bebf5249",
 }
 """Task -> fingerprint of its default plan with three samples a cell. A change of one of these is
 a change of the task: raise its version."""

@@ -60,7 +60,6 @@ def test_it_sees_short_rows_and_not_long_ones(name: str) -> None:
     assert found[200] < 0.75, found
 
 
-@pytest.mark.xfail(strict=True, reason="it does not yet: see the model card")
 def test_it_counts_words_in_short_sentences() -> None:
     """At least 80 % right at 10 words."""
     found = accuracies("counting/words", [10])

@@ -14,8 +14,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def label(rng: Random) -> str:
-    """A two-letter name for the row, so that the samples of a fixed row are different prompts."""
-    return rng.choice(LETTERS) + rng.choice(LETTERS)
+    """A three-letter name for the row, so that the samples of a fixed row are different prompts."""
+    return "".join(rng.choice(LETTERS) for _ in range(3))
 
 
 def constant(rng: Random, length: int, *, symbol: str) -> Item:

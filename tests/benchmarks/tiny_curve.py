@@ -3,7 +3,7 @@
     python tests/benchmarks/tiny_curve.py [seed] [samples]
 
 Accuracy in percent, all default conditions together. The rows are those of `bench run --seed SEED`;
-the training drew from other streams, which share only short rows with it.
+the training drew from other streams.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ async def ask(provider: Provider, samples: list[Sample]) -> list[Reply]:
 
 
 async def main(seed: int = 2026, samples: int = 100) -> None:
-    provider = open_model(parse_model("tiny"), base_url=None, notify=print)
+    provider = open_model(parse_model("tiny"))
     print("| task | " + " | ".join(map(str, LENGTHS)) + " |")
     print("| --- |" + " ---: |" * len(LENGTHS))
     for name, path in built_in_files().items():

@@ -1,8 +1,7 @@
 """What the tiny model learns from: prompts of the built-in tasks with the reply a careful pupil
 would write.
 
-The rows come from streams of their own, not from any run's seed; but short fixed rows are few, and
-many of a run's shortest prompts are drawn here too.
+The rows come from streams of their own, not from any run's seed.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from harness.library import Task, built_in_files, open_task
 from harness.spec import Condition, Item
@@ -20,68 +20,30 @@ USUAL = 0.5
 """How often an axis keeps to its default values, which everybody runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What the rows of one part of the training are about."""
+TASKS = {
+    "copying/first_last": 3,
+    "copying/repeated_words": 0.7,
+    "counting/sum": 2,
+    "counting/ones": 3,
+    "counting/bernoulli": 6,
+    "counting/words": 8,
+    "separators/two_symbols": 1.5,
+    "separators/letters": 1.5,
+}
+"""Task -> its share; `separators/ones_314` is `counting/ones` in other words."""
+STRATEGIES = {"direct": 8, "cot_zero_shot": 1, "cot_few_shot": 0.4}
+"""Share of the batches by strategy, so that long replies share a batch with their like."""
 
-    tasks: Mapping[str, float]
-    """Task -> its share; `separators/ones_314` is `counting/ones` in other words."""
-    strategies: Mapping[str, float]
-    """Share of the batches by strategy, so that long replies share a batch with their like."""
-    longest_sentence: int = 1_000
-    """Words in the longest sentence."""
-    walk: bool = False
-    """Step by step through a sentence is word by word, not just each word that counts: a lesson in
-    telling them apart."""
 
+class Mark(NamedTuple):
+    """What a reader who counts knows at one symbol."""
 
-FIRST = Stage(
-    tasks={
-        "copying/first_last": 3.5,
-        "copying/repeated_words": 1,
-        "counting/sum": 2,
-        "counting/ones": 3,
-        "counting/bernoulli": 6,
-        "counting/words": 6,
-        "separators/two_symbols": 1.5,
-        "separators/letters": 1.5,
-    },
-    strategies={"direct": 8, "cot_zero_shot": 0.8, "cot_few_shot": 0.4},
-)
-SECOND = Stage(
-    tasks={
-        "copying/first_last": 2,
-        "copying/repeated_words": 0.5,
-        "counting/sum": 1,
-        "counting/ones": 2,
-        "counting/bernoulli": 9,
-        "counting/words": 8,
-        "separators/two_symbols": 2,
-        "separators/letters": 1,
-    },
-    strategies=FIRST.strategies,
-)
-THIRD = Stage(
-    tasks={
-        "copying/first_last": 2,
-        "copying/repeated_words": 0.3,
-        "counting/sum": 1.5,
-        "counting/ones": 3,
-        "counting/bernoulli": 8,
-        "counting/words": 12,
-        "separators/two_symbols": 1.5,
-        "separators/letters": 1,
-    },
-    strategies={"direct": 6, "cot_zero_shot": 2.5, "cot_few_shot": 0.3},
-    longest_sentence=20,
-    walk=True,
-)
-FOURTH = Stage(
-    tasks={**THIRD.tasks, "counting/bernoulli": 6, "counting/words": 18},
-    strategies={"direct": 5, "cot_zero_shot": 4, "cot_few_shot": 0.2},
-    longest_sentence=14,
-    walk=True,
-)
+    place: int
+    """Where in the prompt the symbol's last character stands."""
+    counted: bool
+    """Whether it is one of those to count."""
+    so_far: int
+    """How many of those there were up to here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +53,8 @@ class Example:
     task: str
     prompt: str
     reply: str
+    marks: tuple[Mark, ...]
+    """One a symbol of a row that is counted, in order; none where nothing is counted."""
 
 
 @cache
@@ -99,62 +63,71 @@ def tasks() -> dict[str, Task]:
     return {name: open_task(name, path) for name, path in built_in_files().items()}
 
 
-def batch(rng: random.Random, rows: int, longest: int, stage: Stage = FIRST) -> list[Example]:
+def batch(rng: random.Random, rows: int, longest: int) -> list[Example]:
     """`rows` examples of one strategy and of similar length, none above `longest` symbols."""
-    strategy = _weighted(rng, stage.strategies)
+    strategy = _weighted(rng, STRATEGIES)
     top = rng.randint(1, rng.choice((longest, longest, min(longest, 24))))
     bottom = max(1, (top * 3) // 4)
-    names = stage.tasks
+    names: Mapping[str, float] = TASKS
     if strategy != "direct":
-        names = {name: weight for name, weight in names.items() if _reasons(name)}
-    drawn = []
-    for _ in range(rows):
-        name, length = _weighted(rng, names), rng.randint(bottom, top)
-        most = stage.longest_sentence if name == "counting/words" else longest
-        drawn.append(example(rng, name, min(length, most), strategy, walk=stage.walk))
-    return drawn
+        names = {name: share for name, share in TASKS.items() if _reasons(name)}
+    return [
+        example(rng, _weighted(rng, names), rng.randint(bottom, top), strategy) for _ in range(rows)
+    ]
 
 
-def example(
-    rng: random.Random, name: str, length: int, strategy: str | None = None, *, walk: bool = False
-) -> Example:
-    """One example of task `name` under a condition drawn at random."""
+def example(rng: random.Random, name: str, length: int, strategy: str) -> Example:
+    """One example of task `name` under a condition drawn at random but for its strategy."""
     task = tasks()[name]
     condition = {}
     for axis, known in task.spec.axes.items():
         values = list(known.values)
-        if axis == "strategy" and strategy is not None:
+        if axis == "strategy":
             close = "supervised_cot" if strategy == "cot_few_shot" else "direct"
             condition[axis] = strategy if strategy in values else close
         else:
             usual = rng.random() < USUAL
             condition[axis] = rng.choice(known.default if usual else values)
-    return example_of(rng, task, condition, length, walk=walk)
+    return example_of(rng, task, condition, length)
 
 
-def example_of(
-    rng: random.Random, task: Task, condition: Condition, length: int, *, walk: bool = False
-) -> Example:
+def example_of(rng: random.Random, task: Task, condition: Condition, length: int) -> Example:
     """One example under the given condition."""
     if task.name == "counting/words":
         length = max(length, 2)
     item = task.draw(rng, condition, length, 0)
-    phrase = task.spec.answer.phrase
-    worked = reasoning(task.name, condition, item, walk=walk)
-    return Example(
-        task.name,
-        task.prompt(item, condition, length),
-        f"{worked}\n{phrase} {item.target}" if worked else f"{phrase} {item.target}",
-    )
+    prompt, phrase = task.prompt(item, condition, length), task.spec.answer.phrase
+    worked = reasoning(task.name, condition, item)
+    reply = f"{worked}\n{phrase} {item.target}" if worked else f"{phrase} {item.target}"
+    marks = () if task.name.startswith("copying/") else _marks(prompt, condition, item)
+    return Example(task.name, prompt, reply, marks)
 
 
-def reasoning(name: str, condition: Condition, item: Item, *, walk: bool = False) -> str:
+def _marks(prompt: str, condition: Condition, item: Item) -> tuple[Mark, ...]:
+    """The row is the last thing of each prompt, so it is found from the end."""
+    sought = str(item.variables.get("word") or _counted(condition, item))
+    place, so_far, marks = len(prompt), int(item.target), []
+    for symbol in reversed(item.symbols):
+        bare = symbol.strip(", ")
+        place = prompt.rindex(bare, 0, place)
+        counted = bare == sought
+        marks.append(Mark(place + len(bare) - 1, counted, so_far))
+        so_far -= counted
+    if so_far:
+        msg = f"{so_far} of {item.target} are missing in {prompt!r}"
+        raise ValueError(msg)
+    return tuple(reversed(marks))
+
+
+def _counted(condition: Condition, item: Item) -> str:
+    return str(condition.get("letter") or ("y" if {"x", "y"} & set(item.symbols) else "1"))
+
+
+def reasoning(name: str, condition: Condition, item: Item) -> str:
     """The work before the answer, written as the few-shot examples write it; empty for direct."""
     strategy = condition.get("strategy", "direct")
     if strategy == "direct":
         return ""
-    if walk and name == "counting/words" and strategy == "cot_zero_shot":
-        return f"Count: {_walk(item)}."
     if name == "counting/words":
         word = item.variables["word"]
         met = [f" {word} {number + 1}" for number in range(int(item.target))]
@@ -167,18 +140,7 @@ def reasoning(name: str, condition: Condition, item: Item, *, walk: bool = False
         written = " ".join("".join(group) for group in _groups(item.symbols, GROUP))
         total = f"{groups} * {GROUP} + {left} = {item.target}"
         return f"{written} is {groups} {noun} of five and {left} more, {total}."
-    counted = str(condition.get("letter", "1"))
-    return f"{', '.join(_running(item.symbols, GROUP, counted, ' makes'))}."
-
-
-def _walk(item: Item) -> str:
-    """The sentence once more, with the count so far behind each word that is counted."""
-    met, written = 0, []
-    for word in item.symbols:
-        counted = word.strip(", ") == item.variables["word"]
-        met += counted
-        written.append(f"{word} {met}" if counted else word)
-    return "".join(written)
+    return f"{', '.join(_running(item.symbols, GROUP, _counted(condition, item), ' makes'))}."
 
 
 def _reasons(name: str) -> bool:
