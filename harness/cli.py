@@ -70,7 +70,9 @@ def _root(
         "bench run --task counting --model tiny",
         "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
         "bench run --task counting --model gpt-4o --dry-run",
+        "bench run --task counting --model gpt-4o --budget 5",
         "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
+        "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
         "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
     )
 )
@@ -88,10 +90,31 @@ def run(
     max_tokens: Annotated[
         str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")
     ] = "auto",
+    api: Annotated[
+        str, typer.Option(metavar="chat|completions", help="completions: for base models.")
+    ] = "chat",
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="A system prompt.")] = None,
+    logprobs: Annotated[
+        bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
+    ] = False,
     base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="Server to ask instead.")
+        list[str] | None,
+        typer.Option("--base-url", metavar="URL", help="Server to ask; several are replicas."),
     ] = None,
-    max_connections: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 64,
+    vllm_arg: Annotated[
+        list[str] | None,
+        typer.Option("--vllm-arg", metavar="ARG", help="For the server that vllm/ starts."),
+    ] = None,
+    max_connections: Annotated[int, typer.Option(min=1, help="Requests in flight, at most.")] = 64,
+    rpm: Annotated[
+        float | None, typer.Option(metavar="N", help="Requests a minute, at most.")
+    ] = None,
+    tpm: Annotated[
+        float | None, typer.Option(metavar="N", help="Tokens a minute, at most.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="USD", help="Dollars after which nothing more is sent.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, ask nothing.")] = False,
     out: OutOption = Path("results"),
     fresh: Annotated[
@@ -102,23 +125,27 @@ def run(
 
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
-    from harness import verbs
-    from harness.journal import Settings
+    from harness import launch, verbs
 
     plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
-    settings = Settings(seed, temperature, verbs.max_tokens(max_tokens))
-    raise typer.Exit(
-        verbs.run(
-            plans,
-            model=model,
-            settings=settings,
-            out=out,
-            max_connections=max_connections,
-            base_url=base_url,
-            dry_run=dry_run,
-            fresh=fresh,
-        )
+    options = launch.Options(
+        model=model,
+        out=out,
+        seed=seed,
+        temperature=temperature,
+        max_tokens=verbs.max_tokens(max_tokens),
+        api=api,
+        system=system,
+        logprobs=logprobs,
+        base_urls=tuple(base_url or ()),
+        server_args=tuple(vllm_arg or ()),
+        max_connections=max_connections,
+        rpm=rpm,
+        tpm=tpm,
+        budget=budget,
+        fresh=fresh,
     )
+    raise typer.Exit(launch.show(plans, options) if dry_run else launch.run(plans, options))
 
 
 @tasks_app.callback()

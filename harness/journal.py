@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote
 
 import orjson
@@ -44,6 +44,10 @@ class Settings:
     temperature: float = 0.0
     max_tokens: int | None = None
     """`None` is `auto`: room for the target and the strategy."""
+    api: Literal["chat", "completions"] = "chat"
+    """A user's message, or a text to be continued."""
+    system: str | None = None
+    """The system prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class Manifest:
     settings: dict[str, Any]
     server: dict[str, Any] = field(default_factory=dict)
     """What the provider says of the model behind it."""
+    answered_by: list[str] = field(default_factory=list)
+    """The model's names as its replies give them."""
     software: dict[str, str] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
     fingerprint: str | None = None

@@ -191,3 +191,8 @@ def output_budget(sample: Sample) -> int:
     if strategy is None:
         return 1024 + answer
     return answer + (256 if strategy == "direct" else 512 + 16 * sample.length)
+
+
+def answer_budget(sample: Sample) -> int:
+    """Tokens of the shortest right reply: the phrase and the target, a token a character of it."""
+    return 8 + len(str(sample.target))

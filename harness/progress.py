@@ -16,22 +16,26 @@ _REFRESH_S = 0.2
 
 
 class LiveProgress:
-    """Answered, rate and time left of one run, on stderr and only where that is a terminal."""
+    """One run on one line, on stderr and only where that is a terminal."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._watcher: asyncio.Task[None] | None = None
         self._shown = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=20),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[state]}"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[trouble]}"),
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
             transient=True,
         )
+
+    @property
+    def shown(self) -> bool:
+        """Whether anybody sees it."""
+        return not self._shown.disable
 
     def __enter__(self) -> Self:
         return self
@@ -41,16 +45,11 @@ class LiveProgress:
         if self._shown.disable or not pending:
             return
         self._shown.start()
-        task = self._shown.add_task(self._name, total=pending, rate="", trouble="")
+        task = self._shown.add_task(self._name, total=pending, state="")
 
         async def watch() -> None:
             while True:
-                rate = progress.done / max(progress.elapsed_s, 1e-9)
-                trouble = f"{progress.retries} retries" if progress.retries else ""
-                trouble += f" {progress.failed} failed" if progress.failed else ""
-                self._shown.update(
-                    task, completed=progress.done, rate=f"{rate:.0f}/s", trouble=trouble.strip()
-                )
+                self._shown.update(task, completed=progress.done, state=state(progress))
                 await asyncio.sleep(_REFRESH_S)
 
         self._watcher = asyncio.get_running_loop().create_task(watch())
@@ -64,3 +63,19 @@ class LiveProgress:
         if self._watcher is not None:
             self._watcher.cancel()
         self._shown.stop()
+
+
+def state(progress: runner.Progress) -> str:
+    """Rate, accuracy, cost, connections and trouble so far; what is nothing is left out."""
+    said = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
+    if progress.judged:
+        said.append(f"{100 * progress.correct / progress.judged:.0f}% right")
+    if progress.meter.spent:
+        said.append(f"${progress.meter.spent:.4f}")
+    if progress.connections:
+        said.append(f"{progress.connections} at once")
+    if progress.retries:
+        said.append(f"{progress.retries} retries")
+    if progress.failed:
+        said.append(f"{progress.failed} failed")
+    return ", ".join(said)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from harness.extract import extract, tidy
 from harness.markup import without_thoughts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.extract import Extracted
     from harness.spec import Answer
@@ -100,6 +100,18 @@ def judge(
 
 def _unread(found: Extracted) -> Verdict:
     return Verdict("unparsed", why=found.why)
+
+
+def judge_record(record: Mapping[str, Any], answer: Answer) -> Verdict:
+    """The same of a journal's record."""
+    return judge(
+        text=record.get("reply") or "",
+        finish_reason=record.get("finish_reason") or "stop",
+        refusal=record.get("refusal"),
+        failure=(record.get("failure") or {}).get("kind"),
+        target=record["target"],
+        answer=answer,
+    )
 
 
 def _judge_answer(found: Extracted, reply: str, target: int | str, answer: Answer) -> Verdict:

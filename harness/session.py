@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -15,10 +15,13 @@ from typing import Any
 import orjson
 
 from harness import journal, runner
+from harness.forecast import Room, rooms
 from harness.journal import Cell, CellKey, Journal, JournalError, Manifest, Settings
+from harness.money import Meter
 from harness.plan import Plan, output_budget, sample_hash
+from harness.score import judge_record
 from harness.spec import Sample, condition_label
-from providers.base import Provider, redact
+from providers.base import Provider, StopRunError, redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +46,18 @@ async def run_task(
     *,
     limits: runner.Limits,
     warn: journal.Warn,
+    meter: Meter | None = None,
+    judging: bool = False,
     started: Callable[[runner.Progress, int], None] = lambda _progress, _pending: None,
 ) -> None:
     """Asks everything of `wanted` that its run has no answer to yet.
 
-    `started` is told the progress to watch and how many samples are pending. Whatever is raised
-    or cancelled on the way, each reply that came is in the journal and the manifest says what the
-    run was meant to have.
+    `started` is told the progress to watch and how many samples are pending; the progress counts
+    what is correct with `judging`. Whatever is raised or cancelled on the way, each reply that
+    came is in the journal and the manifest says what the run was meant to have.
 
     Raises:
-        StopRunError: the provider gives up on the run.
+        StopRunError: the provider gives up on the run, or another model answers than before.
         JournalError: the run's folder cannot be used.
         TaskError: a sample cannot be made.
     """
@@ -72,32 +77,90 @@ async def run_task(
         ]
         manifest.plan_cells(cells)
         journal.write_manifest(wanted.folder, manifest)
+        room = await rooms(plan, provider, manifest.server)
+        for key, fit in room.items():
+            if not fit.fits:
+                warn(f"{plan.task.name} {key[0]} at length {key[1]}: {fit}; not sent")
         sums = dict.fromkeys((cell.key for cell in cells), 0)
-        pending = _pending(wanted, answered, sums)
-        progress = runner.Progress()
+        progress = runner.Progress(meter=meter or Meter())
+        record = _Recorder(book.append, manifest, wanted, progress, judging=judging)
+        pending = _pending(wanted, answered, sums, room, record)
         started(progress, plan.size - sum(answered.count_in(c.key, c.samples) for c in cells))
-        await runner.run(
-            pending,
-            provider,
-            book.append,
-            temperature=wanted.settings.temperature,
-            seed=wanted.settings.seed,
-            limits=limits,
-            progress=progress,
-        )
-        manifest.plan_cells([replace(cell, fingerprint=sums[cell.key]) for cell in cells])
-        journal.write_manifest(wanted.folder, manifest)
+        try:
+            await runner.run(
+                pending,
+                provider,
+                record,
+                temperature=wanted.settings.temperature,
+                seed=wanted.settings.seed,
+                limits=limits,
+                progress=progress,
+            )
+            if not progress.meter.exhausted:
+                manifest.plan_cells([replace(cell, fingerprint=sums[cell.key]) for cell in cells])
+        finally:
+            journal.write_manifest(wanted.folder, manifest)
 
 
 def _pending(
-    wanted: Wanted, answered: journal.Answered, sums: dict[CellKey, int]
+    wanted: Wanted,
+    answered: journal.Answered,
+    sums: dict[CellKey, int],
+    room: Mapping[CellKey, Room],
+    record: Callable[[dict[str, Any]], None],
 ) -> Iterator[tuple[Sample, int]]:
-    """Samples to ask with their output budgets; keeps each cell's fingerprint on the way."""
+    """Samples to ask with their output budgets; keeps each cell's fingerprint on the way.
+
+    What cannot fit the model's window is recorded here and never sent.
+    """
     for sample in wanted.plan:
         key = condition_label(sample.condition), sample.length
         sums[key] = (sums[key] + sample_hash(sample)) % 2**256
-        if not answered.covers(sample, key):
-            yield sample, wanted.settings.max_tokens or output_budget(sample)
+        if answered.covers(sample, key):
+            continue
+        fit = room.get(key)
+        if fit is not None and not fit.fits:
+            record(runner.overflow(sample, str(fit)))
+        elif wanted.settings.max_tokens is not None:
+            yield sample, wanted.settings.max_tokens
+        else:
+            budget = output_budget(sample)
+            yield sample, budget if fit is None else fit.at_most(budget)
+
+
+class _Recorder:
+    """Writes each record, and keeps what they say of the run as a whole."""
+
+    def __init__(
+        self,
+        append: Callable[[dict[str, Any]], None],
+        manifest: Manifest,
+        wanted: Wanted,
+        progress: runner.Progress,
+        *,
+        judging: bool,
+    ) -> None:
+        self._append = append
+        self._manifest = manifest
+        self._before = tuple(manifest.answered_by)
+        self._answer = wanted.plan.task.spec.answer if judging else None
+        self._progress = progress
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        """Raises `StopRunError` where another model answers than in earlier commands."""
+        name = record.get("model")
+        if name is not None and name not in self._manifest.answered_by:
+            if self._before:
+                raise StopRunError(
+                    f"{self._manifest.model!r} is now answered by {name!r}, and was by "
+                    f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
+                )
+            self._manifest.answered_by.append(name)
+        self._append(record)
+        if self._answer is not None:
+            outcome = judge_record(record, self._answer).outcome
+            self._progress.judged += outcome != "error"
+            self._progress.correct += outcome == "correct"
 
 
 def _manifest(wanted: Wanted) -> Manifest:

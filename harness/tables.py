@@ -14,7 +14,7 @@ from typing import get_args
 import pandas as pd
 
 from harness import journal
-from harness.score import Outcome, judge
+from harness.score import Outcome, judge_record
 from harness.spec import Condition, condition_label
 from harness.stats import wilson
 
@@ -84,14 +84,7 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
             continue
         if (answer.type == "integer") != isinstance(record["target"], int):
             continue
-        verdict = judge(
-            text=record.get("reply") or "",
-            finish_reason=record.get("finish_reason") or "stop",
-            refusal=record.get("refusal"),
-            failure=(record.get("failure") or {}).get("kind"),
-            target=record["target"],
-            answer=answer,
-        )
+        verdict = judge_record(record, answer)
         values = {
             "cell": place,
             "index": record["index"],

@@ -1,4 +1,4 @@
-"""What the verbs of `bench` do once their options are read.
+"""What the verbs of `bench` do once their options are read; `run` is in `launch`.
 
 Results go to stdout, talk and progress to stderr.
 """
@@ -6,13 +6,9 @@ Results go to stdout, talk and progress to stderr.
 from __future__ import annotations
 
 import difflib
-import math
-import os
-import signal
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -26,14 +22,7 @@ from harness.library import (
     open_task,
 )
 from harness.plan import Plan, PlanError, plan
-from harness.spec import condition_label
 from providers.base import ProviderError, SetupError
-
-if TYPE_CHECKING:
-    from harness.journal import Settings
-    from harness.runner import Progress
-    from harness.session import Wanted
-    from providers.base import Provider
 
 _MOST_DIGITS = 9
 COMPLETE, INCOMPLETE, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -131,133 +120,6 @@ def _read_axes(given: Sequence[str]) -> dict[str, list[str]]:
             raise UsageError(f"--axis wants AXIS=VALUE[,VALUE] or AXIS=all, not {one!r}")
         wanted.setdefault(axis.strip(), []).extend(names)
     return wanted
-
-
-def run(
-    wanted: Sequence[Plan],
-    *,
-    model: str,
-    settings: Settings,
-    out: Path,
-    max_connections: int,
-    base_url: str | None,
-    dry_run: bool,
-    fresh: bool,
-) -> int:
-    """Runs the plans one after another and prints a table for each; the exit code."""
-    import asyncio
-
-    from harness.journal import JournalError, set_aside
-    from harness.session import Wanted
-    from providers.registry import open_model, parse_model
-
-    _check(settings, out)
-    name = parse_model(model)
-    runs = [Wanted(one, name.label, settings, out) for one in wanted]
-    if dry_run:
-        for one in runs:
-            _show_plan(one)
-        return COMPLETE
-    provider = open_model(name, base_url=base_url, temperature=settings.temperature, notify=warn)
-    for one in runs if fresh else ():
-        if one.folder.exists():
-            say(f"the old run is now {set_aside(out, one.folder)}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = COMPLETE
-    begun: list[tuple[Wanted, Progress]] = []
-    try:
-        asyncio.run(_run_all(runs, provider, max_connections, begun))
-    except KeyboardInterrupt:
-        say("interrupted; what was answered is saved, and the same command continues")
-        code = INTERRUPTED
-    except (ProviderError, JournalError, TaskError) as error:
-        if "BENCH_DEBUG" in os.environ:
-            raise
-        warn(str(error))
-        code = exit_code(error) or INCOMPLETE
-    missing = sum(_report(one) for one, _ in begun)
-    if missing and code == COMPLETE:
-        why = next((f" (the last: {p.last_failure})" for _, p in begun[::-1] if p.failed), "")
-        warn(f"{missing} samples have no reply{why}; the same command asks them again")
-        code = INCOMPLETE
-    return code
-
-
-def _check(settings: Settings, out: Path) -> None:
-    """Stops at settings that no run can have."""
-    if not math.isfinite(settings.temperature):
-        raise UsageError(f"--temperature must be a number, not {settings.temperature}")
-    if abs(settings.seed) >= 2**63:
-        raise UsageError("--seed is beyond 64 bits")
-    place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
-    if place.exists() and not place.is_dir():
-        raise UsageError(f"--out {str(out)!r}: {str(place)!r} is not a folder")
-
-
-async def _run_all(
-    runs: Sequence[Wanted],
-    provider: Provider,
-    max_connections: int,
-    begun: list[tuple[Wanted, Progress]],
-) -> None:
-    from harness.progress import LiveProgress
-    from harness.runner import Limits
-    from harness.session import run_task
-
-    try:
-        for one in runs:
-            with LiveProgress(one.plan.task.name) as live:
-                limits = Limits(max_connections=max_connections)
-
-                def started(progress: Progress, pending: int, one: Wanted = one) -> None:
-                    begun.append((one, progress))
-                    live.follow(progress, pending)
-
-                await run_task(one, provider, limits=limits, warn=warn, started=started)
-    finally:
-        await provider.aclose()
-
-
-def _report(one: Wanted) -> int:
-    """Writes and prints the run's table; how many samples of the plan have no reply."""
-    from harness.show import print_table
-    from harness.tables import OUTCOMES, read_run, write_csv
-
-    judged = read_run(one.folder)
-    path = write_csv(judged)
-    sizes = {
-        (condition_label(condition), length): one.plan.cell_size(length)
-        for condition, length in product(one.plan.conditions, one.plan.lengths)
-    }
-    keys = [cell.key for cell in judged.manifest.cells]
-    print_table(judged, judged.cells[[key in sizes for key in keys]])
-    typer.echo(f"{path}\n")
-    samples = judged.samples
-    wanted = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
-    replied = (samples["index"] < wanted) & (samples["outcome"] != OUTCOMES.index("error"))
-    return one.plan.size - int(replied.sum())
-
-
-def _show_plan(one: Wanted) -> None:
-    """Prints what a run would ask, and its first prompt."""
-    planned = one.plan
-    characters, first = 0, None
-    for sample in planned:
-        characters += len(sample.prompt)
-        first = first or sample
-    spec = planned.task.spec
-    typer.echo(f"{planned.task.name}@{spec.version}: {spec.title}")
-    typer.echo(f"  model       {one.model}")
-    typer.echo(f"  conditions  {len(planned.conditions)}")
-    for condition in planned.conditions:
-        typer.echo(f"              {condition_label(condition)}")
-    typer.echo(f"  lengths     {', '.join(map(str, planned.lengths))}")
-    typer.echo(f"  requests    {planned.size:,} ({planned.samples} a cell)")
-    typer.echo(f"  characters  {characters:,}")
-    typer.echo(f"  run folder  {one.folder}")
-    if first is not None:
-        typer.echo(f"  sample      {first.id}")
-        typer.echo("\n".join(f"    | {line}" for line in first.prompt.split("\n")) + "\n")
 
 
 def list_tasks() -> None:

@@ -19,15 +19,23 @@ ProviderError
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 _USER_INFO = re.compile(r"://[^/@\s]+@")
-_SHORTEST_SECRET = 4
+_QUERY_KEY = re.compile(
+    r"([?&][\w-]*(?:key|token|sig|secret|password)[\w-]*=)[^&\s'\"]+", re.IGNORECASE
+)
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
+_SHORTEST_SECRET = 8
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
+Api: TypeAlias = Literal["chat", "completions"]
+"""How a prompt is put: as a user's message, or as a text to be continued (for base models)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,9 @@ class Request:
     """For sampling on the provider's side, where it has one."""
     sample_id: str = ""
     """For the provider's own bookkeeping; never sent to a model."""
+    prefix: str = ""
+    """Requests of one prefix begin alike; a server that answered one has its beginning cached.
+    Never sent either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,8 @@ class Reply:
     """The provider's own refusal field."""
     reasoning: str | None = None
     """Hidden reasoning, where the provider shows it; never judged."""
+    logprobs: tuple[tuple[str, float], ...] | None = None
+    """Token and natural logarithm of its probability, for each token of the text; where asked."""
 
 
 class Provider(Protocol):
@@ -77,6 +90,13 @@ class Provider(Protocol):
 
     async def facts(self) -> Mapping[str, object]:
         """What answers: for the manifest. A resumed run with other facts is refused."""
+        ...
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """Tokens of each prompt as the model would be sent it; `None` where nobody here knows.
+
+        Raises a `ProviderError` and nothing else.
+        """
         ...
 
     async def aclose(self) -> None:
@@ -94,8 +114,19 @@ class ModelSettings:
     """The provider's name, for one that has several."""
     temperature: float = 0.0
     """What requests will ask for, so that a model that cannot is refused at once."""
-    base_url: str | None = None
-    """Where to find the model, instead of the provider's own address."""
+    base_urls: tuple[str, ...] = ()
+    """Where to find the model, instead of the provider's own address; several are replicas."""
+    api: Api = "chat"
+    system: str | None = None
+    """A system prompt; of the chat form only."""
+    logprobs: bool = False
+    """Whether replies carry the probabilities of their tokens."""
+    max_connections: int = 64
+    """Requests in flight at once, for the size of connection pools."""
+    server_args: tuple[str, ...] = ()
+    """Handed to the server that the provider starts, where it starts one."""
+    server_log: Path | None = None
+    """Where that server's output goes."""
     notify: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
 
@@ -165,6 +196,10 @@ class BadReplyError(TransientError):
 
 
 def redact(text: str, secret: str = "") -> str:
-    """`text` without `secret` and without what stands before the @ of an address."""
-    text = _USER_INFO.sub("://***@", text)
-    return text.replace(secret, "***") if len(secret) >= _SHORTEST_SECRET else text
+    """`text` without keys: `secret`, those in the environment, and those in addresses."""
+    text = _QUERY_KEY.sub(r"\1***", _USER_INFO.sub("://***@", text))
+    kept = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
+    for one in (secret, *kept):
+        if len(one) >= _SHORTEST_SECRET:
+            text = text.replace(one, "***")
+    return text

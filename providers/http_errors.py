@@ -25,7 +25,7 @@ from providers.base import (
 )
 
 _OVERFLOW = re.compile(
-    r"context[_ ](?:length|window|size)|maximum context|prompt is too long|too many tokens"
+    r"context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|too many tokens"
     r"|exceeds? the (?:model'?s? )?(?:maximum|context|available context)|input is too long"
     r"|max_model_len|(?:prompt|input).{0,40}(?:longer than|exceeds)",
     re.IGNORECASE,
@@ -54,7 +54,7 @@ def error_of(
 ) -> ProviderError:
     """The error that a reply of `status` stands for; `secret` is kept out of its text."""
     code, said = _message(body)
-    shown = redact(f"{status}: {said or 'no reason given'}"[:_SHOWN], secret)
+    shown = redact(f"{status}: {said or 'no reason given'}", secret)[:_SHOWN]
     if status == HTTPStatus.TOO_MANY_REQUESTS and not _NO_MONEY.search(f"{code} {said}"):
         return RateLimitError(shown, retry_after_s=retry_after_s(headers))
     if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import date
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt
 
 from providers.overridable import entries
 
 USER_FILE = "EYECHART_MODELS"
 """Environment variable that names the user's own file."""
+
+
+class Prices(BaseModel):
+    """US dollars per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: NonNegativeFloat
+    output: NonNegativeFloat
+    """Of replies and of the thinking before them."""
+    as_of: date
+    """When the vendor asked this."""
 
 
 class ModelFacts(BaseModel):
@@ -24,6 +37,9 @@ class ModelFacts(BaseModel):
     """That room, on top of the reply's own budget."""
     effort: str | None = None
     """Sent as `reasoning_effort`."""
+    window: PositiveInt | None = None
+    """Most tokens of prompt and reply together."""
+    prices: Prices | None = None
 
 
 def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFacts:

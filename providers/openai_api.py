@@ -6,7 +6,7 @@ The SDK's own retries are off: the runner's are the only ones.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ import orjson
 
 from providers.base import (
     BadReplyError,
+    BadRequestError,
     BrokenConnectionError,
     ModelSettings,
     NoReplyError,
@@ -25,10 +26,11 @@ from providers.base import (
     SetupError,
     redact,
 )
-from providers.chat_reply import reply_of
 from providers.endpoints import Endpoint, endpoints
 from providers.http_errors import error_of, rejected_parameter
 from providers.model_facts import ModelFacts, model_facts
+from providers.openai_form import body_of, reply_of
+from providers.replicas import Replicas
 
 TIMEOUT_S = 600.0
 """For one reply; long ones take minutes."""
@@ -37,22 +39,20 @@ _NO_KEY = "none"
 
 
 class OpenAIProvider:
-    """One model behind one OpenAI-compatible address."""
+    """One model behind one OpenAI-compatible address, or behind several replicas of it."""
 
     def __init__(
         self,
-        client: openai.AsyncOpenAI,
-        model: str,
+        clients: Sequence[openai.AsyncOpenAI],
+        settings: ModelSettings,
         *,
         endpoint: Endpoint,
         facts: ModelFacts,
-        notify: Callable[[str], None],
     ) -> None:
-        self._client = client
-        self._model = model
+        self._clients = Replicas(clients)
+        self._settings = settings
         self._endpoint = endpoint
         self._facts = facts
-        self._notify = notify
         self._dropped: set[str] = set()
 
     async def complete(self, request: Request) -> Reply:
@@ -60,21 +60,26 @@ class OpenAIProvider:
         while True:
             body = self._body(request)
             try:
-                return await self._send(request.prompt, body)
+                with self._clients.use(request.prefix) as client:
+                    return await self._send(client, request, body)
             except openai.BadRequestError as error:
                 name = rejected_parameter(error.response.text, body)
                 if name is None:
-                    raise self._mapped(error) from error
+                    raise self._mapped(error, "") from error
                 if name not in self._dropped:
                     self._dropped.add(name)
-                    self._notify(f"{self._model} does not take {name!r}; it is asked without")
+                    model = self._settings.model
+                    self._settings.notify(f"{model} does not take {name!r}; it is asked without")
 
-    async def _send(self, prompt: str, body: dict[str, Any]) -> Reply:
-        with self._errors():
-            raw = await self._client.chat.completions.with_raw_response.create(
-                model=self._model,
-                messages=[{"role": "user", "content": prompt}],
-                extra_body=body,
+    async def _send(
+        self, client: openai.AsyncOpenAI, request: Request, body: dict[str, Any]
+    ) -> Reply:
+        create: Any = client.chat.completions.with_raw_response.create
+        if self._settings.api == "completions":
+            create = client.completions.with_raw_response.create
+        with self._errors(client):
+            raw = await create(
+                model=self._settings.model, **body_of(request, self._settings), extra_body=body
             )
             content = await raw.http_response.aread()
         try:
@@ -101,19 +106,22 @@ class OpenAIProvider:
         return renamed
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self, client: openai.AsyncOpenAI) -> Iterator[None]:
         """The SDK's errors as ours, all but the 400 that `complete` looks into."""
         try:
             yield
         except openai.BadRequestError:
             raise
         except openai.OpenAIError as error:
-            raise self._mapped(error) from error
+            raise self._mapped(error, str(client.base_url)) from error
+        except UnicodeEncodeError as error:
+            raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
         except httpx2.HTTPError as error:
             raise BrokenConnectionError(f"the connection broke: {error}") from error
 
-    def _mapped(self, error: openai.OpenAIError) -> ProviderError:
-        secret = self._client.api_key
+    def _mapped(self, error: openai.OpenAIError, address: str) -> ProviderError:
+        key = next(iter(self._clients)).api_key
+        secret = "" if key == _NO_KEY else key
         if isinstance(error, openai.APIStatusError):
             response = error.response
             return error_of(response.status_code, response.text, response.headers, secret=secret)
@@ -121,20 +129,26 @@ class OpenAIProvider:
             return NoReplyError(f"no reply within {TIMEOUT_S:.0f} s")
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
-            address = self._client.base_url
             return BrokenConnectionError(redact(f"no connection to {address}: {cause}", secret))
         return BadReplyError(redact(" ".join(str(error).split()), secret))
 
     async def facts(self) -> Mapping[str, object]:
-        """Where the model was asked."""
-        return {"engine": "openai", "base_url": redact(str(self._client.base_url))}
+        """Where the model was asked and how."""
+        urls = sorted(redact(str(client.base_url)) for client in self._clients)
+        thinks = {"think_tokens": self._facts.think_tokens, "effort": self._facts.effort}
+        return {"engine": "openai", "base_url": urls} | (thinks if self._facts.reasoning else {})
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
+        """Nobody knows: the vendors' tokenizers are not here."""
+        return None
 
     async def aclose(self) -> None:
-        await self._client.close()
+        for client in self._clients:
+            await client.close()
 
 
 def open_provider(settings: ModelSettings) -> OpenAIProvider:
-    """The model at the settings' address, else at its provider's.
+    """The model at the settings' addresses, else at its provider's.
 
     At an address of the user's own no vendor's habits are assumed, and no key is needed.
 
@@ -143,23 +157,19 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
     """
     endpoint = endpoints()[settings.provider]
     key = os.environ.get(endpoint.key, "") if endpoint.key else ""
-    if settings.base_url is not None:
-        endpoint = Endpoint(base_url=settings.base_url)
+    if settings.base_urls:
+        endpoint = Endpoint(base_url=settings.base_urls[0])
     if endpoint.key and not key:
         raise SetupError(
             f"{settings.provider} needs a key: set {endpoint.key}, or try --model tiny, which "
             "needs none"
         )
-    client = openai.AsyncOpenAI(
-        api_key=key or _NO_KEY, base_url=endpoint.base_url, max_retries=0, timeout=TIMEOUT_S
-    )
-    return OpenAIProvider(
-        client,
-        settings.model,
-        endpoint=endpoint,
-        facts=model_facts(f"{settings.provider}/{settings.model}"),
-        notify=settings.notify,
-    )
+    clients = [
+        openai.AsyncOpenAI(api_key=key or _NO_KEY, base_url=url, max_retries=0, timeout=TIMEOUT_S)
+        for url in settings.base_urls or (endpoint.base_url,)
+    ]
+    facts = model_facts(f"{settings.provider}/{settings.model}")
+    return OpenAIProvider(clients, settings, endpoint=endpoint, facts=facts)
 
 
 def open_azure(settings: ModelSettings) -> OpenAIProvider:
@@ -172,9 +182,8 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
         if not os.environ.get(variable):
             raise SetupError(f"azure needs {', '.join(AZURE_VARIABLES)}; {variable} is not set")
     return OpenAIProvider(
-        openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S),
-        settings.model,
+        [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S)],
+        settings,
         endpoint=Endpoint(base_url=os.environ[AZURE_VARIABLES[0]]),
         facts=model_facts(f"azure/{settings.model}"),
-        notify=settings.notify,
     )

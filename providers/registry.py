@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.metadata
+import importlib.util
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
-from providers.base import ModelSettings, Provider, SetupError
+from providers.base import ModelSettings, Provider, SetupError, redact
 from providers.endpoints import endpoints
 
 FACTORIES = {
+    "anthropic": "providers.anthropic_api:open_provider",
     "azure": "providers.openai_api:open_azure",
     "scripted": "providers.scripted:open_provider",
     "tiny": "providers.tiny.provider:open_provider",
+    "vllm": "providers.vllm_client:open_provider",
 }
 """Provider -> `module:function` that takes `ModelSettings` and gives a `Provider`."""
 COMPATIBLE = "providers.openai_api:open_provider"
 """The same for every name in `endpoints.yaml`."""
+_FIXED = ("azure", "scripted", "tiny")
+"""Those that are where they are: no address can be given."""
+_EXTRAS = {"anthropic": "anthropic", "vllm": "vllm"}
+"""Provider -> the extra, and the package, that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +62,31 @@ def parse_model(given: str) -> ModelName:
     return ModelName(provider, model)
 
 
-def open_model(
-    name: ModelName,
-    *,
-    base_url: str | None = None,
-    temperature: float = 0.0,
-    notify: Callable[[str], None] = lambda _line: None,
-) -> Provider:
-    """The provider behind `name`, ready to be asked.
+def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provider:
+    """The provider behind `name`, ready to be asked as `settings` say; `settings.model` is its own.
 
     Raises:
-        SetupError: a package, key or file that the provider needs is missing.
+        SetupError: a package, key or file that the provider needs is missing, or it cannot be
+            asked in that way.
     """
-    if base_url is not None and name.provider in FACTORIES:
+    settings = replace(
+        settings or ModelSettings(name.model), model=name.model, provider=name.provider
+    )
+    if settings.base_urls and name.provider in _FIXED:
         raise SetupError(f"{name.provider} takes no --base-url")
+    for url in settings.base_urls:
+        if not url.startswith(("http://", "https://")):
+            raise SetupError(f"--base-url {redact(url)!r} does not begin with http:// or https://")
+    if settings.server_args and name.provider != "vllm":
+        raise SetupError(f"--vllm-arg is for models of vllm/, not of {name.provider}")
+    if settings.system is not None and settings.api == "completions":
+        raise SetupError("plain completions have no system prompt: leave out --system or --api")
     module_name, _, attribute = FACTORIES.get(name.provider, COMPATIBLE).partition(":")
     factory = cast(
         "Callable[[ModelSettings], Provider]",
         getattr(importlib.import_module(module_name), attribute),
     )
-    return factory(
-        ModelSettings(
-            name.model,
-            provider=name.provider,
-            temperature=temperature,
-            base_url=base_url,
-            notify=notify,
-        )
-    )
+    return factory(settings)
 
 
 def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]:
@@ -90,6 +95,12 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
     def key(variable: str) -> str:
         return f"{variable} ({'set' if environ.get(variable) else 'not set'})"
 
+    def extra(name: str) -> str:
+        package = _EXTRAS[name]
+        if importlib.util.find_spec(package):
+            return f"{package} {importlib.metadata.version(package)}"
+        return f"missing: pip install 'eyechart[{name}]'"
+
     azure = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
     return [
         ("tiny", "the embedded model", "-"),
@@ -97,6 +108,8 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
             (name, endpoint.title, key(endpoint.key) if endpoint.key else endpoint.base_url)
             for name, endpoint in endpoints(environ).items()
         ),
+        ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),
+        ("vllm", "vLLM: servers that run, or one started here", f"--base-url, or {extra('vllm')}"),
         ("azure", "a deployment on Azure OpenAI", ", ".join(map(key, azure))),
         ("scripted", "replies from a text file, one a line, in turn", "the file"),
     ]

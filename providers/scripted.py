@@ -40,6 +40,9 @@ class ScriptedProvider:
     async def facts(self) -> Mapping[str, object]:
         return {"engine": "scripted", "script_sha256": self._sha256}
 
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
+        return None
+
     async def aclose(self) -> None:
         """Nothing to give back."""
 

@@ -104,6 +104,9 @@ class Slow:
     async def facts(self):
         return {"engine": "slow"}
 
+    async def count_tokens(self, prompts):
+        return None
+
     async def aclose(self):
         pass
 

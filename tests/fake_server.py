@@ -67,10 +67,16 @@ def fake_server(answer: Callable[[Asked, int], Response]) -> Iterator[FakeServer
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_GET(self) -> None:
+            self.respond({})
+
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
+            self.respond(json.loads(self.rfile.read(length)))
+
+        def respond(self, asked_for: dict[str, Any]) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Asked(self.path, headers, json.loads(self.rfile.read(length)))
+            request = Asked(self.path, headers, asked_for)
             with lock:
                 asked.append(request)
                 number = len(asked) - 1

@@ -84,7 +84,8 @@ class TestComplete:
         assert {request.max_tokens for request in provider.requests} == {31}
         assert {(request.temperature, request.seed) for request in provider.requests} == {(0.5, 4)}
         manifest = orjson.loads((lab.the_run() / journal.MANIFEST).read_bytes())
-        assert manifest["settings"] == {"seed": 4, "temperature": 0.5, "max_tokens": 31}
+        given = {"seed": 4, "temperature": 0.5, "max_tokens": 31}
+        assert manifest["settings"] == given | {"api": "chat", "system": None}
         assert "--max-connections 2" in manifest["commands"][0]
         assert {cell["length"] for cell in manifest["cells"]} == {2, 7}
 

@@ -38,7 +38,8 @@ def ask(
     """Replies of `model` at `server`, one after another."""
 
     async def main() -> list[Reply]:
-        provider = open_model(parse_model(model), base_url=server.base_url, notify=notify)
+        settings = ModelSettings(model, base_urls=(server.base_url,), notify=notify)
+        provider = open_model(parse_model(model), settings)
         try:
             wanted = request or Request("How many?", 40)
             return [await provider.complete(wanted) for _ in range(times)]
@@ -167,7 +168,7 @@ def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the variable to set and the model that needs none."""
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
     with pytest.raises(SetupError, match=r"GROQ_API_KEY.*tiny"):
-        open_model(parse_model("groq/some-model"), base_url=None, notify=lambda _line: None)
+        open_model(parse_model("groq/some-model"))
 
 
 def test_every_error_of_the_sdk_is_mapped() -> None:
@@ -179,13 +180,13 @@ def test_every_error_of_the_sdk_is_mapped() -> None:
     ]
     assert len(kinds) > 10
     client = openai.AsyncOpenAI(api_key=KEY, base_url="http://127.0.0.1:1/v1")
-    settings = ModelSettings("m", provider="openai", base_url="http://127.0.0.1:1/v1")
+    settings = ModelSettings("m", provider="openai", base_urls=("http://127.0.0.1:1/v1",))
     provider = openai_api.open_provider(settings)
     for kind in kinds:
         if not issubclass(kind, openai.APIStatusError):
             error = kind.__new__(kind)
             Exception.__init__(error, f"said {client.api_key}")
-            mapped = provider._mapped(error)
+            mapped = provider._mapped(error, "an address")
             assert isinstance(mapped, base.ProviderError)
     asyncio.run(client.close())
     asyncio.run(provider.aclose())

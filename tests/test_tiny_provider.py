@@ -338,7 +338,7 @@ def test_facts_say_what_defines_the_answers(folder: Path) -> None:
         assert isinstance(digest, str)
         assert len(digest) == 16
     weights = len(VOCABULARY) * 32 + 32 + 2 * (2 * 32 + 4 * 32 * 32 + 3 * 32 * 48)
-    assert facts == {"engine": "numpy", "window": WINDOW, "parameters": weights}
+    assert facts == {"engine": "numpy", "max_model_len": WINDOW, "parameters": weights}
     json.dumps(facts)
 
 
@@ -419,4 +419,4 @@ def test_same_ids_as_transformers(folder: Path) -> None:
             )
             for prompt in prompts
         ]
-        assert _Chat(folder).ids(prompts) == expected
+        assert _Chat(folder).ids(prompts, "chat", None) == expected

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from providers.base import (
+    Api,
     BadReplyError,
     BadRequestError,
     ModelSettings,
@@ -31,6 +32,7 @@ from providers.base import (
     StopRunError,
     Usage,
 )
+from providers.documents import as_document, until_stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,8 +65,10 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
             f"model folder {str(folder)!r} lacks {', '.join(missing)}; save the model and its"
             " tokenizer there with save_pretrained"
         )
+    if settings.logprobs:
+        raise SetupError("the embedded model keeps no probabilities; leave --logprobs out")
     name = "tiny" if settings.model == "tiny" else folder.resolve().name
-    return TinyProvider(folder, name)
+    return TinyProvider(folder, name, api=settings.api, system=settings.system)
 
 
 def _refuse_temperature(temperature: float) -> None:
@@ -104,17 +108,22 @@ class _Chat:
         self.sha256 = hashlib.sha256(read).hexdigest()
         """Of the tokenizer and the chat template."""
 
-    def ids(self, prompts: Sequence[str]) -> list[list[int]]:
-        texts = [self._rendered(prompt) for prompt in prompts]
-        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    def ids(self, prompts: Sequence[str], api: Api, system: str | None) -> list[list[int]]:
+        """Token ids as a server makes them: special tokens are the template's in a chat, and the
+        tokenizer's own in front of a text to be continued.
+        """
+        chat = api == "chat"
+        texts = [self._rendered(one, system) if chat else as_document(one) for one in prompts]
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=not chat)
         return [encoding.ids for encoding in encodings]
 
-    def _rendered(self, prompt: str) -> str:
+    def _rendered(self, prompt: str, system: str | None) -> str:
         import jinja2  # noqa: PLC0415  loaded with the model
 
+        before = [{"role": "system", "content": system}] if system else []
         try:
             return self._template.render(
-                messages=[{"role": "user", "content": prompt}],
+                messages=[*before, {"role": "user", "content": prompt}],
                 tools=None,
                 documents=None,
                 add_generation_prompt=True,
@@ -239,8 +248,12 @@ def _take_cores() -> int:
 class TinyProvider:
     """Answers with an embedded model. Safe to call from many asyncio tasks."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(
+        self, folder: Path, name: str, *, api: Api = "chat", system: str | None = None
+    ) -> None:
         self._folder = folder
+        self._api: Api = api
+        self._system = system
         self._name = name
         self._waiting: list[_Job] = []
         self._changed = threading.Condition()
@@ -273,9 +286,17 @@ class TinyProvider:
             "engine": "numpy",
             "weights_sha256": model.weights_sha256[:16],
             "tokenizer_sha256": loaded.chat.sha256[:16],
-            "window": model.config.window,
+            "max_model_len": model.config.window,
             "parameters": model.parameters,
         }
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """By the model's own tokenizer and template."""
+        loaded = await asyncio.to_thread(self._load)
+        return list(map(len, await asyncio.to_thread(self._ids, loaded, prompts)))
+
+    def _ids(self, loaded: _Loaded, prompts: Sequence[str]) -> list[list[int]]:
+        return loaded.chat.ids(prompts, self._api, self._system)
 
     async def aclose(self) -> None:
         """Stops the thread within one step of the model; whoever still waits gets an error."""
@@ -330,7 +351,7 @@ class TinyProvider:
         prompts: list[list[int]] = []
         fitting: list[_Job] = []
         for job, ids in zip(
-            wanted, loaded.chat.ids([job.request.prompt for job in wanted]), strict=True
+            wanted, self._ids(loaded, [job.request.prompt for job in wanted]), strict=True
         ):
             if len(ids) < window:
                 prompts.append(ids)
@@ -344,10 +365,15 @@ class TinyProvider:
                 )
 
         def settle(index: int, generated: Generated) -> None:
+            text, finish_reason = loaded.chat.text(generated.ids), generated.finish_reason
+            if self._api == "completions":
+                cut = until_stop(text, fitting[index].request.prompt)
+                if cut is not None:
+                    text, finish_reason = cut, "stop"
             fitting[index].settle(
                 Reply(
-                    text=loaded.chat.text(generated.ids),
-                    finish_reason=generated.finish_reason,
+                    text=text,
+                    finish_reason=finish_reason,
                     usage=Usage(len(prompts[index]), len(generated.ids)),
                     model=self._name,
                 )

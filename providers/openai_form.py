@@ -1,10 +1,14 @@
-"""A chat completion's JSON as a `Reply`; one reading for every OpenAI-compatible server."""
+"""OpenAI's form of question and answer: bodies to send, and JSON read as a `Reply`.
+
+One writing and one reading for every server that speaks it, chat or plain completions.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from providers.base import BadReplyError, FinishReason, Reply, Usage
+from providers.base import BadReplyError, FinishReason, ModelSettings, Reply, Request, Usage
+from providers.documents import as_document, stops
 
 _FINISH: dict[str | None, FinishReason] = {
     "stop": "stop",
@@ -18,11 +22,29 @@ _FINISH: dict[str | None, FinishReason] = {
 }
 
 
+def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
+    """What is asked, without the sampling parameters."""
+    if settings.api == "completions":
+        body: dict[str, Any] = {
+            "prompt": as_document(request.prompt),
+            "stop": stops(request.prompt),
+        }
+        return body | ({"logprobs": 1} if settings.logprobs else {})
+    system = [{"role": "system", "content": settings.system}] if settings.system else []
+    body = {"messages": [*system, {"role": "user", "content": request.prompt}]}
+    return body | ({"logprobs": True} if settings.logprobs else {})
+
+
+def path_of(settings: ModelSettings) -> str:
+    """Where, behind the base URL, such a body goes."""
+    return "/completions" if settings.api == "completions" else "/chat/completions"
+
+
 def reply_of(read: Any) -> Reply:
     """The first choice of `read`.
 
     Raises:
-        BadReplyError: it is no chat completion, or has no choice.
+        BadReplyError: it is no completion, or has no choice.
     """
     if not isinstance(read, dict):
         raise BadReplyError("the reply is no JSON object")
@@ -30,6 +52,8 @@ def reply_of(read: Any) -> Reply:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices")
     message = choices[0].get("message")
+    if isinstance(choices[0].get("text"), str):  # a plain completion
+        message = {"content": choices[0]["text"]}
     if not isinstance(message, dict):
         raise BadReplyError("the reply's choice has no message")
     usage = read.get("usage")
@@ -41,6 +65,7 @@ def reply_of(read: Any) -> Reply:
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
         reasoning=reasoning if isinstance(reasoning, str) else None,
+        logprobs=_logprobs(choices[0].get("logprobs")),
     )
 
 
@@ -50,6 +75,19 @@ def _text(content: object) -> str:
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "".join(part for part in parts if isinstance(part, str))
     return content if isinstance(content, str) else ""
+
+
+def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
+    """Of chat: a list of objects; of completions: two lists side by side."""
+    if not isinstance(given, dict):
+        return None
+    try:
+        if isinstance(given.get("content"), list):
+            return tuple((str(one["token"]), float(one["logprob"])) for one in given["content"])
+        pairs = zip(given["tokens"], given["token_logprobs"], strict=True)
+        return tuple((str(token), float(value)) for token, value in pairs)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:

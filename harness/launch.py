@@ -1,0 +1,289 @@
+"""`bench run`: from options to plans shown, or to runs made and their tables printed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import typer
+
+from harness.forecast import Forecast, forecast
+from harness.journal import JournalError, Settings, set_aside
+from harness.library import TaskError
+from harness.money import Meter
+from harness.plan import Plan
+from harness.runner import Limits, Progress
+from harness.session import Wanted, run_task
+from harness.spec import condition_label
+from harness.stats import smallest_difference
+from harness.verbs import COMPLETE, INCOMPLETE, INTERRUPTED, UsageError, exit_code, say, warn
+from providers.base import Api, ModelSettings, Provider, ProviderError, SetupError
+from providers.model_facts import ModelFacts, model_facts
+from providers.registry import ModelName, open_model, parse_model
+
+SERVER_LOG = "server.log"
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says besides the tasks."""
+
+    model: str
+    out: Path
+    seed: int = 0
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    api: str = "chat"
+    system: str | None = None
+    logprobs: bool = False
+    base_urls: tuple[str, ...] = ()
+    server_args: tuple[str, ...] = ()
+    max_connections: int = 64
+    rpm: float | None = None
+    tpm: float | None = None
+    budget: float | None = None
+    fresh: bool = False
+
+    def settings(self) -> Settings:
+        """What shapes the answers.
+
+        Raises:
+            UsageError: a value that no run can have.
+        """
+        if not math.isfinite(self.temperature):
+            raise UsageError(f"--temperature must be a number, not {self.temperature}")
+        if abs(self.seed) >= 2**63:
+            raise UsageError("--seed is beyond 64 bits")
+        if self.api not in get_args(Api):
+            raise UsageError(f"--api must be chat or completions, not {self.api!r}")
+        api: Api = "completions" if self.api == "completions" else "chat"
+        return Settings(self.seed, self.temperature, self.max_tokens, api, self.system or None)
+
+    def limits(self) -> Limits:
+        """How hard to try; raises `UsageError` as `settings` does."""
+        for name, value in (("rpm", self.rpm), ("tpm", self.tpm), ("budget", self.budget)):
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UsageError(f"--{name} must be above 0, not {value:g}")
+        return Limits(max_connections=self.max_connections, rpm=self.rpm, tpm=self.tpm)
+
+    def meter(self, facts: ModelFacts, label: str) -> Meter:
+        """Counts the money; raises `UsageError` where a budget has no prices to go by."""
+        if self.budget is not None and facts.prices is None:
+            raise UsageError(
+                f"--budget needs the prices of {label}: give them in a file that EYECHART_MODELS "
+                "names, as providers/models.yaml does"
+            )
+        return Meter(facts.prices, self.budget)
+
+    def open(self, name: ModelName, log: Path) -> Provider:
+        """The provider; raises `SetupError`."""
+        return open_model(
+            name,
+            ModelSettings(
+                model=name.model,
+                temperature=self.temperature,
+                base_urls=self.base_urls,
+                api=self.settings().api,
+                system=self.system or None,
+                logprobs=self.logprobs,
+                server_args=self.server_args,
+                server_log=log,
+                notify=warn,
+            ),
+        )
+
+
+def _wanted(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wanted]]:
+    settings, out = options.settings(), options.out
+    options.limits()
+    place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"--out {str(out)!r}: {str(place)!r} is not a folder")
+    name = parse_model(options.model)
+    return name, [Wanted(one, name.label, settings, out) for one in plans]
+
+
+def run(plans: Sequence[Plan], options: Options) -> int:
+    """Runs the plans one after another and prints a table for each; the exit code."""
+    name, runs = _wanted(plans, options)
+    meter = options.meter(model_facts(name.label), name.label)
+    provider = options.open(name, runs[0].folder / SERVER_LOG)
+    for one in runs if options.fresh else ():
+        if one.folder.exists():
+            say(f"the old run is now {set_aside(options.out, one.folder)}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code = COMPLETE
+    begun: list[tuple[Wanted, Progress]] = []
+    try:
+        _in_loop(_run_all(runs, provider, options.limits(), meter, begun))
+    except KeyboardInterrupt:
+        say("interrupted; what was answered is saved, and the same command continues")
+        code = INTERRUPTED
+    except (ProviderError, JournalError, TaskError) as error:
+        if "BENCH_DEBUG" in os.environ:
+            raise
+        warn(str(error))
+        code = exit_code(error) or INCOMPLETE
+    missing = sum(_report(one) for one, _ in begun)
+    missing += sum(one.plan.size for one in runs[len(begun) :])
+    if meter.spent:
+        say(f"cost about ${meter.spent:.4f}")
+    if missing and code == COMPLETE:
+        why = next((f" (the last: {p.last_failure})" for _, p in begun[::-1] if p.failed), "")
+        again = "the same command asks them again"
+        if meter.exhausted:
+            why, again = f" (the budget of ${meter.budget:g} is spent)", "a new budget goes on"
+        warn(f"{missing} samples have no reply{why}; {again}")
+        code = INCOMPLETE
+    return code
+
+
+def _in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
+    """Runs `main` in the fastest event loop there is."""
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if sys.platform != "win32":
+        with suppress(ImportError):
+            import uvloop  # noqa: PLC0415  not everywhere
+
+            factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(main)
+
+
+async def _run_all(
+    runs: Sequence[Wanted],
+    provider: Provider,
+    limits: Limits,
+    meter: Meter,
+    begun: list[tuple[Wanted, Progress]],
+) -> None:
+    from harness.progress import LiveProgress  # noqa: PLC0415  rich is for terminals
+
+    try:
+        for one in runs:
+            if meter.exhausted:
+                return
+            with LiveProgress(one.plan.task.name) as live:
+
+                def started(progress: Progress, pending: int, one: Wanted = one) -> None:
+                    begun.append((one, progress))
+                    live.follow(progress, pending)
+
+                await run_task(
+                    one,
+                    provider,
+                    limits=limits,
+                    warn=warn,
+                    meter=meter,
+                    judging=live.shown,
+                    started=started,
+                )
+    finally:
+        await provider.aclose()
+
+
+def _report(one: Wanted) -> int:
+    """Writes and prints the run's table; how many samples of the plan have no reply."""
+    from harness.show import print_table  # noqa: PLC0415  pandas is for tables
+    from harness.tables import OUTCOMES, read_run, write_csv  # noqa: PLC0415
+
+    judged = read_run(one.folder)
+    path = write_csv(judged)
+    sizes = {
+        (condition_label(condition), length): one.plan.cell_size(length)
+        for condition, length in product(one.plan.conditions, one.plan.lengths)
+    }
+    keys = [cell.key for cell in judged.manifest.cells]
+    print_table(judged, judged.cells[[key in sizes for key in keys]])
+    typer.echo(f"{path}\n")
+    samples = judged.samples
+    wanted = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
+    replied = (samples["index"] < wanted) & (samples["outcome"] != OUTCOMES.index("error"))
+    return one.plan.size - int(replied.sum())
+
+
+def show(plans: Sequence[Plan], options: Options) -> int:
+    """Prints what the runs would ask and cost, and a prompt of each; asks nothing."""
+    name, runs = _wanted(plans, options)
+    facts = model_facts(name.label)
+    options.meter(facts, name.label)
+    counter = _counter(options, name, runs[0].folder / SERVER_LOG)
+
+    async def count() -> list[Forecast]:
+        try:
+            return [
+                await forecast(
+                    one.plan, max_tokens=options.max_tokens, facts=facts, counter=counter
+                )
+                for one in runs
+            ]
+        finally:
+            if counter is not None:
+                await counter.aclose()
+
+    forecasts = _in_loop(count())
+    for one, ahead in zip(runs, forecasts, strict=True):
+        _show_plan(one, ahead, facts)
+    if facts.prices is not None:
+        expected, most = map(
+            sum, zip(*(ahead.dollars(facts.prices) for ahead in forecasts), strict=True)
+        )
+        typer.echo(
+            f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
+            f"at the prices of {facts.prices.as_of}"
+        )
+    elif name.provider not in ("tiny", "scripted", "vllm") and not options.base_urls:
+        typer.echo(f"cost: unknown, providers/models.yaml has no prices of {name.label}")
+    return COMPLETE
+
+
+def _counter(options: Options, name: ModelName, log: Path) -> Provider | None:
+    """A provider that counts tokens without cost: the embedded model, or servers that run."""
+    if name.provider != "tiny" and not (name.provider == "vllm" and options.base_urls):
+        return None
+    with suppress(SetupError):
+        return options.open(name, log)
+    return None
+
+
+def _show_plan(one: Wanted, ahead: Forecast, facts: ModelFacts) -> None:
+    planned, spec = one.plan, one.plan.task.spec
+    rule = "counted" if ahead.exact else "estimated: one a digit or sign, one per five letters"
+    first = next(iter(planned))
+    least = 100 * smallest_difference(planned.samples)
+    replies = f"about {ahead.output_tokens:,} and at most {ahead.most_output_tokens:,} of replies"
+    rows = [
+        ("model", one.model),
+        ("conditions", str(len(planned.conditions))),
+        *(("", condition_label(condition)) for condition in planned.conditions),
+        ("lengths", ", ".join(map(str, planned.lengths))),
+        ("requests", f"{planned.size:,} ({planned.samples} a cell)"),
+        ("can show", f"{least:.0f} points between two cells, four times out of five"),
+        ("characters", f"{ahead.characters:,}"),
+        ("tokens", f"{ahead.prompt_tokens:,} of prompts ({rule}), {replies}"),
+    ]
+    if facts.prices is not None:
+        expected, most = ahead.dollars(facts.prices)
+        rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
+    window = facts.window
+    if window is not None and ahead.longest_prompt > window:
+        rows.append(
+            (
+                "too long",
+                f"prompts of up to {ahead.longest_prompt:,} tokens for a window of {window:,}",
+            )
+        )
+    rows += [("run folder", str(one.folder)), ("sample", first.id)]
+    typer.echo(f"{planned.task.name}@{spec.version}: {spec.title}")
+    typer.echo("\n".join(f"  {key:<11} {value}" for key, value in rows))
+    typer.echo("\n".join(f"    | {line}" for line in first.prompt.split("\n")) + "\n")

@@ -1,0 +1,234 @@
+"""vLLM servers, over plain aiohttp: the hot path, where an SDK would cost more than the answer.
+
+With base URLs it joins servers that run; without, it starts one of its own (`vllm_server`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import aiohttp
+import orjson
+
+from providers.base import (
+    BadReplyError,
+    BadRequestError,
+    BrokenConnectionError,
+    ModelSettings,
+    NoReplyError,
+    ProviderError,
+    Reply,
+    Request,
+    SetupError,
+    StopRunError,
+    redact,
+)
+from providers.documents import as_document
+from providers.http_errors import error_of
+from providers.openai_form import body_of, path_of, reply_of
+from providers.replicas import Replicas
+from providers.vllm_server import VllmServer
+
+TIMEOUT_S = 600.0
+"""For one reply."""
+KEY = "VLLM_API_KEY"
+"""Environment variable of the key that `vllm serve --api-key` wants, if it wants one."""
+_OK = 200
+_PROBE = [{"role": "user", "content": "1"}]
+
+
+class VllmProvider:
+    """One model behind one or more vLLM servers."""
+
+    def __init__(self, settings: ModelSettings, server: VllmServer | None = None) -> None:
+        self._settings = settings
+        self._server = server
+        self._replicas = Replicas[str]([url.rstrip("/") for url in settings.base_urls])
+        self._path = path_of(settings)
+        self._key = os.environ.get(KEY, "")
+        self._session: aiohttp.ClientSession | None = None
+        self._opening = asyncio.Lock()
+
+    async def complete(self, request: Request) -> Reply:
+        """The model's reply; raises a `ProviderError` and nothing else."""
+        session = self._session or await self._open()
+        body = {
+            "model": self._settings.model,
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            **body_of(request, self._settings),
+        }
+        if request.seed is not None:
+            body["seed"] = request.seed
+        try:
+            with self._replicas.use(request.prefix) as url, self._errors(url):
+                return reply_of(await self._post(session, f"{url}{self._path}", body))
+        except (BrokenConnectionError, BadReplyError) as error:
+            if self._server is not None and (said := await self._server.last_words()):
+                raise StopRunError(said) from error
+            raise
+
+    async def facts(self) -> Mapping[str, object]:
+        """What the servers say of themselves; several must say the same.
+
+        Raises:
+            SetupError: a server is not there, has another model, or differs from the others.
+        """
+        await self._open()
+        each = {url: await self._facts_of(url) for url in self._replicas}
+        (first_url, first), *others = each.items()
+        for url, facts in others:
+            if differing := [name for name in first if facts.get(name) != first[name]]:
+                name = differing[0]
+                raise SetupError(
+                    f"{redact(first_url)} and {redact(url)} are no replicas: {name} is "
+                    f"{first[name]!r} and {facts.get(name)!r}"
+                )
+        return first | ({} if self._server is None else self._server.facts())
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """By the first server's own tokenizer and template."""
+        await self._open()
+        url = next(iter(self._replicas))
+        counts = []
+        for prompt in prompts:
+            read = await self._tokenized(url, self._asked(prompt))
+            if read is None or not isinstance(read.get("count"), int):
+                return None
+            counts.append(read["count"])
+        return counts
+
+    async def aclose(self) -> None:
+        """Closes the connections, and ends the server that was started here."""
+        try:
+            if self._session is not None:
+                await self._session.close()
+        finally:
+            if self._server is not None:
+                await self._server.stop()
+
+    async def _open(self) -> aiohttp.ClientSession:
+        async with self._opening:
+            if self._session is None:
+                if self._server is not None:
+                    self._replicas = Replicas([await self._server.start()])
+                self._session = aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(limit=0),
+                    timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
+                    headers={"Content-Type": "application/json"} | self._authorization(),
+                )
+            return self._session
+
+    def _authorization(self) -> dict[str, str]:
+        """The key, unless an address brings a user and password of its own."""
+        named = any("@" in url for url in self._replicas)
+        return {"Authorization": f"Bearer {self._key}"} if self._key and not named else {}
+
+    async def _post(self, session: aiohttp.ClientSession, url: str, body: Mapping[str, Any]) -> Any:
+        try:
+            sent = orjson.dumps(body)
+        except orjson.JSONEncodeError as error:  # half a character
+            raise BadRequestError(f"the prompt cannot be sent: {error}") from error
+        async with session.post(url, data=sent) as response:
+            content = await response.read()
+            if response.status != _OK:
+                text = content.decode(errors="replace")
+                raise error_of(response.status, text, response.headers, secret=self._key)
+        return orjson.loads(content)
+
+    @contextmanager
+    def _errors(self, url: str) -> Iterator[None]:
+        """The client's errors as ours."""
+        try:
+            yield
+        except orjson.JSONDecodeError as error:
+            raise BadReplyError(f"the reply is not JSON: {error}") from error
+        except TimeoutError as error:
+            raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
+        except aiohttp.InvalidURL as error:
+            raise SetupError(f"--base-url {redact(url)!r} is no address") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise BrokenConnectionError(f"no connection to {redact(url)}: {_why(error)}") from error
+
+    async def _facts_of(self, url: str) -> dict[str, object]:
+        session, model = await self._open(), self._settings.model
+        try:
+            with self._errors(url):
+                async with session.get(f"{url}/models") as response:
+                    text = await response.text()
+                    if response.status != _OK:
+                        raise error_of(response.status, text, response.headers, secret=self._key)
+                    served = {one["id"]: one for one in orjson.loads(text)["data"]}
+        except (KeyError, TypeError) as error:
+            raise SetupError(f"{redact(url)} is no vLLM server: no list of models there") from error
+        except StopRunError:
+            raise
+        except ProviderError as error:
+            raise SetupError(f"{error}; is it running? its address ends with /v1") from error
+        if model not in served:
+            names = ", ".join(map(repr, served)) or "nothing"
+            raise SetupError(f"{redact(url)} serves {names}, not {model!r}")
+        return {
+            "engine": "vllm",
+            "model": model,
+            "root": served[model].get("root"),
+            "max_model_len": served[model].get("max_model_len"),
+            "version": await self._version(url),
+            "chat_template_sha256": await self._template(url),
+        }
+
+    async def _version(self, url: str) -> object:
+        try:
+            async with (await self._open()).get(f"{url.removesuffix('/v1')}/version") as response:
+                read = orjson.loads(await response.read()) if response.status == _OK else {}
+        except (aiohttp.ClientError, OSError, orjson.JSONDecodeError):
+            return None
+        return cast("dict[str, object]", read).get("version") if isinstance(read, dict) else None
+
+    async def _template(self, url: str) -> str | None:
+        """Of the tokens it makes of a fixed message: the text itself servers keep to themselves."""
+        read = await self._tokenized(url, {"messages": _PROBE, "add_generation_prompt": True})
+        if read is None or "tokens" not in read:
+            return None
+        return hashlib.sha256(orjson.dumps(read["tokens"])).hexdigest()[:16]
+
+    def _asked(self, prompt: str) -> dict[str, Any]:
+        """What `/tokenize` takes for a prompt."""
+        if self._settings.api == "completions":
+            return {"prompt": as_document(prompt)}
+        messages = body_of(Request(prompt, 1), self._settings)["messages"]
+        return {"messages": messages, "add_generation_prompt": True}
+
+    async def _tokenized(self, url: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What `/tokenize` says; `None` from servers that have none."""
+        address = f"{url.removesuffix('/v1')}/tokenize"
+        try:
+            with self._errors(url):
+                read = await self._post(
+                    await self._open(), address, {"model": self._settings.model, **asked}
+                )
+        except ProviderError:
+            return None
+        return read if isinstance(read, dict) else None
+
+
+def _why(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def open_provider(settings: ModelSettings) -> VllmProvider:
+    """The model at the settings' base URLs, else on a server of its own.
+
+    Raises:
+        SetupError: vLLM is to be started and is not installed, or arguments go nowhere.
+    """
+    if settings.base_urls:
+        if settings.server_args:
+            raise SetupError("--vllm-arg is for a server that bench starts: leave out --base-url")
+        return VllmProvider(settings)
+    return VllmProvider(settings, VllmServer.of(settings))

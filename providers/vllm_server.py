@@ -1,0 +1,171 @@
+"""A `vllm serve` of our own: started on a free port, watched, and ended with all its children."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from asyncio.subprocess import Process
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import aiohttp
+
+from providers.base import ModelSettings, SetupError, redact
+
+_HOST = "127.0.0.1"
+_POLL_S = 0.5
+_NEWS_S = 15.0
+"""How often the user is told that the server still starts."""
+_FAREWELL_S = 15.0
+"""How long the server may take to end by itself."""
+_DYING_S = 2.0
+"""How long after a broken connection the server may take to be seen dead."""
+_LAST_LINES = 5
+_FORWARDED = "VLLM_BATCH_INVARIANT"
+
+
+class VllmServer:
+    """One server process and its log."""
+
+    def __init__(
+        self,
+        model: str,
+        arguments: Sequence[str],
+        *,
+        command: Sequence[str],
+        log: Path,
+        notify: Callable[[str], None],
+    ) -> None:
+        self._model = model
+        self._arguments = tuple(arguments)
+        self._command = tuple(command)
+        self._log = log
+        self._notify = notify
+        self._process: Process | None = None
+
+    @classmethod
+    def of(cls, settings: ModelSettings) -> VllmServer:
+        """The server that the settings ask for, not started yet.
+
+        Raises:
+            SetupError: vLLM is not installed.
+        """
+        beside = Path(sys.executable).with_name("vllm")
+        found = str(beside) if beside.is_file() else shutil.which("vllm")
+        if found is None:
+            raise SetupError(
+                f"vllm/{settings.model} needs vLLM: pip install 'eyechart[vllm]', or join a server "
+                "that runs with --base-url http://HOST:8000/v1"
+            )
+        if settings.server_log is None:
+            raise SetupError("a server of our own needs a place for its log")
+        return cls(
+            settings.model,
+            settings.server_args,
+            command=(found, "serve"),
+            log=settings.server_log,
+            notify=settings.notify,
+        )
+
+    def facts(self) -> dict[str, object]:
+        """What shapes its answers and what it does not say itself."""
+        return {
+            "server_args": list(self._arguments),
+            "batch_invariant": os.environ.get(_FORWARDED) == "1",
+        }
+
+    async def start(self) -> str:
+        """Starts the server and waits until it is healthy; its base URL.
+
+        Raises:
+            SetupError: it ended before that.
+        """
+        port = _free_port()
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                self._model,
+                *("--host", _HOST, "--port", str(port), "--served-model-name", self._model),
+                "--enable-prefix-caching",
+                *self._arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._notify(f"vllm serve {self._model} starts on port {port}; its log is {self._log}")
+        await self._healthy(f"http://{_HOST}:{port}/health")
+        return f"http://{_HOST}:{port}/v1"
+
+    async def _healthy(self, address: str) -> None:
+        started_s = told_s = time.monotonic()
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+            while True:
+                if said := await self.last_words(patience_s=0):
+                    raise SetupError(said)
+                with contextlib.suppress(aiohttp.ClientError, OSError):
+                    async with session.get(address) as response:
+                        if response.ok:
+                            break
+                now_s = time.monotonic()
+                if now_s - told_s >= _NEWS_S:
+                    told_s = now_s
+                    last = (self._last_lines() or ["nothing yet"])[-1]
+                    self._notify(f"still starting after {now_s - started_s:.0f} s: {last[:120]}")
+                await asyncio.sleep(_POLL_S)
+        self._notify(f"the server is up after {time.monotonic() - started_s:.0f} s")
+
+    async def last_words(self, *, patience_s: float = _DYING_S) -> str | None:
+        """How the server ended and the last lines of its log; `None` while it runs."""
+        process = self._process
+        if process is None:
+            return None
+        if process.returncode is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), patience_s)
+        if process.returncode is None:
+            return None
+        said = " | ".join(self._last_lines()) or "nothing"
+        return f"vllm serve ended with code {process.returncode}; {self._log} ends with: {said}"
+
+    def _last_lines(self) -> list[str]:
+        try:
+            with self._log.open(encoding="utf-8", errors="replace") as log:
+                lines = deque((" ".join(line.split()) for line in log if line.strip()), _LAST_LINES)
+        except OSError:
+            return []
+        return [redact(line, os.environ.get("HF_TOKEN", "")) for line in lines]
+
+    async def stop(self) -> None:
+        """Ends the server and every process of its group, whatever state it is in."""
+        process = self._process
+        if process is None:
+            return
+        try:
+            if process.returncode is None:
+                _signal(process.pid, signal.SIGTERM)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), _FAREWELL_S)
+        finally:
+            _signal(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
