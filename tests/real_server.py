@@ -1,0 +1,138 @@
+"""A real `vllm serve` of the embedded model's folder, and the processes that such a server has."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+ROOT = Path(__file__).parent.parent
+MODEL = ROOT / "providers" / "tiny" / "model"
+VLLM = Path(sys.executable).with_name("vllm")
+ENVIRONMENT = {
+    **os.environ,
+    "HF_HUB_OFFLINE": "1",
+    "PYTHONPATH": str(ROOT),
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+}
+WINDOW = 4096
+STARTED_S = 300.0
+"""How long a server may take to answer on a busy machine."""
+GONE_S = 15.0
+"""How long a server may take to end, and killed processes to vanish."""
+
+
+def patiently(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Waits until `condition` holds; fails once `process` has ended."""
+    end_s = time.monotonic() + STARTED_S
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+@dataclass(frozen=True)
+class Server:
+    """One that runs, with the model under the names `tiny` and `my-name`."""
+
+    address: str
+
+    @property
+    def base_url(self) -> str:
+        """What goes after --base-url."""
+        return f"{self.address}/v1"
+
+    def get(self, path: str) -> str:
+        """What the server says at `path`."""
+        return httpx2.get(f"{self.address}{path}", timeout=30.0).text
+
+    def healthy(self) -> bool:
+        """Whether it answers."""
+        try:
+            return httpx2.get(f"{self.address}/health", timeout=5.0).is_success
+        except httpx2.TransportError:
+            return False
+
+    def counter(self, name: str) -> float:
+        """The value of one of vLLM's counters in `/metrics`."""
+        found = re.search(rf"^vllm:{name}{{.*}} (\S+)$", self.get("/metrics"), re.MULTILINE)
+        assert found is not None, name
+        return float(found[1])
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[Server]:
+    """Serves until the block ends, then ends the whole process group; the log is in `folder`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    place = ("--host", "127.0.0.1", "--port", str(port))
+    names = ("--served-model-name", "tiny", "my-name")
+    with (folder / "serving.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(VLLM), "serve", str(MODEL), *place, *names, "--dtype", "float32", *arguments],
+            env=ENVIRONMENT,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    server = Server(f"http://127.0.0.1:{port}")
+    try:
+        patiently(server.healthy, process)
+        yield server
+    finally:
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(GONE_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def at_work(folder: Path) -> dict[int, str]:
+    """Id and command line of processes whose working folder is `folder`, in whatever group.
+
+    vLLM's processes give themselves names and groups, but stay in the folder they began in.
+    """
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                if (entry / "cwd").readlink() == folder:
+                    found[int(entry.name)] = (entry / "cmdline").read_text(errors="replace")
+    return found
+
+
+def engines(folder: Path) -> list[int]:
+    """The processes in `folder` that compute: the server's children, of which one has the model."""
+    return [pid for pid, command in at_work(folder).items() if "EngineCore" in command]
+
+
+def children(folder: Path, parent: int) -> list[int]:
+    """The processes in `folder` that `parent` started itself."""
+    return [
+        pid
+        for pid in at_work(folder)
+        if int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) == parent
+    ]
+
+
+def assert_nobody_left(folder: Path) -> None:
+    """Fails if one of the processes in `folder` is still there after a moment."""
+    end_s = time.monotonic() + GONE_S
+    while at_work(folder) and time.monotonic() < end_s:
+        time.sleep(0.05)
+    assert at_work(folder) == {}

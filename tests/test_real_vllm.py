@@ -1,0 +1,313 @@
+"""Against a real vLLM on the CPU; `.ci/vllm` makes the environment that these tests need.
+
+vLLM and the embedded runtime are two engines for the same weights: greedy and in float32 they say
+the same, word for word, whichever provider asks.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import orjson
+import pytest
+
+from harness import journal
+from tests.conftest import Done, has_lines, records
+from tests.real_server import (
+    ENVIRONMENT,
+    MODEL,
+    STARTED_S,
+    VLLM,
+    WINDOW,
+    Server,
+    assert_nobody_left,
+    children,
+    engines,
+    patiently,
+    serving,
+)
+
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.skipif(not VLLM.exists(), reason="no vllm beside this Python; see .ci/vllm"),
+]
+
+Answers: TypeAlias = dict[str, tuple[object, ...]]
+"""Sample id -> reply, finish reason, tokens of prompt and reply."""
+SMALL = ("--lengths", "5,10,20,50", "--samples", "4")
+ONE_ROW = ("--task", "counting/ones", "--axis", "separator=none")
+WAYS = {
+    "chat": (),
+    "completions": ("--api", "completions"),
+    "system": ("--system", "Be brief."),
+}
+"""How a prompt can be put."""
+
+
+def start(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """`bench run` with `out` as its working folder, where all that it starts works too."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", "run", *arguments, "--out", str(out)],
+        env=ENVIRONMENT,
+        cwd=out,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def end(process: subprocess.Popen[bytes]) -> Done:
+    """What the command left behind; a traceback is never right."""
+    out, err = process.communicate(timeout=STARTED_S)
+    done = Done(process.returncode, out.decode(), err.decode())
+    assert "Traceback" not in done.err, done.err
+    return done
+
+
+def bench(out: Path, *arguments: str) -> Done:
+    """`bench run` from start to end, which must be a good one."""
+    done = end(start(out, *arguments))
+    assert done.code == 0, done
+    return done
+
+
+def runs(out: Path) -> list[Path]:
+    """The folders of all runs in `out`."""
+    return [manifest.parent for manifest in (out / "runs").rglob(journal.MANIFEST)]
+
+
+def the_run(out: Path) -> Path:
+    """The folder of the only run there is."""
+    (folder,) = runs(out)
+    return folder
+
+
+def answers(out: Path) -> Answers:
+    """What was answered in all runs in `out`."""
+    names = ("reply", "finish_reason", "prompt_tokens", "output_tokens")
+    return {
+        record["id"]: tuple(record[name] for name in names)
+        for folder in runs(out)
+        for record in records(folder)
+    }
+
+
+def assert_same(expected: Answers, got: Answers) -> None:
+    """Fails with every sample whose answer differs."""
+    assert expected
+    assert expected.keys() == got.keys()
+    differing = [f"{key}: {expected[key]} {got[key]}" for key in got if expected[key] != got[key]]
+    share = f"{len(differing)} of {len(got)} answers differ"
+    assert not differing, "\n".join([share, *differing])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server for all tests that join one."""
+    folder = tmp_path_factory.mktemp("server")
+    # on CPUs a cache block has 128 tokens unless told otherwise, more than most rows here
+    with serving(folder, "--max-model-len", str(WINDOW), "--block-size", "32") as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answers]:
+    """What the embedded runtime answers when asked in one of `WAYS`."""
+    said: dict[str, Answers] = {}
+
+    def ask(way: str) -> Answers:
+        if way not in said:
+            out = tmp_path_factory.mktemp(way)
+            tasks = ("--task", "counting,copying/first_last", *SMALL)
+            bench(out, *tasks, *WAYS[way], "--model", "tiny")
+            said[way] = answers(out)
+        return said[way]
+
+    return ask
+
+
+class TestSameAnswers:
+    """Two engines, three providers, one model."""
+
+    @pytest.mark.parametrize(
+        ("model", "way"),
+        [
+            *(("vllm/tiny", way) for way in WAYS),
+            *(("my-name", way) for way in WAYS),
+            *(("anthropic/tiny", way) for way in WAYS if way != "completions"),
+        ],
+    )
+    def test_vllm_says_what_the_embedded_runtime_says(
+        self,
+        server: Server,
+        embedded: Callable[[str], Answers],
+        tmp_path: Path,
+        model: str,
+        way: str,
+    ) -> None:
+        """Every sample has the same reply, with the same end and as many tokens."""
+        asked = ("--task", "counting,copying/first_last", *SMALL, *WAYS[way], "--model", model)
+        bench(tmp_path, *asked, "--base-url", server.base_url)
+        assert_same(embedded(way), answers(tmp_path))
+
+    def test_replicas_say_the_same(
+        self, server: Server, embedded: Callable[[str], Answers], tmp_path: Path
+    ) -> None:
+        """Two addresses share the samples and change no answer."""
+        tasks = ("--task", "counting,copying/first_last", *SMALL)
+        other = server.base_url.replace("127.0.0.1", "localhost")
+        urls = ("--base-url", server.base_url, "--base-url", other)
+        bench(tmp_path, *tasks, "--model", "vllm/tiny", *urls)
+        assert_same(embedded("chat"), answers(tmp_path))
+
+    @pytest.mark.parametrize("way", ["chat", "completions"])
+    @pytest.mark.parametrize("model", ["my-name", "vllm/tiny"])
+    def test_log_probabilities_are_kept(
+        self, server: Server, tmp_path: Path, model: str, way: str
+    ) -> None:
+        """With --logprobs the journal has each token of the reply and its log-probability."""
+        asked = (*ONE_ROW, *SMALL, *WAYS[way], "--logprobs")
+        bench(tmp_path, *asked, "--model", model, "--base-url", server.base_url)
+        for record in records(the_run(tmp_path)):
+            assert "".join(token for token, _ in record["logprobs"]).startswith(record["reply"])
+            assert all(value <= 0 for _, value in record["logprobs"])
+
+
+class TestServer:
+    """What a run has from its server."""
+
+    def test_nested_rows_are_found_in_the_prefix_cache(
+        self, server: Server, tmp_path: Path
+    ) -> None:
+        """More than half of the tokens of nested rows need no computing."""
+        names = ("prefix_cache_queries_total", "prefix_cache_hits_total")
+        before = [server.counter(name) for name in names]
+        asked = ("--task", "counting/bernoulli", "--axis", "separator=none", "--seed", "5")
+        rows = ("--lengths", "100,200,300,400,500", "--samples", "8", "--max-connections", "2")
+        bench(tmp_path, *asked, *rows, "--model", "vllm/tiny", "--base-url", server.base_url)
+        queries, hits = (
+            server.counter(name) - was for name, was in zip(names, before, strict=True)
+        )
+        assert queries >= sum(record["prompt_tokens"] for record in records(the_run(tmp_path)))
+        assert hits > 0.5 * queries
+
+    @pytest.mark.parametrize(("model", "sent"), [("my-name", 1), ("vllm/tiny", 0)])
+    def test_a_prompt_beyond_the_window_is_an_overflow(
+        self, server: Server, tmp_path: Path, model: str, sent: int
+    ) -> None:
+        """By the server's own refusal; far beyond a window that is known, it is not even sent."""
+        asked = (*ONE_ROW, "--lengths", f"10,{WINDOW},{2 * WINDOW}", "--samples", "3")
+        bench(tmp_path, *asked, "--model", model, "--base-url", server.base_url)
+        assert {
+            (record["length"], record.get("failure", {}).get("kind"), record["attempts"])
+            for record in records(the_run(tmp_path))
+        } == {(10, None, 1), (WINDOW, "overflow", 1), (2 * WINDOW, "overflow", sent)}
+
+    def test_the_manifest_says_what_answered(self, server: Server, tmp_path: Path) -> None:
+        """Model, folder, window and version are the server's own words."""
+        asked = ("--task", "counting/sum", "--lengths", "5", "--samples", "1")
+        bench(tmp_path, *asked, "--model", "vllm/tiny", "--base-url", server.base_url)
+        manifest = orjson.loads((the_run(tmp_path) / journal.MANIFEST).read_bytes())
+        facts: dict[str, Any] = manifest["server"]
+        assert facts["model"] == "tiny"
+        assert facts["root"] == str(MODEL)
+        assert facts["max_model_len"] == WINDOW
+        assert facts["version"] == orjson.loads(server.get("/version"))["version"]
+
+    @pytest.mark.parametrize("changed", ["max_model_len", "chat_template"])
+    def test_another_server_does_not_continue_a_run(
+        self, server: Server, tmp_path: Path, changed: str
+    ) -> None:
+        """A run of one window or chat template is not mixed with answers of another."""
+        template = orjson.loads((MODEL / "tokenizer_config.json").read_bytes())["chat_template"]
+        file = tmp_path / "template.jinja"
+        file.write_text(template.replace("'<user>' +", "'<user>1' +"))
+        other_than = {
+            "max_model_len": ("--max-model-len", "512"),
+            "chat_template": ("--max-model-len", str(WINDOW), "--chat-template", str(file)),
+        }
+        asked = ("--task", "counting/sum", "--lengths", "5", "--samples", "2")
+        joining = ("--model", "vllm/tiny", "--base-url")
+        bench(tmp_path, *asked, *joining, server.base_url)
+        before = answers(tmp_path)
+        with serving(tmp_path, *other_than[changed]) as other:
+            done = end(start(tmp_path, *asked, *joining, other.base_url))
+        done.one_line(1, "another", changed, "--fresh")
+        assert answers(tmp_path) == before
+
+
+class TestManagedServer:
+    """Without --base-url, bench starts a server, and nothing of it is left afterwards."""
+
+    command = (
+        *ONE_ROW,
+        *("--lengths", "20,50", "--samples", "600", "--max-connections", "4"),
+        *("--model", f"vllm/{MODEL}"),
+        *("--vllm-arg", "--dtype=float32", "--vllm-arg", "--max-model-len=512"),
+    )
+    size = 1200
+    """Requests of that command: some seconds, the first of which a test interrupts."""
+
+    def interrupted(self, out: Path, victim: str, number: signal.Signals) -> Done:
+        """What is left of a run of which `victim` gets a signal once some answers are there."""
+        process = start(out, *self.command)
+        patiently(
+            lambda: any(has_lines(folder / journal.SAMPLES, 20) for folder in runs(out)), process
+        )
+        (served,) = children(out, process.pid)
+        victims = {"bench": process.pid, "server": served, "engine": engines(out)[0]}
+        os.kill(victims[victim], number)
+        done = end(process)
+        assert_nobody_left(out)
+        assert 20 <= len(records(the_run(out))) < self.size
+        return done
+
+    def test_a_killed_server_ends_the_run_and_the_same_command_finishes_it(
+        self, tmp_path: Path
+    ) -> None:
+        """One line with the log's last words; what was answered stays; then all is answered."""
+        done = self.interrupted(tmp_path, "server", signal.SIGKILL)
+        said = done.err.splitlines()[-1]
+        log = (the_run(tmp_path) / "server.log").read_text().splitlines()[-20:]
+        assert done.code == 1
+        assert said.startswith("bench: vllm serve ended with code -9; ")
+        assert any(" ".join(line.split()) in said for line in log if line)
+        kept = answers(tmp_path)
+        bench(tmp_path, *self.command)
+        finished = answers(tmp_path)
+        assert len(finished) == len(records(the_run(tmp_path))) == self.size
+        assert finished.items() >= kept.items()
+        assert_nobody_left(tmp_path)
+
+    def test_a_killed_engine_ends_the_run_too(self, tmp_path: Path) -> None:
+        """The process that kernels kill when memory is short is not the one bench started."""
+        done = self.interrupted(tmp_path, "engine", signal.SIGKILL)
+        assert done.code == 1
+        assert "server.log" in done.err.splitlines()[-1]
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_an_interrupted_run_takes_its_server_along(
+        self, tmp_path: Path, number: signal.Signals
+    ) -> None:
+        """Ctrl-C and SIGTERM: exit code 130, the answers so far, no process."""
+        assert self.interrupted(tmp_path, "bench", number).code == 130
+
+    def test_a_server_that_still_starts_is_ended_too(self, tmp_path: Path) -> None:
+        """Ctrl-C before the first answer: exit code 130, no process."""
+        process = start(tmp_path, *self.command)
+        patiently(lambda: engines(tmp_path) != [], process)
+        process.send_signal(signal.SIGINT)
+        assert end(process).code == 130
+        assert_nobody_left(tmp_path)
+
+    def test_a_server_that_cannot_start_says_why(self, tmp_path: Path) -> None:
+        """A wrong argument is one line with the log's last words."""
+        done = end(start(tmp_path, *self.command, "--vllm-arg=--no-such-option"))
+        assert done.code != 0
+        assert "--no-such-option" in done.err.splitlines()[-1]
+        assert_nobody_left(tmp_path)
