@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING
@@ -56,13 +56,9 @@ class Room:
         return f"a prompt of {about}{self.tokens:,} tokens has no room in {self.window:,}"
 
 
-async def rooms(plan: Plan, provider: Provider, facts: Mapping[str, object]) -> dict[CellKey, Room]:
-    """A room for each cell that may be too long; none where the window is not known.
-
-    `facts` are the provider's; their `max_model_len` is the window.
-    """
-    window = facts.get("max_model_len")
-    if not isinstance(window, int):
+async def rooms(plan: Plan, provider: Provider, window: int | None) -> dict[CellKey, Room]:
+    """A room for each cell that may be too long for `window` tokens; none where it is not known."""
+    if window is None:
         return {}
     close = [
         sample

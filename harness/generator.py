@@ -202,11 +202,17 @@ def item_problem(item: object, length: int, answer: Answer) -> str | None:
 
 
 def _symbols_problem(symbols: object, length: int) -> str | None:
-    if not isinstance(symbols, list | tuple) or not all(isinstance(s, str) for s in symbols):
+    if not isinstance(symbols, list | tuple) or not _are_text(symbols):
         return "an item's symbols are a list of strings"
     if len(symbols) != length:
         return f"{len(symbols)} symbols where length is {length}"
     return None
+
+
+def _are_text(symbols: Sequence[object]) -> bool:
+    """By their types first, which takes a tenth of the time on long rows."""
+    kinds = set(map(type, symbols))
+    return kinds <= {str} or all(issubclass(kind, str) for kind in kinds)
 
 
 def _target_problem(target: object, answer: Answer) -> str | None:

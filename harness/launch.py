@@ -134,6 +134,7 @@ def run(plans: Sequence[Plan], options: Options) -> int:
             raise
         warn(str(error))
         code = exit_code(error) or INCOMPLETE
+    _share_log([one.folder / SERVER_LOG for one, _ in begun])
     missing = sum(_report(one) for one, _ in begun)
     missing += sum(one.plan.size for one in runs[len(begun) :])
     if meter.spent:
@@ -146,6 +147,14 @@ def run(plans: Sequence[Plan], options: Options) -> int:
         warn(f"{missing} samples have no reply{why}; {again}")
         code = INCOMPLETE
     return code
+
+
+def _share_log(logs: Sequence[Path]) -> None:
+    """One server answers all runs of a command; each run's folder has its log."""
+    for log in logs[1:]:
+        if logs[0].exists() and not log.exists():
+            with suppress(OSError):
+                log.hardlink_to(logs[0])
 
 
 def _in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:

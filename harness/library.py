@@ -74,7 +74,6 @@ class Task:
         Raises:
             TaskError: the generator fails or returns the wrong thing, or the file has no such item.
         """
-        where = f"task {self.name!r} at length {length}, sample {index}"
         try:
             if self._generator is None:
                 return self._items[length][index]
@@ -83,8 +82,14 @@ class Task:
             names = {**params, **self._shown(condition)}
             return self._generator.draw(rng, length, names, self.spec.answer)
         except (LookupError, ItemError) as error:
+            where = f"task {self.name!r} at length {length}, sample {index}"
             said = "no such item" if isinstance(error, LookupError) else error
             raise TaskError(f"{where}: {said}") from error
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether all conditions show the same item: the generator takes no axis."""
+        return self._generator is None or not self._generator.keywords & set(self.spec.axes)
 
     @cached_property
     def _params(self) -> bytes:

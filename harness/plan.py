@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.spec import MAX_LENGTH, Condition, Sample, condition_label
+from harness.spec import MAX_LENGTH, Condition, Item, Sample, condition_label
 
 if TYPE_CHECKING:
     from harness.library import Task
@@ -58,10 +58,13 @@ class Plan:
         """
         sizes = [(length, self.cell_size(length)) for length in self.lengths]
         for index in range(max((size for _, size in sizes), default=0)):
+            drawn: dict[int, Item] | None = {} if self.task.paired else None
             for condition in self.conditions:
                 for length, size in sizes:
                     if index < size:
-                        yield self.sample(condition, length, index)
+                        yield make_sample(
+                            self.task, condition, length, index, self.seed, drawn=drawn
+                        )
 
     def sample(self, condition: Condition, length: int, index: int) -> Sample:
         """The sample at one place of the plan."""
@@ -118,15 +121,27 @@ def sample_id(task: Task, condition: Condition, length: int, index: int, seed: i
     )
 
 
-def make_sample(task: Task, condition: Condition, length: int, index: int, seed: int) -> Sample:
-    """One sample, from nothing but its place.
+def make_sample(
+    task: Task,
+    condition: Condition,
+    length: int,
+    index: int,
+    seed: int,
+    *,
+    drawn: dict[int, Item] | None = None,
+) -> Sample:
+    """One sample, from nothing but its place; `drawn` keeps the items of an index, by length.
 
     The generator's `random.Random` is seeded by (seed, task, index) alone: every length and
     condition draws the same stream, so rows are nested across lengths and paired across
     conditions, and neither order nor concurrency can change them.
     """
-    rng = random.Random(f"{seed}|{task.name}|{index}")
-    item = task.draw(rng, condition, length, index)
+    item = None if drawn is None else drawn.get(length)
+    if item is None:
+        rng = random.Random(f"{seed}|{task.name}|{index}")
+        item = task.draw(rng, condition, length, index)
+        if drawn is not None:
+            drawn[length] = item
     return Sample(
         id=sample_id(task, condition, length, index, seed),
         condition=condition,

@@ -22,6 +22,7 @@ from harness.plan import Plan, output_budget, sample_hash
 from harness.score import judge_record
 from harness.spec import Sample, condition_label
 from providers.base import Provider, StopRunError, redact
+from providers.model_facts import model_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ async def run_task(
         ]
         manifest.plan_cells(cells)
         journal.write_manifest(wanted.folder, manifest)
-        room = await rooms(plan, provider, manifest.server)
+        window = manifest.server.get("max_model_len") or model_facts(wanted.model).window
+        room = await rooms(plan, provider, window)
         for key, fit in room.items():
             if not fit.fits:
                 warn(f"{plan.task.name} {key[0]} at length {key[1]}: {fit}; not sent")

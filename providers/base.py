@@ -89,7 +89,10 @@ class Provider(Protocol):
         ...
 
     async def facts(self) -> Mapping[str, object]:
-        """What answers: for the manifest. A resumed run with other facts is refused."""
+        """What answers: for the manifest. A resumed run with other facts is refused.
+
+        `max_model_len`, where it is known, is the window: tokens of prompt and reply together.
+        """
         ...
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
@@ -121,8 +124,6 @@ class ModelSettings:
     """A system prompt; of the chat form only."""
     logprobs: bool = False
     """Whether replies carry the probabilities of their tokens."""
-    max_connections: int = 64
-    """Requests in flight at once, for the size of connection pools."""
     server_args: tuple[str, ...] = ()
     """Handed to the server that the provider starts, where it starts one."""
     server_log: Path | None = None

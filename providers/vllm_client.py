@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import aiohttp
@@ -39,7 +40,7 @@ TIMEOUT_S = 600.0
 KEY = "VLLM_API_KEY"
 """Environment variable of the key that `vllm serve --api-key` wants, if it wants one."""
 _OK = 200
-_PROBE = [{"role": "user", "content": "1"}]
+_PROBE = Request("1", 1)
 
 
 class VllmProvider:
@@ -119,6 +120,7 @@ class VllmProvider:
                     self._replicas = Replicas([await self._server.start()])
                 self._session = aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(limit=0),
+                    cookie_jar=aiohttp.DummyCookieJar(),
                     timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
                     headers={"Content-Type": "application/json"} | self._authorization(),
                 )
@@ -192,7 +194,8 @@ class VllmProvider:
 
     async def _template(self, url: str) -> str | None:
         """Of the tokens it makes of a fixed message: the text itself servers keep to themselves."""
-        read = await self._tokenized(url, {"messages": _PROBE, "add_generation_prompt": True})
+        messages = body_of(_PROBE, replace(self._settings, api="chat"))["messages"]
+        read = await self._tokenized(url, {"messages": messages, "add_generation_prompt": True})
         if read is None or "tokens" not in read:
             return None
         return hashlib.sha256(orjson.dumps(read["tokens"])).hexdigest()[:16]

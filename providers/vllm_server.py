@@ -94,7 +94,7 @@ class VllmServer:
                 *self._command,
                 self._model,
                 *("--host", _HOST, "--port", str(port), "--served-model-name", self._model),
-                "--enable-prefix-caching",
+                *("--enable-prefix-caching", "--disable-uvicorn-access-log"),
                 *self._arguments,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,

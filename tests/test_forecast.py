@@ -78,8 +78,8 @@ def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
     """A prompt has no more tokens than bytes."""
     counter = Counting()
     wanted = planned(lengths=[5, 500], axes={"separator": ["none"]})
-    assert asyncio.run(rooms(wanted, counter, {})) == {}
-    found = asyncio.run(rooms(wanted, counter, {"max_model_len": 600}))
+    assert asyncio.run(rooms(wanted, counter, None)) == {}
+    found = asyncio.run(rooms(wanted, counter, 600))
     assert [length for _, length in found] == [500]
     assert len(counter.counted) == 1
 
