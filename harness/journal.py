@@ -220,19 +220,20 @@ def _is_record(read: Any) -> bool:
     """Whether `read` has all that resuming and judging rely on."""
     if not isinstance(read, dict):
         return False
-    condition, target, failure = (read.get(name) for name in ("condition", "target", "failure"))
-    prompt_hash = read.get("prompt_hash")
+    get = read.get
+    condition, target, failure = get("condition"), get("target"), get("failure")
+    prompt_hash = get("prompt_hash")
     if failure is None:
-        answered = isinstance(read.get("reply"), str)
+        answered = isinstance(get("reply"), str)
     else:
         answered = isinstance(failure, dict) and failure.get("kind") in _FAILURES
     return (
         answered
-        and isinstance(read.get("id"), str)
+        and isinstance(get("id"), str)
         and isinstance(condition, dict)
-        and all(isinstance(value, str) for value in condition.values())
-        and _is_count(read.get("length"))
-        and _is_count(read.get("index"))
+        and set(map(type, condition.values())) <= {str}
+        and _is_count(get("length"))
+        and _is_count(get("index"))
         and (isinstance(target, str) or type(target) is int)
         and isinstance(prompt_hash, str)
         and _HASH.fullmatch(prompt_hash) is not None

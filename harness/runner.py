@@ -246,7 +246,7 @@ def _record(sample: Sample, attempts: int) -> dict[str, Any]:
 
 def _answer(reply: Reply, latency_s: float) -> dict[str, Any]:
     usage = reply.usage
-    return {
+    answer: dict[str, Any] = {
         "reply": reply.text,
         "finish_reason": reply.finish_reason,
         "refusal": reply.refusal,
@@ -255,7 +255,10 @@ def _answer(reply: Reply, latency_s: float) -> dict[str, Any]:
         "output_tokens": None if usage is None else usage.output_tokens,
         "model": reply.model,
         "latency_s": round(latency_s, 4),
-    } | ({} if reply.logprobs is None else {"logprobs": reply.logprobs})
+    }
+    if reply.logprobs is not None:
+        answer["logprobs"] = reply.logprobs
+    return answer
 
 
 def overflow(sample: Sample, why: str) -> dict[str, Any]:

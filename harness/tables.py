@@ -85,25 +85,25 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
         if (answer.type == "integer") != isinstance(record["target"], int):
             continue
         verdict = judge_record(record, answer)
-        values = {
-            "cell": place,
-            "index": record["index"],
-            "outcome": OUTCOMES.index(verdict.outcome),
-            "signed_error": _number(verdict.signed_error),
-            "prompt_tokens": _number(record.get("prompt_tokens")),
-            "output_tokens": _number(record.get("output_tokens")),
-        }
+        values = (
+            place,
+            record["index"],
+            OUTCOMES.index(verdict.outcome),
+            _number(verdict.signed_error),
+            _number(record.get("prompt_tokens")),
+            _number(record.get("output_tokens")),
+        )
         known = rows[place]
         if record["index"] >= len(known):
             known.extend([-1] * (record["index"] + 1 - len(known)))
         row = known[record["index"]]
         if row < 0:
             known[record["index"]] = len(columns["cell"])
-            for name, column in columns.items():
-                column.append(values[name])
-        elif values["outcome"] != error or columns["outcome"][row] == error:
-            for name, column in columns.items():
-                column[row] = values[name]
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+        elif verdict.outcome != "error" or columns["outcome"][row] == error:
+            for column, value in zip(columns.values(), values, strict=True):
+                column[row] = value
     return pd.DataFrame({name: pd.Series(column) for name, column in columns.items()})
 
 
