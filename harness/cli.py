@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated
 
 import typer
@@ -192,6 +193,25 @@ def models() -> None:
     verbs.list_models()
 
 
+def _show_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """A traceback without the keys that servers and SDKs say back."""
+    import traceback
+
+    from providers.base import redact
+
+    typer.echo(redact("".join(traceback.format_exception(kind, error, trace))), err=True, nl=False)
+
+
+def _call() -> int | None:
+    try:
+        code: int | None = app(standalone_mode=False)
+    finally:
+        sys.excepthook = _show_traceback  # typer puts its own there
+    return code
+
+
 def main() -> None:
     """The entry point: one line for what the user can mend, a traceback only with `--debug`."""
     # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
@@ -200,7 +220,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False)
+        code = _call()
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(130) from None
     except OSError as error:

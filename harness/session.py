@@ -18,6 +18,7 @@ from harness import journal, runner
 from harness.forecast import Room, rooms
 from harness.journal import Cell, CellKey, Journal, JournalError, Manifest, Settings
 from harness.money import Meter
+from harness.patience import overflow
 from harness.plan import Plan, output_budget, sample_hash
 from harness.score import judge_record
 from harness.spec import Sample, condition_label
@@ -122,7 +123,7 @@ def _pending(
             continue
         fit = room.get(key)
         if fit is not None and not fit.fits:
-            record(runner.overflow(sample, str(fit)))
+            record(overflow(sample, str(fit)))
         elif wanted.settings.max_tokens is not None:
             yield sample, wanted.settings.max_tokens
         else:
@@ -144,6 +145,7 @@ class _Recorder:
     ) -> None:
         self._append = append
         self._manifest = manifest
+        self._folder = wanted.folder
         self._before = tuple(manifest.answered_by)
         self._answer = wanted.plan.task.spec.answer if judging else None
         self._progress = progress
@@ -158,6 +160,7 @@ class _Recorder:
                     f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
                 )
             self._manifest.answered_by.append(name)
+            journal.write_manifest(self._folder, self._manifest)
         self._append(record)
         if self._answer is not None:
             outcome = judge_record(record, self._answer).outcome

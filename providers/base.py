@@ -11,7 +11,8 @@ ProviderError
 │   └── BadRequestError       any other 400
 └── TransientError            asking again may help
     ├── RateLimitError        429; may say when to come back
-    ├── OverloadedError       5xx
+    ├── OverloadedError       503, 529, or any other 5xx that says when to come back
+    ├── ServerFaultError      408, 409, any other 5xx: bad luck, not too much work
     ├── NoReplyError          no reply in time
     ├── BrokenConnectionError no connection, or one that broke
     └── BadReplyError         a reply that is none: invalid JSON, no choices
@@ -181,7 +182,11 @@ class RateLimitError(TransientError):
 
 
 class OverloadedError(TransientError):
-    """5xx."""
+    """503, 529, or any other 5xx that says when to come back."""
+
+
+class ServerFaultError(TransientError):
+    """408, 409, any other 5xx."""
 
 
 class NoReplyError(TransientError):

@@ -19,6 +19,7 @@ from providers.base import (
     ProviderError,
     RateLimitError,
     RefusedError,
+    ServerFaultError,
     StopRunError,
     UnknownModelError,
     redact,
@@ -45,6 +46,7 @@ _UNKNOWN_NAME = re.compile(
     r"unsupported|unrecognized|not supported|unknown|unexpected|extra", re.IGNORECASE
 )
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
+_TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529)
 _SHOWN = 300
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
 
@@ -58,7 +60,10 @@ def error_of(
     if status == HTTPStatus.TOO_MANY_REQUESTS and not _NO_MONEY.search(f"{code} {said}"):
         return RateLimitError(shown, retry_after_s=retry_after_s(headers))
     if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return OverloadedError(shown, retry_after_s=retry_after_s(headers))
+        wait_s = retry_after_s(headers)
+        if status in _TOO_MUCH or wait_s is not None:
+            return OverloadedError(shown, retry_after_s=wait_s)
+        return ServerFaultError(shown)
     return _refusal(status, code, said, shown)
 
 

@@ -5,10 +5,21 @@ One writing and one reading for every server that speaks it, chat or plain compl
 
 from __future__ import annotations
 
+import json
+from http import HTTPStatus
 from typing import Any
 
-from providers.base import BadReplyError, FinishReason, ModelSettings, Reply, Request, Usage
+from providers.base import (
+    BadReplyError,
+    FinishReason,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    Request,
+    Usage,
+)
 from providers.documents import as_document, stops
+from providers.http_errors import error_of
 
 _FINISH: dict[str | None, FinishReason] = {
     "stop": "stop",
@@ -45,9 +56,12 @@ def reply_of(read: Any) -> Reply:
 
     Raises:
         BadReplyError: it is no completion, or has no choice.
+        ProviderError: it says an error of its own.
     """
     if not isinstance(read, dict):
         raise BadReplyError("the reply is no JSON object")
+    if read.get("error"):  # some routers say 200 and mean the error of whom they asked
+        raise _error_within(read)
     choices = read.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices")
@@ -67,6 +81,13 @@ def reply_of(read: Any) -> Reply:
         reasoning=reasoning if isinstance(reasoning, str) else None,
         logprobs=_logprobs(choices[0].get("logprobs")),
     )
+
+
+def _error_within(read: dict[str, Any]) -> ProviderError:
+    error = read["error"]
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and code >= HTTPStatus.BAD_REQUEST else HTTPStatus.OK
+    return error_of(status, json.dumps(read), {})
 
 
 def _text(content: object) -> str:

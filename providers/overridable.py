@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from providers.base import SetupError
 
+_LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Entry = TypeVar("Entry", bound=BaseModel)
 
 
@@ -23,15 +25,20 @@ def entries(
     Raises:
         SetupError: a file cannot be read or has a mistake.
     """
-    found = _read(Path(__file__).with_name(file_name), entry)
+    found = _built_in(file_name, entry)
     if own := environ.get(variable):
-        found |= _read(Path(own), entry)
+        found = found | _read(Path(own), entry)
     return found
+
+
+@cache
+def _built_in(file_name: str, entry: type[Entry]) -> dict[str, Entry]:
+    return _read(Path(__file__).with_name(file_name), entry)
 
 
 def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
     try:
-        read = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        read = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or {}  # noqa: S506  safe
         return TypeAdapter(dict[str, entry]).validate_python(read)  # type: ignore[valid-type]
     except OSError as error:
         raise SetupError(f"cannot read {str(path)!r}: {error.strerror}") from error

@@ -16,8 +16,10 @@ from providers.base import (
     ModelSettings,
     OverloadedError,
     PromptOverflowError,
+    RateLimitError,
     Reply,
     Request,
+    ServerFaultError,
     SetupError,
     Usage,
 )
@@ -96,7 +98,11 @@ def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> Non
     ("response", "kind"),
     [
         (Response(401, {"error": {"message": f"Incorrect API key: {KEY}"}}), AuthError),
-        (Response(500, b"oops"), OverloadedError),
+        (Response(500, b"oops"), ServerFaultError),
+        (Response(503, b"busy"), OverloadedError),
+        (Response(500, b"busy", {"Retry-After": "1"}), OverloadedError),
+        (Response(200, {"error": {"code": 429, "message": "slow down"}}), RateLimitError),
+        (Response(200, {"error": "no good"}), BadReplyError),
         (Response(429, {"error": {"message": "slow down"}}), base.RateLimitError),
         (Response(404, {"error": {"message": "no such model"}}), base.UnknownModelError),
         (Response(400, {"error": {"message": "maximum context length"}}), PromptOverflowError),

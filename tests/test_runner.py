@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import pytest
 
+from harness.money import Meter, estimate_tokens
 from harness.runner import Limits, Progress, run
 from harness.spec import Sample
 from providers import base
@@ -31,6 +33,7 @@ from providers.base import (
     UnknownModelError,
     Usage,
 )
+from providers.model_facts import Prices
 from providers.scripted import Script, ScriptedProvider
 
 ONE_BY_ONE = Limits(max_connections=1)
@@ -60,7 +63,7 @@ class Asked:
         self.records: list[dict[str, Any]] = []
         self.waits_s: list[float] = []
         self.now_s = 0.0
-        self.progress = Progress()
+        self.progress = options.pop("progress", None) or Progress()
         self.raised: BaseException | None = None
 
         async def sleep(pause_s: float) -> None:
@@ -364,6 +367,89 @@ class TestStopping:
         asyncio.run(main())
         assert [record["index"] for record in records] == [0, 1, 2]
         assert len(asked) == 5
+
+
+class TestFarewell:
+    """A run that is to stop sends nothing more, and keeps what was on its way."""
+
+    def stopped(
+        self, last: Callable[[], Awaitable[Reply]], *, farewell_s: float = 5.0
+    ) -> tuple[list[str], list[str], BaseException]:
+        """Sample 0 stops the run while 1 is in flight and ends as `last` does; who was asked, whose
+        reply was written, and what was raised.
+        """
+        asked: list[str] = []
+        records: list[dict[str, Any]] = []
+
+        class Stopping(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                asked.append(request.sample_id)
+                if request.sample_id == "id0":
+                    await asyncio.sleep(0.01)
+                    raise AuthError("no access")
+                return await last()
+
+        limits = Limits(max_connections=2, farewell_s=farewell_s)
+        with pytest.raises(StopRunError) as caught:
+            asyncio.run(run(samples(9), Stopping(["1"]), records.append, limits=limits))
+        return asked, [record["id"] for record in records], caught.value
+
+    def test_what_is_in_flight_is_still_written(self) -> None:
+        """It may be paid for."""
+
+        async def late() -> Reply:
+            await asyncio.sleep(0.05)
+            return Reply("2")
+
+        asked, written, error = self.stopped(late)
+        assert (asked, written) == (["id0", "id1"], ["id1"])
+        assert isinstance(error, AuthError)
+
+    def test_it_is_not_waited_for_without_end(self) -> None:
+        """A server that hangs cannot hold the run."""
+
+        async def never() -> Reply:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        asked, written, error = self.stopped(never, farewell_s=0.05)
+        assert (asked, written) == (["id0", "id1"], [])
+        assert isinstance(error, AuthError)
+
+    def test_it_is_not_asked_again(self) -> None:
+        """A fault that could be retried comes too late."""
+
+        async def faulty() -> Reply:
+            await asyncio.sleep(0.05)
+            raise OverloadedError("503")
+
+        asked, written, _ = self.stopped(faulty, farewell_s=0.5)
+        assert (asked, written) == (["id0", "id1"], [])
+
+    def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
+        """Longer than anything is tried: the run stops and says so, instead of sleeping."""
+        script = [RateLimitError("429", retry_after_s=3600)]
+        done = Asked(script, 3)
+        assert isinstance(done.raised, StopRunError)
+        assert "3600 s" in str(done.raised)
+        assert done.waits_s == []
+
+    def test_no_money_no_request(self) -> None:
+        """The reply that crosses the budget is kept, and is the last."""
+        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        meter = Meter(prices, budget=0.00025)
+        reply = Reply("2", usage=Usage(90, 10))
+        asked = Asked([reply], 9, progress=Progress(meter=meter))
+        assert len(asked.provider.requests) == len(asked.records) == 3
+        assert round(meter.spent, 9) == 0.0003
+
+    def test_replies_without_figures_are_charged_by_estimate(self) -> None:
+        """So that a budget holds whatever the server reports."""
+        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        meter = Meter(prices)
+        Asked([Reply("ninety 9")], 1, progress=Progress(meter=meter))
+        tokens = estimate_tokens("prompt 0") + estimate_tokens("ninety 9")
+        assert round(meter.spent * 1_000_000, 6) == tokens
 
 
 class TestWorkers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -25,6 +25,7 @@ from providers.base import (
     Reply,
     Request,
     SetupError,
+    StopRunError,
 )
 from providers.scripted import ScriptedProvider
 from tests.conftest import records, right
@@ -342,6 +343,47 @@ class TestNeverMixed:
         lab.run(lab.wanted(), Server({"engine": "e", "window": 8}))
         said = ("window", "8", "16")
         self.refused(lab, lab.wanted(), *said, server=Server({"engine": "e", "window": 16}))
+
+    def test_another_model_behind_the_same_name_is_refused(self, lab: Lab) -> None:
+        """Its replies say who they are from, and the manifest has it from the first of them on."""
+
+        def dying(request: Request) -> Reply | ProviderError:
+            return Reply("1", model="m-2024") if request.sample_id.endswith("=0") else killed
+
+        killed = AuthError("as good as kill -9")
+        wanted = lab.wanted(lengths=[2])
+        with pytest.raises(AuthError):
+            lab.run(wanted, ScriptedProvider(dying), max_connections=1)
+        assert read_manifest(wanted.folder).answered_by == ["m-2024"]
+        before = records(wanted.folder)
+        with pytest.raises(StopRunError, match=r"'m-2025'.*'m-2024'"):
+            lab.run(wanted, ScriptedProvider([Reply("1", model="m-2025")]))
+        assert records(wanted.folder) == before
+        lab.run(wanted, ScriptedProvider([Reply("1", model="m-2024")]))
+        assert len(records(wanted.folder)) == wanted.plan.size
+
+    def test_what_no_window_holds_is_not_sent(self, lab: Lab) -> None:
+        """It is said before the run and recorded as overflow; replies are asked to fit the rest."""
+
+        class Small(ScriptedProvider):
+            async def facts(self) -> Mapping[str, object]:
+                return {"max_model_len": 300}
+
+            async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+                return list(map(len, prompts))
+
+        provider, wanted = Small(right), lab.wanted(lengths=[2, 900], samples=2)
+        lab.run(wanted, provider)
+        assert {request.sample_id.split("|")[2] for request in provider.requests} == {"length=2"}
+        assert all(request.max_tokens < 300 for request in provider.requests)
+        kinds = [
+            (one["length"], one.get("failure", {}).get("kind")) for one in records(wanted.folder)
+        ]
+        assert set(kinds) == {(2, None), (900, "overflow")}
+        assert any("length 900" in line and "300" in line for line in lab.said)
+        again = Small(right)
+        lab.run(wanted, again)
+        assert again.requests == []
 
     def test_the_same_server_is_welcome(self, lab: Lab) -> None:
         """Facts are compared as JSON writes them."""

@@ -1,0 +1,281 @@
+"""A run against a server that goes wrong ends as one against a server that does not."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness import journal, runner
+from harness.session import run_task
+from harness.tables import read_run, write_csv
+from providers.base import AuthError, ModelSettings, StopRunError
+from providers.registry import ModelName, open_model
+from tests.conftest import records
+from tests.faulty_server import (
+    FAULTS,
+    HANG,
+    NONE,
+    PERMANENT,
+    Faults,
+    FaultyServer,
+    answer_to,
+    prompt_hash,
+    serving,
+)
+
+if TYPE_CHECKING:
+    from harness.session import Wanted
+    from tests.conftest import Lab
+
+CONNECTIONS = 4
+LIMITS = runner.Limits(max_connections=CONNECTIONS, first_wait_s=0.0, longest_wait_s=0.01)
+SIZE = 20
+UNDISTURBED: dict[str, str] = {}
+"""Provider -> table; made once."""
+MODULES = {"openai": "providers.openai_api", "vllm": "providers.vllm_client"}
+
+
+@dataclass
+class Bed:
+    """A small run of long rows, no two of them alike."""
+
+    lab: Lab
+    provider: str
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def undisturbed(self) -> str:
+        """The table of a run on a sound server."""
+        return UNDISTURBED[self.provider]
+
+    def wanted(self, out: str = "results") -> Wanted:
+        """Four cells."""
+        planned = self.lab.wanted(
+            lengths=[20, 30], samples=SIZE // 4, model=f"{self.provider}/fake"
+        )
+        return replace(planned, out=self.lab.folder / out)
+
+    async def ask(self, server: FaultyServer, out: str = "results") -> None:
+        """Runs once, or on."""
+        settings = ModelSettings("fake", base_urls=(server.base_url,), notify=self.said.append)
+        provider = open_model(ModelName(self.provider, "fake"), settings)
+        try:
+            await run_task(self.wanted(out), provider, limits=LIMITS, warn=self.said.append)
+        finally:
+            await provider.aclose()
+
+    def run(self, server: FaultyServer, out: str = "results") -> str:
+        """Runs once, or on; the table."""
+        asyncio.run(self.ask(server, out))
+        return self.table(out)
+
+    async def cancelled(self, server: FaultyServer, answers: int) -> None:
+        """Runs and is cancelled once so many answers were sent."""
+        doing = asyncio.create_task(self.ask(server))
+        # it counts in a thread of its own, so there is nothing to wait for but the number
+        while server.counters.answers.total() < answers and not doing.done():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        doing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await doing
+
+    def table(self, out: str = "results") -> str:
+        """What `table.csv` says."""
+        return write_csv(read_run(self.wanted(out).folder)).read_text()
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """The journal's records; none where there is no journal yet."""
+        folder = self.wanted().folder
+        return records(folder) if (folder / journal.SAMPLES).exists() else []
+
+    def prompts(self) -> list[str]:
+        """Every prompt of the run."""
+        return [sample.prompt for sample in self.wanted().plan]
+
+
+@pytest.fixture(params=list(MODULES))
+def bed(request: pytest.FixtureRequest, lab: Lab) -> Bed:
+    """For each provider that is there."""
+    if importlib.util.find_spec(MODULES[request.param]) is None:
+        pytest.skip(f"no {MODULES[request.param]}")
+    bed = Bed(lab, request.param)
+    if request.param not in UNDISTURBED:
+        assert len(set(bed.prompts())) == len(bed.prompts()) == SIZE
+        with serving(FaultyServer()) as server:
+            UNDISTURBED[request.param] = bed.run(server, "undisturbed")
+        assert list(server.counters.answers.values()) == [1] * SIZE
+    return bed
+
+
+@contextmanager
+def unasked(server: FaultyServer, bed: Bed) -> Iterator[None]:
+    """Asserts that inside nothing is asked that the journal has an answer to."""
+    known = {
+        record["prompt_hash"]
+        for record in bed.recorded()
+        if (record.get("failure") or {}).get("kind") != "error"
+    }
+    before = server.counters.requests.copy()
+    yield
+    assert not [key for key in known if server.counters.requests[key] != before[key]]
+
+
+class TestFaults:
+    """What asking again mends is asked again until it is mended."""
+
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_each_fault_alone(self, bed: Bed, fault: str) -> None:
+        """The table is that of an undisturbed run, and no answer was sent twice."""
+        with serving(FaultyServer(Faults([fault]))) as server:
+            assert bed.run(server) == bed.undisturbed
+        counters = server.counters
+        assert set(counters.faults) == {fault}
+        assert list(counters.answers.values()) == [1] * SIZE
+        assert counters.requests.total() == SIZE + counters.faults.total()
+        attempts = {record["prompt_hash"]: record["attempts"] for record in bed.recorded()}
+        assert attempts == counters.requests
+        assert counters.most_concurrent <= CONNECTIONS
+
+    @pytest.mark.parametrize("seed", range(2))
+    def test_all_together(self, bed: Bed, seed: int) -> None:
+        """One after another, in any order, up to five before an answer."""
+        with serving(FaultyServer(Faults(FAULTS, seed, most=5))) as server:
+            assert bed.run(server) == bed.undisturbed
+        assert list(server.counters.answers.values()) == [1] * SIZE
+        assert len(server.counters.faults) > 8
+
+    def test_silence(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No reply in time is one fault more, and the same prompt is asked again."""
+        monkeypatch.setattr(importlib.import_module(MODULES[bed.provider]), "TIMEOUT_S", 0.3)
+        faults = Faults([HANG], most=1, share=0.4)
+        with serving(FaultyServer(faults, hang_s=0.8)) as server:
+            assert bed.run(server) == bed.undisturbed
+        assert server.counters.faults[HANG] > 2
+
+    def test_more_faults_than_attempts_cost_the_sample_until_the_next_run(self, bed: Bed) -> None:
+        """What has no reply is an error in the table; the same command again asks only that."""
+        faults = Faults(["503"], most=LIMITS.attempts + 2)
+        with serving(FaultyServer(faults)) as server:
+            first = bed.run(server)
+            failed = [record for record in bed.recorded() if "failure" in record]
+            assert 0 < len(failed) < SIZE
+            assert first != bed.undisturbed
+            with unasked(server, bed):
+                assert bed.run(server) == bed.undisturbed
+        assert list(server.counters.answers.values()) == [1] * SIZE
+
+    def test_through_the_command(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+        """`bench run` says nothing of the faults that asking again mended."""
+        patient = partial(runner.Limits, first_wait_s=0.0, longest_wait_s=0.01)
+        monkeypatch.setattr(runner, "Limits", patient)
+        with serving(FaultyServer(Faults(FAULTS, most=4))) as server:
+            done = bed.lab.bench_run(
+                *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),
+                *("--lengths", "20,30", "--samples", str(SIZE // 4)),
+            )
+        assert (done.code, done.err) == (0, "")
+        assert bed.table() == bed.undisturbed
+        assert list(server.counters.answers.values()) == [1] * SIZE
+
+
+class TestCutShort:
+    """A run that is stopped at any moment goes on where it was."""
+
+    @pytest.mark.parametrize("answers", [0, 7, SIZE - 1])
+    @pytest.mark.parametrize("faults", [NONE, Faults(FAULTS, 7)], ids=["sound", "faulty"])
+    def test_stopped_by_the_provider(self, bed: Bed, faults: Faults, answers: int) -> None:
+        """The key is refused in the middle; with a good one the rest is asked, and only that."""
+        with serving(FaultyServer(faults, refuse_after=answers)) as server:
+            with pytest.raises(AuthError):
+                bed.run(server)
+            kept = len(bed.recorded())
+            assert answers - CONNECTIONS <= kept <= answers + CONNECTIONS
+            server.refuse_after = None
+            with unasked(server, bed):
+                assert bed.run(server) == bed.undisturbed
+        assert server.counters.answers.total() <= SIZE + CONNECTIONS
+        assert len(bed.recorded()) == SIZE
+
+    @pytest.mark.parametrize("faults", [NONE, Faults(FAULTS, 8)], ids=["sound", "faulty"])
+    def test_cancelled_again_and_again(self, bed: Bed, faults: Faults) -> None:
+        """Each time what was in flight is lost at most."""
+        with serving(FaultyServer(faults, latency_s=0.005)) as server:
+            for cuts, answers in enumerate((1, 5, 10), start=1):
+                with unasked(server, bed):
+                    asyncio.run(bed.cancelled(server, answers))
+                lost = server.counters.answers.total() - len(bed.recorded())
+                assert 0 <= lost <= cuts * CONNECTIONS
+            with unasked(server, bed):
+                assert bed.run(server) == bed.undisturbed
+            with unasked(server, bed):
+                assert bed.run(server) == bed.undisturbed
+        assert len(bed.recorded()) == SIZE
+
+    def test_a_server_that_is_gone_stops_the_run(self, bed: Bed) -> None:
+        """Nothing answers any more, so the run ends by itself."""
+        with serving(FaultyServer()) as gone:
+            pass
+        with pytest.raises(StopRunError):
+            bed.run(gone)
+        assert not [record for record in bed.recorded() if "reply" in record]
+
+
+class TestPermanent:
+    """What asking again does not mend costs its own sample, each under its own name."""
+
+    @pytest.mark.parametrize("mixed", [(), FAULTS], ids=["alone", "among-others"])
+    def test_each_has_its_outcome(self, bed: Bed, mixed: Sequence[str]) -> None:
+        """Too long and filtered are outcomes for good; a plain 400 is an error, asked next time."""
+        faults = Faults(mixed, permanent=list(PERMANENT))
+        expected = {
+            prompt_hash(prompt): {"overflow": "overflow", "filter": "refused", "bad": "error"}[kind]
+            for prompt in bed.prompts()
+            if (kind := faults.at(prompt, 10**6)) is not None
+        }
+        assert set(expected.values()) == {"overflow", "refused", "error"}
+        with serving(FaultyServer(faults)) as server:
+            table = bed.run(server)
+            assert expected == {
+                record["prompt_hash"]: record["failure"]["kind"]
+                for record in bed.recorded()
+                if "failure" in record
+            }
+            before = server.counters.requests.copy()
+            with unasked(server, bed):
+                assert bed.run(server) == table
+            asked = server.counters.requests - before
+            assert asked == {key: 1 for key, kind in expected.items() if kind == "error"}
+        assert list(server.counters.answers.values()) == [1] * (SIZE - len(expected))
+
+
+class TestServer:
+    """The server itself can be relied upon."""
+
+    def test_faults_are_decided_by_seed_prompt_and_attempt(self) -> None:
+        """The same again for the same seed, others for another, and an end to them."""
+        prompts = [f"prompt {number}" for number in range(200)]
+
+        def met(faults: Faults) -> list[list[str | None]]:
+            return [[faults.at(prompt, attempt) for attempt in range(6)] for prompt in prompts]
+
+        some = met(Faults(FAULTS, 1, most=3))
+        assert some == met(Faults(FAULTS, 1, most=3)) != met(Faults(FAULTS, 2, most=3))
+        assert {row.index(None) for row in some} == {0, 1, 2, 3}
+        assert {fault for row in some for fault in row} == {*FAULTS, None}
+        assert all(not any(row[row.index(None) :]) for row in some)
+        assert met(NONE) == [[None] * 6] * 200
+
+    def test_answers_are_decided_by_the_prompt(self) -> None:
+        """Right ones, wrong ones, none at all, and one cut off."""
+        answers = [answer_to(f"row {number}: 111") for number in range(300)]
+        assert answers == [answer_to(f"row {number}: 111") for number in range(300)]
+        assert {finish for _, finish in answers} == {"stop", "length"}
+        assert len(set(answers)) > 4
