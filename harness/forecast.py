@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
 from typing import TYPE_CHECKING
 
 from harness.money import cost, estimate_tokens
@@ -56,18 +56,25 @@ class Room:
         return f"a prompt of {about}{self.tokens:,} tokens has no room in {self.window:,}"
 
 
-async def rooms(plan: Plan, provider: Provider, window: int | None) -> dict[CellKey, Room]:
-    """A room for each cell that may be too long for `window` tokens; none where it is not known."""
+async def rooms(
+    plan: Plan, provider: Provider | None, window: int | None, max_tokens: int | None = None
+) -> dict[CellKey, Room]:
+    """A room for each cell that may be too long for `window` tokens; none where it is not known.
+
+    Without a provider that counts only cells that no tokenizer could make fit are too long.
+    """
     if window is None:
         return {}
     close = [
         sample
         for condition, length in product(plan.conditions, plan.lengths)
         if len((sample := plan.sample(condition, length, 0)).prompt.encode())
-        + output_budget(sample)
+        + (max_tokens or output_budget(sample))
         > window
     ]
-    counts = await provider.count_tokens([sample.prompt for sample in close]) if close else []
+    counts = None
+    if provider is not None and close:
+        counts = await provider.count_tokens([sample.prompt for sample in close])
     return {
         (condition_label(sample.condition), sample.length): Room(
             tokens=len(sample.prompt) // _MOST_CHARACTERS if counts is None else counts[place],
@@ -85,8 +92,6 @@ class Forecast:
 
     characters: int
     prompt_tokens: int
-    longest_prompt: int
-    """Tokens of the longest one."""
     exact: bool
     """Counted by the model's tokenizer, and not by the rule of `estimate_tokens`."""
     output_tokens: int
@@ -132,7 +137,6 @@ async def forecast(
     return Forecast(
         characters=total(list(map(len, prompts))),
         prompt_tokens=total(tokens),
-        longest_prompt=max(tokens),
         exact=counts is not None and whole,
         output_tokens=total(expected),
         most_output_tokens=total(budgets),
@@ -144,7 +148,7 @@ def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
     for condition, length in product(plan.conditions, plan.lengths):
         size = plan.cell_size(length)
         taken = min(size, _OF_EACH_CELL)
-        for index in islice(range(size), taken):
+        for index in range(taken):
             yield plan.sample(condition, length, index), size / taken
 
 

@@ -17,6 +17,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import quote
@@ -246,6 +247,11 @@ class Answered:
     def __init__(self) -> None:
         self._hashes: dict[CellKey, array[int]] = {}
 
+    @cached_property
+    def unsent(self) -> Answered:
+        """Samples that were too long for the window there was then: nothing was asked or paid."""
+        return Answered()
+
     def add(self, key: CellKey, index: int, mark: int) -> None:
         hashes = self._hashes.setdefault(key, array("Q"))
         if index >= len(hashes):
@@ -343,12 +349,13 @@ class Journal:
         """What needs no asking: every planned sample with a record that is not an error."""
         answered = Answered()
         for record in read_records(self.folder, self._warn):
-            failed = (record.get("failure") or {}).get("kind") == "error"
-            if not failed:
+            kind = (record.get("failure") or {}).get("kind")
+            if kind != "error":
                 key = condition_label(record["condition"]), record["length"]
                 if record["index"] < planned.get(key, 0):
                     mark = _mark(record["prompt_hash"], record["target"])
-                    answered.add(key, record["index"], mark)
+                    unsent = kind == "overflow" and record.get("attempts") == 0
+                    (answered.unsent if unsent else answered).add(key, record["index"], mark)
         return answered
 
     def _repair(self) -> None:

@@ -8,7 +8,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -17,8 +17,8 @@ from typing import Any, TypeVar, get_args
 
 import typer
 
-from harness.forecast import Forecast, forecast
-from harness.journal import JournalError, Settings, set_aside
+from harness.forecast import Forecast, Room, forecast, rooms
+from harness.journal import CellKey, JournalError, Settings, set_aside
 from harness.library import TaskError
 from harness.money import Meter
 from harness.plan import Plan
@@ -122,7 +122,7 @@ def run(plans: Sequence[Plan], options: Options) -> int:
     for one in runs if options.fresh else ():
         if one.folder.exists():
             say(f"the old run is now {set_aside(options.out, one.folder)}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _end_as_by_ctrl_c()
     code = COMPLETE
     begun: list[tuple[Wanted, Progress]] = []
     try:
@@ -148,6 +148,13 @@ def run(plans: Sequence[Plan], options: Options) -> int:
         warn(f"{missing} samples have no reply{why}; {again}")
         code = INCOMPLETE
     return code
+
+
+def _end_as_by_ctrl_c() -> None:
+    """A closed terminal too must not leave a server behind."""
+    for signal_name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, signal_name):
+            signal.signal(getattr(signal, signal_name), signal.default_int_handler)
 
 
 def _share_log(logs: Sequence[Path]) -> None:
@@ -235,11 +242,17 @@ def show(plans: Sequence[Plan], options: Options) -> int:
     options.meter(facts, name.label)
     counter = _counter(options, name, runs[0].folder / SERVER_LOG)
 
-    async def count() -> list[Forecast]:
+    async def count() -> list[tuple[Forecast, dict[CellKey, Room]]]:
         try:
+            window: Any = facts.window
+            if counter is not None:
+                window = (await counter.facts()).get("max_model_len") or window
             return [
-                await forecast(
-                    one.plan, max_tokens=options.max_tokens, facts=facts, counter=counter
+                (
+                    await forecast(
+                        one.plan, max_tokens=options.max_tokens, facts=facts, counter=counter
+                    ),
+                    await rooms(one.plan, counter, window, options.max_tokens),
                 )
                 for one in runs
             ]
@@ -247,12 +260,13 @@ def show(plans: Sequence[Plan], options: Options) -> int:
             if counter is not None:
                 await counter.aclose()
 
-    forecasts = _in_loop(count())
-    for one, ahead in zip(runs, forecasts, strict=True):
-        _show_plan(one, ahead, facts)
+    ahead = _in_loop(count())
+    for one, (expected_use, room) in zip(runs, ahead, strict=True):
+        _show_plan(one, expected_use, facts, room)
+    forecasts = [expected_use for expected_use, _ in ahead]
     if facts.prices is not None:
         expected, most = map(
-            sum, zip(*(ahead.dollars(facts.prices) for ahead in forecasts), strict=True)
+            sum, zip(*(one.dollars(facts.prices) for one in forecasts), strict=True)
         )
         typer.echo(
             f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
@@ -272,7 +286,9 @@ def _counter(options: Options, name: ModelName, log: Path) -> Provider | None:
     return None
 
 
-def _show_plan(one: Wanted, ahead: Forecast, facts: ModelFacts) -> None:
+def _show_plan(
+    one: Wanted, ahead: Forecast, facts: ModelFacts, room: Mapping[CellKey, Room]
+) -> None:
     planned, spec = one.plan, one.plan.task.spec
     rule = "counted" if ahead.exact else "estimated: one a digit or sign, one per five letters"
     first = next(iter(planned))
@@ -291,14 +307,11 @@ def _show_plan(one: Wanted, ahead: Forecast, facts: ModelFacts) -> None:
     if facts.prices is not None:
         expected, most = ahead.dollars(facts.prices)
         rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
-    window = facts.window
-    if window is not None and ahead.longest_prompt > window:
-        rows.append(
-            (
-                "too long",
-                f"prompts of up to {ahead.longest_prompt:,} tokens for a window of {window:,}",
-            )
-        )
+    rows += [
+        ("too long", f"{label} at length {length}: {fit}; not to be sent")
+        for (label, length), fit in room.items()
+        if not fit.fits
+    ]
     rows += [("run folder", str(one.folder)), ("sample", first.id)]
     typer.echo(f"{planned.task.name}@{spec.version}: {spec.title}")
     typer.echo("\n".join(f"  {key:<11} {value}" for key, value in rows))

@@ -12,10 +12,12 @@ from harness.money import Meter, estimate_tokens
 from harness.pace import Gate
 from harness.spec import Sample
 from providers.base import (
+    BadReplyError,
     NoReplyError,
     OverloadedError,
     PromptOverflowError,
     Provider,
+    ProviderError,
     RateLimitError,
     RefusedError,
     Reply,
@@ -24,7 +26,11 @@ from providers.base import (
     StopRunError,
     TransientError,
     Usage,
+    redact,
 )
+
+_LONG_S = 10.0
+"""A wait that is worth a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,10 @@ class Patience:
     """Workers whose request may already be paid for."""
     stopped: StopRunError | None = None
     """Why nothing more is to be sent."""
+    say: Callable[[str], None] = lambda _line: None
+    """Takes a line that the user should see."""
+    told: bool = False
+    """Whether they know that the server makes us wait."""
 
     async def ask(self, sample: Sample, request: Request) -> dict[str, Any] | None:
         """The sample's record: its reply, or why there is none; `None` if it is not to be asked."""
@@ -110,7 +120,7 @@ class Patience:
             try:
                 if self.progress.meter.exhausted or self.stopped is not None:
                     return None
-                reply = await self.provider.complete(request)
+                reply = await self._complete(request)
                 latency_s = self.clock() - left_s
                 self._pay(reply, tokens, request.max_tokens, latency_s)
                 return record(sample, tries.all + 1) | answer(reply, latency_s)
@@ -127,6 +137,14 @@ class Patience:
                 self.gate.leave()
             self.progress.retries += 1
             await self.sleep(wait_s)
+
+    async def _complete(self, request: Request) -> Reply:
+        try:
+            return await self.provider.complete(request)
+        except ProviderError:
+            raise
+        except Exception as error:  # a mistake of ours about what servers say costs its sample only
+            raise BadReplyError(redact(f"{type(error).__name__}: {error}")) from error
 
     def _pay(self, reply: Reply, asked: int, most: int, latency_s: float) -> None:
         """Settles what a reply took, by its own figures, else by the estimate of `asked` tokens."""
@@ -147,6 +165,10 @@ class Patience:
             raise StopRunError(
                 f"the server asks to be left alone for {pause_s:.0f} s: {error}"
             ) from error
+        self.progress.last_failure = str(error)
+        if wait_s is not None and wait_s >= _LONG_S and not self.told:
+            self.told = True
+            self.say(f"waiting {wait_s:.0f} s: {error}")
         if isinstance(error, RateLimitError | OverloadedError | NoReplyError):
             self.gate.went_badly(left_s, pause_s=pause_s)
         return wait_s
@@ -211,6 +233,8 @@ def answer(reply: Reply, latency_s: float) -> dict[str, Any]:
         "model": reply.model,
         "latency_s": round(latency_s, 4),
     }
+    if reply.without:
+        said["without"] = reply.without
     if reply.logprobs is not None:
         said["logprobs"] = reply.logprobs
     return said

@@ -31,12 +31,14 @@ async def run(
     seed: int = 0,
     limits: Limits = Limits(),  # noqa: B008  frozen
     progress: Progress | None = None,
+    say: Callable[[str], None] = lambda _line: None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Progress:
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
-    Once the progress's meter says that the budget is spent, nothing more is sent.
+    Once the progress's meter says that the budget is spent, nothing more is sent. `say` takes
+    lines that the user should see.
 
     Raises:
         StopRunError: the provider says the whole run is pointless, or nothing is answered any
@@ -44,7 +46,7 @@ async def run(
     """
     progress = progress or Progress()
     gate = Gate(limits.max_connections, rpm=limits.rpm, tpm=limits.tpm, clock=clock, sleep=sleep)
-    patience = Patience(provider, limits, progress, gate, sleep, clock)
+    patience = Patience(provider, limits, progress, gate, sleep, clock, say=say)
     crew = _Crew(samples, patience, append, temperature, seed)
     try:
         async with asyncio.timeout(None) as crew.deadline, asyncio.TaskGroup() as group:

@@ -65,7 +65,6 @@ async def run_task(
     """
     with Journal(wanted.folder, warn) as book:
         manifest = _manifest(wanted)
-        _check_server(manifest, dict(await provider.facts()), wanted.folder)
         answered = book.answered({cell.key: cell.samples for cell in manifest.cells})
         plan = wanted.plan
         for cell in manifest.cells:
@@ -78,26 +77,35 @@ async def run_task(
             for length in plan.lengths
         ]
         manifest.plan_cells(cells)
+        pending = plan.size - sum(answered.count_in(cell.key, cell.samples) for cell in cells)
+        progress = runner.Progress(meter=meter or Meter())
+        if not pending:  # nobody need be there
+            journal.write_manifest(wanted.folder, manifest)
+            started(progress, pending)
+            return
+        facts = dict(await provider.facts())
+        if any(answered.first(cell.key) is not None for cell in manifest.cells):
+            _check_server(manifest, facts, wanted.folder)
+        manifest.server = orjson.loads(orjson.dumps(facts))
         journal.write_manifest(wanted.folder, manifest)
         window = manifest.server.get("max_model_len") or model_facts(wanted.model).window
-        room = await rooms(plan, provider, window)
+        room = await rooms(plan, provider, window, wanted.settings.max_tokens)
         for key, fit in room.items():
             if not fit.fits:
                 warn(f"{plan.task.name} {key[0]} at length {key[1]}: {fit}; not sent")
         sums = dict.fromkeys((cell.key for cell in cells), 0)
-        progress = runner.Progress(meter=meter or Meter())
-        record = _Recorder(book.append, manifest, wanted, progress, judging=judging)
-        pending = _pending(wanted, answered, sums, room, record)
-        started(progress, plan.size - sum(answered.count_in(c.key, c.samples) for c in cells))
+        record = _Recorder(book.append, manifest, wanted, progress, warn, judging=judging)
+        started(progress, pending)
         try:
             await runner.run(
-                pending,
+                _pending(wanted, answered, sums, room, record),
                 provider,
                 record,
                 temperature=wanted.settings.temperature,
                 seed=wanted.settings.seed,
                 limits=limits,
                 progress=progress,
+                say=warn,
             )
             if not progress.meter.exhausted:
                 manifest.plan_cells([replace(cell, fingerprint=sums[cell.key]) for cell in cells])
@@ -110,7 +118,7 @@ def _pending(
     answered: journal.Answered,
     sums: dict[CellKey, int],
     room: Mapping[CellKey, Room],
-    record: Callable[[dict[str, Any]], None],
+    record: _Recorder,
 ) -> Iterator[tuple[Sample, int]]:
     """Samples to ask with their output budgets; keeps each cell's fingerprint on the way.
 
@@ -123,11 +131,9 @@ def _pending(
             continue
         fit = room.get(key)
         if fit is not None and not fit.fits:
-            record(overflow(sample, str(fit)))
-        elif wanted.settings.max_tokens is not None:
-            yield sample, wanted.settings.max_tokens
+            record.unsent(sample, str(fit), known=answered.unsent.covers(sample, key))
         else:
-            budget = output_budget(sample)
+            budget = wanted.settings.max_tokens or output_budget(sample)
             yield sample, budget if fit is None else fit.at_most(budget)
 
 
@@ -140,12 +146,14 @@ class _Recorder:
         manifest: Manifest,
         wanted: Wanted,
         progress: runner.Progress,
+        warn: journal.Warn,
         *,
         judging: bool,
     ) -> None:
         self._append = append
         self._manifest = manifest
         self._folder = wanted.folder
+        self._warn = warn
         self._before = tuple(manifest.answered_by)
         self._answer = wanted.plan.task.spec.answer if judging else None
         self._progress = progress
@@ -159,6 +167,10 @@ class _Recorder:
                     f"{self._manifest.model!r} is now answered by {name!r}, and was by "
                     f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
                 )
+            if self._manifest.answered_by:
+                self._warn(
+                    f"replies now come from {name!r} as well as {self._manifest.answered_by}"
+                )
             self._manifest.answered_by.append(name)
             journal.write_manifest(self._folder, self._manifest)
         self._append(record)
@@ -166,6 +178,12 @@ class _Recorder:
             outcome = judge_record(record, self._answer).outcome
             self._progress.judged += outcome != "error"
             self._progress.correct += outcome == "correct"
+
+    def unsent(self, sample: Sample, why: str, *, known: bool) -> None:
+        """Notes a sample that does not fit, unless that is known from an earlier command."""
+        if not known:
+            self._append(overflow(sample, why))
+        self._progress.answered += 1
 
 
 def _manifest(wanted: Wanted) -> Manifest:
@@ -215,7 +233,6 @@ def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> No
             f"{folder} was answered by another model or server ({name} was "
             f"{manifest.server.get(name)!r}, is {facts.get(name)!r}); use another --out or --fresh"
         )
-    manifest.server = facts
 
 
 def software() -> dict[str, str]:

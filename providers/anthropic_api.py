@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-import orjson
 
 from providers.base import (
     BadReplyError,
@@ -26,10 +25,12 @@ from providers.base import (
     Request,
     SetupError,
     Usage,
+    environment_key,
     redact,
 )
 from providers.http_errors import error_of
 from providers.model_facts import model_facts
+from providers.openai_form import read_json
 
 if TYPE_CHECKING:
     import anthropic
@@ -94,10 +95,7 @@ class AnthropicProvider:
                 extra_headers=self._headers,
             )
             content = await raw.http_response.aread()
-        try:
-            return reply_of(orjson.loads(content))
-        except orjson.JSONDecodeError as error:
-            raise BadReplyError(f"the reply is not JSON: {error}") from error
+        return reply_of(read_json(content))
 
     def _body(self, request: Request) -> dict[str, Any]:
         """What is sent besides model and messages."""
@@ -211,12 +209,9 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
 
 
 def _key() -> str:
-    key = os.environ.get(KEY, "").strip()
-    if not key:
-        raise SetupError(f"anthropic needs a key: set {KEY}, or try --model tiny, which needs none")
-    if not (key.isascii() and key.isprintable()):
-        raise SetupError(f"{KEY} holds characters that no key has; set it anew")
-    return key
+    if key := environment_key(KEY):
+        return key
+    raise SetupError(f"anthropic needs a key: set {KEY}, or try --model tiny, which needs none")
 
 
 def reply_of(read: Any) -> Reply:

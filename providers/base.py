@@ -32,7 +32,9 @@ _QUERY_KEY = re.compile(
     r"([?&][\w-]*(?:key|token|sig|secret|password)[\w-]*=)[^&\s'\"]+", re.IGNORECASE
 )
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
-_SHORTEST_SECRET = 8
+_SHORTEST_SECRET = 4
+_SHORTEST_KEPT = 8
+"""Variables of such names also hold words like `none`."""
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -78,6 +80,8 @@ class Reply:
     """The provider's own refusal field."""
     reasoning: str | None = None
     """Hidden reasoning, where the provider shows it; never judged."""
+    without: tuple[str, ...] = ()
+    """Parameters that the server did not take and was asked without."""
     logprobs: tuple[tuple[str, float], ...] | None = None
     """Token and natural logarithm of its probability, for each token of the text; where asked."""
 
@@ -201,11 +205,25 @@ class BadReplyError(TransientError):
     """A reply that is none: invalid JSON, no choices."""
 
 
+def environment_key(variable: str) -> str:
+    """The key in an environment variable, without blanks around it; empty where there is none.
+
+    Raises:
+        SetupError: it holds what no header can carry.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise SetupError(f"{variable} holds characters that no key has; set it anew")
+    return key
+
+
 def redact(text: str, secret: str = "") -> str:
     """`text` without keys: `secret`, those in the environment, and those in addresses."""
     text = _QUERY_KEY.sub(r"\1***", _USER_INFO.sub("://***@", text))
     kept = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
-    for one in (secret, *kept):
-        if len(one) >= _SHORTEST_SECRET:
-            text = text.replace(one, "***")
+    if len(secret) >= _SHORTEST_SECRET:
+        text = text.replace(secret, "***")
+    for one in kept:
+        if len(one.strip()) >= _SHORTEST_KEPT:
+            text = text.replace(one, "***").replace(one.strip(), "***")
     return text

@@ -6,7 +6,7 @@ import email.utils
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -42,13 +42,19 @@ _NO_MODEL = re.compile(
 _NO_MONEY = re.compile(
     r"insufficient_quota|exceeded your current quota|billing|credit balance", re.IGNORECASE
 )
+_EMPTY_ACCOUNT = re.compile(r"insufficient_quota|billing|credit", re.IGNORECASE)
+"""In a 429's code. Its prose mentions quota and billing for a rate limit too."""
+_RETRY_IN = re.compile(
+    r"retry(?:Delay\"?\s*:\s*\"?| in | after )(\d+(?:\.\d+)?)\s?s", re.IGNORECASE
+)
 _UNKNOWN_NAME = re.compile(
-    r"unsupported|unrecognized|not supported|unknown|unexpected|extra", re.IGNORECASE
+    r"unsupported|unrecognized|not support|unknown|unexpected|extra.?(?:inputs?|fields?|forbidden)",
+    re.IGNORECASE,
 )
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
 _TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529)
 _SHOWN = 300
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
 def error_of(
@@ -57,8 +63,9 @@ def error_of(
     """The error that a reply of `status` stands for; `secret` is kept out of its text."""
     code, said = _message(body)
     shown = redact(f"{status}: {said or 'no reason given'}", secret)[:_SHOWN]
-    if status == HTTPStatus.TOO_MANY_REQUESTS and not _NO_MONEY.search(f"{code} {said}"):
-        return RateLimitError(shown, retry_after_s=retry_after_s(headers))
+    if status == HTTPStatus.TOO_MANY_REQUESTS and not _EMPTY_ACCOUNT.search(code):
+        wait_s = retry_after_s(headers)
+        return RateLimitError(shown, retry_after_s=_said_s(body) if wait_s is None else wait_s)
     if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         wait_s = retry_after_s(headers)
         if status in _TOO_MUCH or wait_s is not None:
@@ -105,20 +112,20 @@ def _message(body: str) -> tuple[str, str]:
     return code, " ".join(str(said).split()) or " ".join(body.split())
 
 
-def rejected_parameter(body: str, sent: Mapping[str, object]) -> str | None:
-    """The parameter of ours that a 400 rejects by name; `None` if it rejects something else."""
-    try:
-        error = json.loads(body)["error"]
-    except (ValueError, KeyError, TypeError):
+def rejected_parameter(body: str, sent: Collection[str]) -> str | None:
+    """The parameter of ours that a 400 or 422 does not know or support, by its name.
+
+    `None` if it rejects something else, a value out of range for one.
+    """
+    code, said = _message(body)
+    if _OVERFLOW.search(f"{code} {said}") or not _UNKNOWN_NAME.search(f"{code} {said}"):
         return None
-    if not isinstance(error, dict):
-        return None
-    named = error.get("param")
-    if isinstance(named, str) and named in sent:
-        return named
-    said = str(error.get("message") or "")
-    if _UNKNOWN_NAME.search(said):
-        return next((name for name in sent if re.search(rf"['\"`]{name}['\"`]", said)), None)
+    named = re.search(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]*\"|\[[^\]]*\])", body)
+    for name in sent:
+        if named and re.search(rf"\"{name}\"", named[1]):
+            return name
+        if re.search(rf"['\"`]{name}['\"`]", said):
+            return name
     return None
 
 
@@ -145,6 +152,12 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> 
         if found.get(f"x-ratelimit-remaining-{kind}") == "0"
     ]
     return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _said_s(body: str) -> float | None:
+    """Seconds to wait by the body, where a vendor says it there."""
+    match = _RETRY_IN.search(body)
+    return None if match is None else float(match[1])
 
 
 def _number(text: str) -> float | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 import openai
-import orjson
 
 from providers.base import (
     BadReplyError,
@@ -24,18 +24,21 @@ from providers.base import (
     Reply,
     Request,
     SetupError,
+    environment_key,
     redact,
 )
 from providers.endpoints import Endpoint, endpoints
 from providers.http_errors import error_of, rejected_parameter
 from providers.model_facts import ModelFacts, model_facts
-from providers.openai_form import body_of, reply_of
+from providers.openai_form import body_of, read_json, reply_of
 from providers.replicas import Replicas
 
 TIMEOUT_S = 600.0
 """For one reply; long ones take minutes."""
 AZURE_VARIABLES = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
 _NO_KEY = "none"
+_OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
+"""Parameter -> what newer models call it."""
 
 
 class OpenAIProvider:
@@ -54,41 +57,56 @@ class OpenAIProvider:
         self._endpoint = endpoint
         self._facts = facts
         self._dropped: set[str] = set()
+        self._renamed: dict[str, str] = {}
 
     async def complete(self, request: Request) -> Reply:
-        """The reply; a parameter that the server rejects by name is left out from then on."""
+        """The reply; a parameter that the server does not know is left out from then on."""
         while True:
             body = self._body(request)
             try:
                 with self._clients.use(request.prefix) as client:
-                    return await self._send(client, request, body)
-            except openai.BadRequestError as error:
-                name = rejected_parameter(error.response.text, body)
-                if name is None:
+                    reply = await self._send(client, body)
+                return replace(reply, without=tuple(sorted(self._dropped)))
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                text = error.response.text
+                name = rejected_parameter(text, body)
+                if name is None or not self._adapt(name, text):
                     raise self._mapped(error, "") from error
-                if name not in self._dropped:
-                    self._dropped.add(name)
-                    model = self._settings.model
-                    self._settings.notify(f"{model} does not take {name!r}; it is asked without")
 
-    async def _send(
-        self, client: openai.AsyncOpenAI, request: Request, body: dict[str, Any]
-    ) -> Reply:
+    def _adapt(self, name: str, said: str) -> bool:
+        """Asks without `name` from now on, or by the other name that the server wants for it.
+
+        False for the limit of the reply's tokens, without which there is no limit to the cost.
+        """
+        if name in self._dropped or name in self._renamed:
+            return True  # another request found out meanwhile
+        other = next(
+            (new for old, new in _OTHER_NAMES.items() if old == name and new in said), None
+        )
+        model = self._settings.model
+        if other is not None:
+            self._renamed[name] = other
+            self._settings.notify(f"{model} wants {other!r} for {name!r}")
+        elif name in _OTHER_NAMES.values() or name in _OTHER_NAMES:
+            return False
+        else:
+            self._dropped.add(name)
+            self._settings.notify(f"{model} does not take {name!r}; it is asked without")
+        return True
+
+    async def _send(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Reply:
         create: Any = client.chat.completions.with_raw_response.create
+        asked = {"messages": body.pop("messages", None)}
         if self._settings.api == "completions":
             create = client.completions.with_raw_response.create
+            asked = {"prompt": body.pop("prompt", None)}
         with self._errors(client):
-            raw = await create(
-                model=self._settings.model, **body_of(request, self._settings), extra_body=body
-            )
+            raw = await create(model=self._settings.model, **asked, extra_body=body)
             content = await raw.http_response.aread()
-        try:
-            return reply_of(orjson.loads(content))
-        except orjson.JSONDecodeError as error:
-            raise BadReplyError(f"the reply is not JSON: {error}") from error
+        return reply_of(read_json(content))
 
     def _body(self, request: Request) -> dict[str, Any]:
-        """What is sent besides model and messages."""
+        """What is sent besides the model."""
         body: dict[str, Any] = {"max_tokens": request.max_tokens}
         if self._facts.reasoning:
             body["max_tokens"] += self._facts.think_tokens
@@ -96,9 +114,10 @@ class OpenAIProvider:
         else:
             body["temperature"] = request.temperature
         body["seed"] = request.seed
+        rename = {**self._endpoint.rename, **self._renamed}
         renamed = {
-            self._endpoint.rename.get(name, name): value
-            for name, value in body.items()
+            rename.get(name, name): value
+            for name, value in (body_of(request, self._settings) | body).items()
             if value is not None
         }
         for name in (*self._endpoint.drop, *self._dropped):
@@ -107,10 +126,10 @@ class OpenAIProvider:
 
     @contextmanager
     def _errors(self, client: openai.AsyncOpenAI) -> Iterator[None]:
-        """The SDK's errors as ours, all but the 400 that `complete` looks into."""
+        """The SDK's errors as ours, all but the 400 and 422 that `complete` looks into."""
         try:
             yield
-        except openai.BadRequestError:
+        except (openai.BadRequestError, openai.UnprocessableEntityError):
             raise
         except openai.OpenAIError as error:
             raise self._mapped(error, str(client.base_url)) from error
@@ -136,7 +155,10 @@ class OpenAIProvider:
         """Where the model was asked and how."""
         urls = sorted(redact(str(client.base_url)) for client in self._clients)
         thinks = {"think_tokens": self._facts.think_tokens, "effort": self._facts.effort}
-        return {"engine": "openai", "base_url": urls} | (thinks if self._facts.reasoning else {})
+        habits = {"drop": self._endpoint.drop, "rename": dict(self._endpoint.rename)}
+        said = {name: habit for name, habit in habits.items() if habit}
+        where = {"engine": "openai", "base_url": urls}
+        return where | said | (thinks if self._facts.reasoning else {})
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
         """Nobody knows: the vendors' tokenizers are not here."""
@@ -156,7 +178,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
         SetupError: the key is missing.
     """
     endpoint = endpoints()[settings.provider]
-    key = os.environ.get(endpoint.key, "") if endpoint.key else ""
+    key = environment_key(endpoint.key) if endpoint.key else ""
     if settings.base_urls:
         endpoint = Endpoint(base_url=settings.base_urls[0])
     if endpoint.key and not key:

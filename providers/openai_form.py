@@ -9,6 +9,8 @@ import json
 from http import HTTPStatus
 from typing import Any
 
+import orjson
+
 from providers.base import (
     BadReplyError,
     FinishReason,
@@ -17,11 +19,12 @@ from providers.base import (
     Reply,
     Request,
     Usage,
+    redact,
 )
 from providers.documents import as_document, stops
 from providers.http_errors import error_of
 
-_FINISH: dict[str | None, FinishReason] = {
+_FINISH: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
     "end_turn": "stop",
@@ -31,6 +34,9 @@ _FINISH: dict[str | None, FinishReason] = {
     "content_filter": "content_filter",
     "SAFETY": "content_filter",
 }
+
+
+_SHOWN = 80
 
 
 def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
@@ -49,6 +55,23 @@ def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
 def path_of(settings: ModelSettings) -> str:
     """Where, behind the base URL, such a body goes."""
     return "/completions" if settings.api == "completions" else "/chat/completions"
+
+
+def read_json(content: bytes) -> Any:
+    """What a reply's body says; half a character in it does not spoil the rest.
+
+    Raises:
+        BadReplyError: it is not JSON.
+    """
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        begins = " ".join(content[:_SHOWN].decode(errors="replace").split())
+        raise BadReplyError(redact(f"the reply is not JSON; it begins {begins!r}")) from error
 
 
 def reply_of(read: Any) -> Reply:
@@ -74,7 +97,7 @@ def reply_of(read: Any) -> Reply:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
         text=_text(message.get("content")),
-        finish_reason=_FINISH.get(choices[0].get("finish_reason"), "other"),
+        finish_reason=_FINISH.get(str(choices[0].get("finish_reason")), "other"),
         usage=_usage(usage) if isinstance(usage, dict) else None,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
@@ -113,4 +136,6 @@ def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
 
 def _usage(usage: dict[str, Any]) -> Usage | None:
     asked, said = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    return Usage(asked, said) if isinstance(asked, int) and isinstance(said, int) else None
+    if isinstance(asked, int) and isinstance(said, int) and min(asked, said) >= 0:
+        return Usage(asked, said)
+    return None

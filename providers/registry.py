@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
+from urllib.parse import urlsplit
 
 from providers.base import ModelSettings, Provider, SetupError, redact
 from providers.endpoints import endpoints
@@ -75,8 +76,8 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
     if settings.base_urls and name.provider in _FIXED:
         raise SetupError(f"{name.provider} takes no --base-url")
     for url in settings.base_urls:
-        if not url.startswith(("http://", "https://")):
-            raise SetupError(f"--base-url {redact(url)!r} does not begin with http:// or https://")
+        if problem := _address_problem(url):
+            raise SetupError(f"--base-url {redact(url)!r} {problem}")
     if settings.server_args and name.provider != "vllm":
         raise SetupError(f"--vllm-arg is for models of vllm/, not of {name.provider}")
     if settings.system is not None and settings.api == "completions":
@@ -87,6 +88,17 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
         getattr(importlib.import_module(module_name), attribute),
     )
     return factory(settings)
+
+
+def _address_problem(url: str) -> str | None:
+    if not url.startswith(("http://", "https://")):
+        return "does not begin with http:// or https://"
+    try:
+        parts = urlsplit(url)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    return None if sound else "is no address"
 
 
 def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ import aiohttp
 import orjson
 
 from providers.base import (
+    AuthError,
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
@@ -27,11 +27,12 @@ from providers.base import (
     Request,
     SetupError,
     StopRunError,
+    environment_key,
     redact,
 )
 from providers.documents import as_document
 from providers.http_errors import error_of
-from providers.openai_form import body_of, path_of, reply_of
+from providers.openai_form import body_of, path_of, read_json, reply_of
 from providers.replicas import Replicas
 from providers.vllm_server import VllmServer
 
@@ -51,7 +52,7 @@ class VllmProvider:
         self._server = server
         self._replicas = Replicas[str]([url.rstrip("/") for url in settings.base_urls])
         self._path = path_of(settings)
-        self._key = os.environ.get(KEY, "")
+        self._key = environment_key(KEY)
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
 
@@ -141,15 +142,13 @@ class VllmProvider:
             if response.status != _OK:
                 text = content.decode(errors="replace")
                 raise error_of(response.status, text, response.headers, secret=self._key)
-        return orjson.loads(content)
+        return read_json(content)
 
     @contextmanager
     def _errors(self, url: str) -> Iterator[None]:
         """The client's errors as ours."""
         try:
             yield
-        except orjson.JSONDecodeError as error:
-            raise BadReplyError(f"the reply is not JSON: {error}") from error
         except TimeoutError as error:
             raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except aiohttp.InvalidURL as error:
@@ -162,13 +161,13 @@ class VllmProvider:
         try:
             with self._errors(url):
                 async with session.get(f"{url}/models") as response:
-                    text = await response.text()
+                    text = (await response.read()).decode(errors="replace")
                     if response.status != _OK:
                         raise error_of(response.status, text, response.headers, secret=self._key)
-                    served = {one["id"]: one for one in orjson.loads(text)["data"]}
+                    served = {one["id"]: one for one in read_json(text.encode())["data"]}
         except (KeyError, TypeError) as error:
             raise SetupError(f"{redact(url)} is no vLLM server: no list of models there") from error
-        except StopRunError:
+        except AuthError:
             raise
         except ProviderError as error:
             raise SetupError(f"{error}; is it running? its address ends with /v1") from error
@@ -187,8 +186,8 @@ class VllmProvider:
     async def _version(self, url: str) -> object:
         try:
             async with (await self._open()).get(f"{url.removesuffix('/v1')}/version") as response:
-                read = orjson.loads(await response.read()) if response.status == _OK else {}
-        except (aiohttp.ClientError, OSError, orjson.JSONDecodeError):
+                read = read_json(await response.read()) if response.status == _OK else {}
+        except (aiohttp.ClientError, OSError, BadReplyError):
             return None
         return cast("dict[str, object]", read).get("version") if isinstance(read, dict) else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -28,6 +29,8 @@ _FAREWELL_S = 15.0
 _DYING_S = 2.0
 """How long after a broken connection the server may take to be seen dead."""
 _LAST_LINES = 5
+_SECRET = re.compile(r"--[\w-]*(?:api-key|hf-token|password|secret)")
+_OURS = re.compile(r"--(?:host|port|ssl-[\w-]+|root-path|served-model-name|uds)(?:=|$)")
 _FORWARDED = "VLLM_BATCH_INVARIANT"
 
 
@@ -64,6 +67,17 @@ class VllmServer:
                 f"vllm/{settings.model} needs vLLM: pip install 'eyechart[vllm]', or join a server "
                 "that runs with --base-url http://HOST:8000/v1"
             )
+        for argument in settings.server_args:
+            if _SECRET.match(argument):
+                raise SetupError(
+                    f"--vllm-arg {argument.partition('=')[0]}: keys belong into the environment "
+                    "(VLLM_API_KEY, HF_TOKEN); arguments are written to the manifest"
+                )
+            if _OURS.match(argument):
+                raise SetupError(
+                    f"--vllm-arg {argument}: bench chooses the address of its own server; "
+                    "join one at an address of yours with --base-url"
+                )
         if settings.server_log is None:
             raise SetupError("a server of our own needs a place for its log")
         return cls(

@@ -38,7 +38,6 @@ def test_a_short_plan_is_added_up_sample_by_sample() -> None:
     samples = list(wanted)
     assert ahead.characters == sum(len(sample.prompt) for sample in samples)
     assert ahead.prompt_tokens == sum(estimate_tokens(sample.prompt) for sample in samples)
-    assert ahead.longest_prompt == max(estimate_tokens(sample.prompt) for sample in samples)
     assert ahead.most_output_tokens == sum(map(output_budget, samples))
     assert 0 < ahead.output_tokens < ahead.most_output_tokens
     assert not ahead.exact

@@ -33,6 +33,8 @@ def body(message: str, **more: str) -> str:
         (402, body("Insufficient Balance"), StopRunError),
         (429, body("You exceeded your current quota", code="insufficient_quota"), StopRunError),
         (429, body("Rate limit reached for gpt-4o"), RateLimitError),
+        (429, body("Limit 3/min; add a payment method at /account/billing"), RateLimitError),
+        (429, body("You exceeded your current quota. Please retry in 2s."), RateLimitError),
         (404, body("The model `gpt-9` does not exist", code="model_not_found"), UnknownModelError),
         (400, body("model foo not found"), UnknownModelError),
         (400, body("This model's maximum context length is 4096 tokens."), PromptOverflowError),
@@ -70,6 +72,7 @@ def test_a_key_in_the_body_is_not_repeated() -> None:
         ({"Retry-After": "Thu, 01 Jan 1970 00:02:00 GMT"}, 20),
         ({"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0),
         ({"Retry-After": "soon"}, None),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1.2.3s"}, None),
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "-3"}, 0),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
@@ -112,3 +115,12 @@ def test_the_wait_travels_with_the_error() -> None:
 def test_a_rejected_parameter_is_named(text: str, name: str | None) -> None:
     """Only a parameter that we sent and that the server does not know at all."""
     assert rejected_parameter(text, {"temperature": 0, "max_tokens": 5, "seed": 1}) == name
+
+
+def test_a_wait_may_stand_in_the_body() -> None:
+    """As Gemini has it; a header wins over it."""
+    text = json.dumps({"error": {"code": 429, "details": [{"retryDelay": "21.5s"}]}})
+    for headers, wait_s in (({}, 21.5), ({"Retry-After": "3"}, 3)):
+        error = error_of(429, text, headers)
+        assert isinstance(error, RateLimitError)
+        assert error.retry_after_s == wait_s

@@ -152,6 +152,91 @@ def test_a_rejected_parameter_is_dropped_once_and_for_all() -> None:
     assert "'temperature'" in told[0]
 
 
+def refusing(error: Response, *names: str) -> Callable[[Asked, int], Response]:
+    """A server that answers with `error` whatever has one of `names`."""
+
+    def answer(asked: Asked, _number: int) -> Response:
+        return error if set(names) & set(asked.body) else Response(body=chat("7"))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (
+            Response(400, {"error": {"message": "Unknown parameter: 'seed'.", "param": "seed"}}),
+            "seed",
+        ),
+        (
+            Response(
+                422, {"detail": [{"type": "extra_forbidden", "loc": ["body", "temperature"]}]}
+            ),
+            "temperature",
+        ),
+        (Response(400, {"error": {"message": "'logprobs' is not supported"}}), "logprobs"),
+    ],
+)
+def test_what_was_left_out_is_said_with_each_reply(error: Response, name: str) -> None:
+    """So that the journal knows what its replies were asked without."""
+    with fake_server(refusing(error, name)) as server:
+
+        async def main() -> Reply:
+            settings = ModelSettings("m", base_urls=(server.base_url,), logprobs=True)
+            provider = open_model(parse_model("m"), settings)
+            try:
+                return await provider.complete(Request("How many?", 40, seed=1))
+            finally:
+                await provider.aclose()
+
+        assert asyncio.run(main()).without == (name,)
+
+
+def test_the_limit_of_a_reply_is_renamed_and_never_dropped() -> None:
+    """Without it there would be no limit to the cost."""
+    wanted = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    error = Response(400, {"error": {"message": wanted, "param": "max_tokens"}})
+    with fake_server(refusing(error, "max_tokens")) as server:
+        ask(server)
+        assert server.asked[-1].body["max_completion_tokens"] == 40
+    too_many = "'max_tokens' is too large: 5000. This model's maximum context length is 4096"
+    for said in (too_many, "Unsupported parameter: 'max_tokens'"):
+        error = Response(400, {"error": {"message": said, "param": "max_tokens"}})
+        with fake_server(always(error)) as server:
+            with pytest.raises(base.SampleError):
+                ask(server)
+            assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("key", ["bad\nkey-0123456789", "schlüssel-0123456789"])
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("openai/m", "OPENAI_API_KEY"),
+        ("anthropic/m", "ANTHROPIC_API_KEY"),
+        ("vllm/m", "VLLM_API_KEY"),
+    ],
+)
+def test_a_key_that_is_none_is_said_at_once_and_not_shown(
+    key: str, model: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of as a broken connection of each sample."""
+    monkeypatch.setenv(variable, key)
+    urls = ("http://127.0.0.1:1/v1",) if model == "vllm/m" else ()
+    with pytest.raises(SetupError, match=variable) as caught:
+        open_model(parse_model(model), ModelSettings("m", base_urls=urls))
+    assert "0123456789" not in str(caught.value)
+
+
+def test_half_a_character_does_not_spoil_a_reply() -> None:
+    """A model may be cut off within one."""
+    content = b'{"choices": [{"message": {"content": "\\ud83d 7"}, "finish_reason": {"odd": 1}}]}'
+    with fake_server(always(Response(body=content))) as server:
+        (reply,) = ask(server)
+    assert reply.text.endswith(" 7")
+    assert reply.finish_reason == "other"
+
+
 def test_reasoning_models_are_asked_their_way() -> None:
     """By their entry in models.yaml: no temperature, and room to think on top of the reply's."""
     with fake_server(always(Response(body=chat("7")))) as server:
@@ -166,6 +251,7 @@ def test_openai_itself_gets_its_own_parameter_names(monkeypatch: pytest.MonkeyPa
     settings = ModelSettings("gpt-4o", provider="openai")
     provider = openai_api.open_provider(settings)
     sent = provider._body(Request("x", 9, seed=3))
+    assert sent.pop("messages") == [{"role": "user", "content": "x"}]
     assert sent == {"max_completion_tokens": 9, "temperature": 0.0, "seed": 3}
     asyncio.run(provider.aclose())
 

@@ -369,6 +369,22 @@ class TestStopping:
         assert len(asked) == 5
 
 
+def test_a_mistake_of_ours_costs_its_sample_only() -> None:
+    """Whatever a server says that nobody thought of, the run goes on and there is no traceback."""
+
+    class Odd(ScriptedProvider):
+        async def complete(self, request: Request) -> Reply:
+            if request.sample_id == "id1":
+                raise ValueError("1.2.3")
+            return await super().complete(request)
+
+    records: list[dict[str, Any]] = []
+    limits = Limits(max_connections=1, first_wait_s=0)
+    asyncio.run(run(samples(3), Odd(["2"]), records.append, limits=limits))
+    kinds = [one.get("failure", {}).get("kind") for one in records]
+    assert kinds == [None, "error", None]
+
+
 class TestFarewell:
     """A run that is to stop sends nothing more, and keeps what was on its way."""
 

@@ -342,7 +342,30 @@ class TestNeverMixed:
         """What changed is named with both values."""
         lab.run(lab.wanted(), Server({"engine": "e", "window": 8}))
         said = ("window", "8", "16")
-        self.refused(lab, lab.wanted(), *said, server=Server({"engine": "e", "window": 16}))
+        more = lab.wanted(samples=50)
+        self.refused(lab, more, *said, server=Server({"engine": "e", "window": 16}))
+
+    def test_a_server_that_answered_nothing_is_forgotten(self, lab: Lab) -> None:
+        """A mistyped address does not spoil the run."""
+
+        class Down(Server):
+            async def complete(self, request: Request) -> Reply:
+                raise AuthError(f"no access for {request.prompt!r}")
+
+        with pytest.raises(AuthError):
+            lab.run(lab.wanted(), Down({"base_url": "http://typo"}))
+        lab.run(lab.wanted(), Server({"base_url": "http://right"}))
+        assert read_manifest(lab.wanted().folder).server == {"base_url": "http://right"}
+
+    def test_a_complete_run_needs_no_server(self, lab: Lab) -> None:
+        """Nothing is pending, so nobody is asked who they are."""
+
+        class Gone(ScriptedProvider):
+            async def facts(self) -> Mapping[str, object]:
+                raise SetupError("no connection")
+
+        lab.run(lab.wanted())
+        lab.run(lab.wanted(), Gone(right))
 
     def test_another_model_behind_the_same_name_is_refused(self, lab: Lab) -> None:
         """Its replies say who they are from, and the manifest has it from the first of them on."""
@@ -384,6 +407,26 @@ class TestNeverMixed:
         again = Small(right)
         lab.run(wanted, again)
         assert again.requests == []
+        assert len(records(wanted.folder)) == wanted.plan.size
+
+    def test_a_larger_window_asks_what_did_not_fit(self, lab: Lab) -> None:
+        """Nothing was paid for it, so nothing keeps it from being asked."""
+
+        class Counting(ScriptedProvider):
+            async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+                return list(map(len, prompts))
+
+        class Small(Counting):
+            async def facts(self) -> Mapping[str, object]:
+                return {"engine": "e", "max_model_len": 300 if small else None}
+
+        small, wanted = True, lab.wanted(lengths=[900], samples=2, axes={"separator": ["none"]})
+        lab.run(wanted, Small(right))
+        assert [one["attempts"] for one in records(wanted.folder)] == [0, 0]
+        small = False
+        provider = Small(right)
+        lab.run(wanted, provider)
+        assert len(provider.requests) == 2
 
     def test_the_same_server_is_welcome(self, lab: Lab) -> None:
         """Facts are compared as JSON writes them."""
