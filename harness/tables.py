@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pandas as pd
 
 from harness import journal
@@ -35,8 +36,8 @@ MEASURES = (
 )
 _DIGITS = 6
 _COLUMNS = {
-    "cell": "l",
-    "index": "l",
+    "cell": "i",
+    "index": "i",
     "outcome": "b",
     "signed_error": "d",
     "prompt_tokens": "d",
@@ -75,7 +76,7 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
     """Each sample's best record, judged: an answer beats an error, a later one an earlier."""
     answer = manifest.task_spec().answer
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
-    rows: list[array[int]] = [array("q") for _ in manifest.cells]
+    rows: list[array[int]] = [array("i") for _ in manifest.cells]
     columns = {name: array(code) for name, code in _COLUMNS.items()}
     error = OUTCOMES.index("error")
     for record in journal.read_records(folder, warn):
@@ -104,7 +105,8 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
         elif verdict.outcome != "error" or columns["outcome"][row] == error:
             for column, value in zip(columns.values(), values, strict=True):
                 column[row] = value
-    return pd.DataFrame({name: pd.Series(column) for name, column in columns.items()})
+    # the arrays themselves, not copies of them
+    return pd.DataFrame({name: np.asarray(column) for name, column in columns.items()}, copy=False)
 
 
 def _number(value: object) -> float:
@@ -121,14 +123,12 @@ def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     )
     planned = pd.Series([cell.samples for cell in manifest.cells], index=every)
     counts["not_run"] = (planned - counts.sum(axis="columns")).clip(lower=0)
-    grouped = samples.assign(
-        abs_error=samples["signed_error"].abs(),
-        off_by_one=(samples["signed_error"].abs() == 1)
-        .astype(float)
-        .where(samples["signed_error"].notna()),
-    ).groupby("cell")
-    columns = ["abs_error", "signed_error", "off_by_one", "prompt_tokens", "output_tokens"]
-    means = grouped[columns].mean().reindex(every)
+    grouped = samples.groupby("cell")
+    means = grouped[["signed_error", "prompt_tokens", "output_tokens"]].mean()
+    error = samples["signed_error"].abs()
+    means["abs_error"] = error.groupby(samples["cell"]).mean()
+    means["off_by_one"] = (error == 1)[error.notna()].groupby(samples["cell"]).mean()
+    means = means.reindex(every)
     table = pd.DataFrame(
         {
             "model": manifest.model,
