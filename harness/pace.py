@@ -7,8 +7,8 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-_FIRST = 16
-"""Requests in flight at the beginning."""
+_FIRST, _FIRST_SHARE = 16, 1 / 8
+"""Requests in flight at the beginning: so many, or this share of the most where that is more."""
 _SMOOTH = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
 _TOO_SLOW = 2.0
@@ -34,7 +34,7 @@ class Gate:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._most = most
-        self._limit = float(min(_FIRST, most))
+        self._limit = float(min(max(_FIRST, int(most * _FIRST_SHARE)), most))
         self._in_flight = 0
         self._clock = clock
         self._sleep = sleep
