@@ -11,6 +11,8 @@ _FIRST, _FIRST_SHARE = 16, 1 / 8
 """Requests in flight at the beginning: so many, or this share of the most where that is more."""
 _SMOOTH = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
+_CLOCK_S = 1e-6
+"""Shortest latency that means anything."""
 _TOO_SLOW = 2.0
 _NO_GAIN = 0.8
 """Growth ends where replies take twice as long, and 0.8 times as much longer as there are more."""
@@ -28,13 +30,14 @@ class Gate:
         self,
         most: int,
         *,
+        first: int | None = None,
         rpm: float | None = None,
         tpm: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._most = most
-        self._limit = float(min(max(_FIRST, int(most * _FIRST_SHARE)), most))
+        self._limit = float(min(first or max(_FIRST, int(most * _FIRST_SHARE)), most))
         self._in_flight = 0
         self._clock = clock
         self._sleep = sleep
@@ -117,7 +120,7 @@ class Gate:
 
     def _saturated(self) -> bool:
         """Whether more at once would only wait longer."""
-        slower = (self._latency_s or 0.0) / self._best_s
+        slower = (self._latency_s or 0.0) / max(self._best_s, _CLOCK_S)
         return slower > _TOO_SLOW and slower > _NO_GAIN * self._limit / self._best_limit
 
     def went_badly(self, left_s: float, *, pause_s: float = 0.0) -> None:

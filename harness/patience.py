@@ -39,6 +39,8 @@ class Limits:
 
     max_connections: int = 64
     """Requests in flight at once, at most."""
+    first_connections: int | None = None
+    """At the beginning; `None` leaves it to the gate."""
     rpm: float | None = None
     """Requests a minute, at most."""
     tpm: float | None = None
@@ -125,10 +127,12 @@ class Patience:
                 self._pay(reply, tokens, request.max_tokens, latency_s)
                 return record(sample, tries.all + 1) | answer(reply, latency_s)
             except TransientError as error:
+                self.gate.used(tokens + request.max_tokens, 0)
                 wait_s = self._wait_after(error, tries, left_s)
                 if wait_s is None:
                     return record(sample, tries.all) | failure("error", error)
             except SampleError as error:
+                self.gate.used(tokens + request.max_tokens, 0)
                 kind = "overflow" if isinstance(error, PromptOverflowError) else "error"
                 kind = "refused" if isinstance(error, RefusedError) else kind
                 return record(sample, tries.all + 1) | failure(kind, error)

@@ -45,7 +45,14 @@ async def run(
             more. What was answered, and what was in flight and came soon, is written.
     """
     progress = progress or Progress()
-    gate = Gate(limits.max_connections, rpm=limits.rpm, tpm=limits.tpm, clock=clock, sleep=sleep)
+    gate = Gate(
+        limits.max_connections,
+        first=limits.first_connections,
+        rpm=limits.rpm,
+        tpm=limits.tpm,
+        clock=clock,
+        sleep=sleep,
+    )
     patience = Patience(provider, limits, progress, gate, sleep, clock, say=say)
     crew = _Crew(samples, patience, append, temperature, seed)
     try:

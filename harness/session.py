@@ -94,6 +94,8 @@ async def run_task(
             if not fit.fits:
                 warn(f"{plan.task.name} {key[0]} at length {key[1]}: {fit}; not sent")
         sums = dict.fromkeys((cell.key for cell in cells), 0)
+        if manifest.answered_by:  # should another model answer now, one reply shows it
+            limits = replace(limits, first_connections=1)
         record = _Recorder(book.append, manifest, wanted, progress, warn, judging=judging)
         started(progress, pending)
         try:

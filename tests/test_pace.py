@@ -84,6 +84,22 @@ def test_it_grows_while_latency_holds(per_request_s: float, *, grows: bool) -> N
     assert gate.limit >= 32
 
 
+def test_replies_faster_than_the_clock_are_no_trouble() -> None:
+    """Some clocks tick slowly."""
+    gate = Time().gate(200)
+    for _ in range(500):
+        gate.went_well(0.0)
+    assert gate.limit == 200
+
+
+def test_it_may_begin_with_one() -> None:
+    """Where the first reply has to tell something."""
+    gate = Gate(64, first=1)
+    assert gate.limit == 1
+    gate.went_well(0.1)
+    assert gate.limit == 2
+
+
 def test_whoever_waits_is_let_in_in_turn() -> None:
     """First come, first served, and nobody slips in between."""
 

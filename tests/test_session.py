@@ -379,8 +379,10 @@ class TestNeverMixed:
             lab.run(wanted, ScriptedProvider(dying), max_connections=1)
         assert read_manifest(wanted.folder).answered_by == ["m-2024"]
         before = records(wanted.folder)
+        other = ScriptedProvider([Reply("1", model="m-2025")])
         with pytest.raises(StopRunError, match=r"'m-2025'.*'m-2024'"):
-            lab.run(wanted, ScriptedProvider([Reply("1", model="m-2025")]))
+            lab.run(wanted, other)
+        assert len(other.requests) == 1
         assert records(wanted.folder) == before
         lab.run(wanted, ScriptedProvider([Reply("1", model="m-2024")]))
         assert len(records(wanted.folder)) == wanted.plan.size
