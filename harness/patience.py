@@ -12,7 +12,6 @@ from harness.money import Meter, estimate_tokens
 from harness.pace import Gate
 from harness.spec import Sample
 from providers.base import (
-    BadReplyError,
     NoReplyError,
     OverloadedError,
     PromptOverflowError,
@@ -148,7 +147,7 @@ class Patience:
         except ProviderError:
             raise
         except Exception as error:  # a mistake of ours about what servers say costs its sample only
-            raise BadReplyError(redact(f"{type(error).__name__}: {error}")) from error
+            raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
 
     def _pay(self, reply: Reply, asked: int, most: int, latency_s: float) -> None:
         """Settles what a reply took, by its own figures, else by the estimate of `asked` tokens."""
