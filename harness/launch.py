@@ -151,10 +151,16 @@ def run(plans: Sequence[Plan], options: Options) -> int:
 
 
 def _end_as_by_ctrl_c() -> None:
-    """A closed terminal too must not leave a server behind."""
+    """A closed terminal too must not leave a server behind.
+
+    As SIGINT these end the main task between two callbacks; an exception raised wherever the
+    program is would end up in the event loop, which prints it.
+    """
     for signal_name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, signal_name):
-            signal.signal(getattr(signal, signal_name), signal.default_int_handler)
+            signal.signal(
+                getattr(signal, signal_name), lambda *_: signal.raise_signal(signal.SIGINT)
+            )
 
 
 def _share_log(logs: Sequence[Path]) -> None:

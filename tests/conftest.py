@@ -314,6 +314,7 @@ def lab(
         (tasks / f"{name}.yaml").write_text(textwrap.dedent(text))
     (tasks / "rows.py").write_text(ROWS)
     monkeypatch.delenv("BENCH_DEBUG", raising=False)
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield Lab(tmp_path, capsys, monkeypatch)
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

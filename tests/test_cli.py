@@ -260,7 +260,7 @@ class TestInterrupted:
     """Exit code 130: what was answered is saved and shown."""
 
     def test_an_interrupt_anywhere_in_a_reply(self, lab: Lab) -> None:
-        """As SIGTERM arrives: inside whatever runs."""
+        """Ctrl-C arrives inside whatever runs."""
 
         def script(request: Request) -> str:
             if request.sample_id.endswith("index=2"):
@@ -272,6 +272,24 @@ class TestInterrupted:
         assert "interrupted; what was answered is saved" in done.err
         assert "not scored" in done.out
         assert len(records(lab.the_run())) == 8
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_lets_a_callback_finish(self, lab: Lab, number: signal.Signals) -> None:
+        """What the event loop is doing goes on to its end, so nothing there is torn."""
+        finished = []
+
+        def script(request: Request) -> str:
+            if request.sample_id.endswith("index=2"):
+                signal.raise_signal(number)
+                finished.append(request.sample_id)
+            return right(request)
+
+        done = lab.bench_run("--model", lab.fake(script), "--max-connections", "1")
+        assert done.code == 130
+        assert len(finished) == 1
+        assert done.err.splitlines() == [
+            "interrupted; what was answered is saved, and the same command continues"
+        ]
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_in_the_middle(self, lab: Lab, number: signal.Signals) -> None:
