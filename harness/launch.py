@@ -122,7 +122,6 @@ def run(plans: Sequence[Plan], options: Options) -> int:
     for one in runs if options.fresh else ():
         if one.folder.exists():
             say(f"the old run is now {set_aside(options.out, one.folder)}")
-    _end_as_by_ctrl_c()
     code = COMPLETE
     begun: list[tuple[Wanted, Progress]] = []
     try:
@@ -150,19 +149,6 @@ def run(plans: Sequence[Plan], options: Options) -> int:
     return code
 
 
-def _end_as_by_ctrl_c() -> None:
-    """A closed terminal too must not leave a server behind.
-
-    As SIGINT these end the main task between two callbacks; an exception raised wherever the
-    program is would end up in the event loop, which prints it.
-    """
-    for signal_name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, signal_name):
-            signal.signal(
-                getattr(signal, signal_name), lambda *_: signal.raise_signal(signal.SIGINT)
-            )
-
-
 def _share_log(logs: Sequence[Path]) -> None:
     """One server answers all runs of a command; each run's folder has its log."""
     for log in logs[1:]:
@@ -186,7 +172,24 @@ def _in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
 
             factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(main)
+        try:
+            return runner.run(_until_ended(main))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:
+    """Ends `main` on SIGTERM, and when the terminal is closed, as asyncio does on Ctrl-C.
+
+    That is between two callbacks: an exception raised wherever the program is would end up in the
+    event loop. What is ignored stays so, as under nohup.
+    """
+    task = asyncio.current_task()
+    for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")):
+        if task and number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            with suppress(NotImplementedError):  # not everywhere
+                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await main
 
 
 async def _run_all(

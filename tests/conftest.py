@@ -11,7 +11,7 @@ import sys
 import textwrap
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ from harness.session import Wanted, run_task
 from providers import registry
 from providers.base import Provider, Request
 from providers.scripted import ScriptedProvider
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests start can be interrupted
 
 ONES = """\
 version: 1
@@ -304,9 +307,7 @@ def plain(text: str) -> str:
 
 
 @pytest.fixture
-def lab(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Lab]:
+def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A laboratory of one's own."""
     tasks = tmp_path / "lab"
     tasks.mkdir()
@@ -314,7 +315,4 @@ def lab(
         (tasks / f"{name}.yaml").write_text(textwrap.dedent(text))
     (tasks / "rows.py").write_text(ROWS)
     monkeypatch.delenv("BENCH_DEBUG", raising=False)
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    yield Lab(tmp_path, capsys, monkeypatch)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return Lab(tmp_path, capsys, monkeypatch)

@@ -286,10 +286,23 @@ class TestInterrupted:
 
         done = lab.bench_run("--model", lab.fake(script), "--max-connections", "1")
         assert done.code == 130
-        assert len(finished) == 1
+        assert finished
         assert done.err.splitlines() == [
             "interrupted; what was answered is saved, and the same command continues"
         ]
+
+    def test_what_is_ignored_stays_so(self, lab: Lab) -> None:
+        """Under nohup a run outlives its terminal."""
+
+        def script(request: Request) -> str:
+            signal.raise_signal(signal.SIGHUP)
+            return right(request)
+
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            assert lab.bench_run("--model", lab.fake(script)).code == 0
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_in_the_middle(self, lab: Lab, number: signal.Signals) -> None:
