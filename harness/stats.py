@@ -1,13 +1,29 @@
-"""Intervals and tests."""
+"""Intervals and tests: how far a model sees, and whether a difference is real.
+
+Lengths are compared on the log scale, as an eye chart's lines are. All intervals cover 95 %.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 Z95 = 1.959963984540054
 """Standard normal quantile at 0.975."""
 Z80 = 0.8416212335729143
 """Standard normal quantile at 0.8."""
+THRESHOLD = 0.85
+RESAMPLES = 2000
+_TAILS = (0.025, 0.975)
+_NEARLY = 1e-9
+"""Two accuracies nearer than this are equal: 0.85 is no binary fraction."""
 
 
 def wilson(successes: int, n: int) -> tuple[float, float] | None:
@@ -33,3 +49,382 @@ def smallest_difference(n: int) -> float:
     At most 1. Paired samples show smaller ones.
     """
     return min(1.0, (Z95 + Z80) * math.sqrt(0.5 / n))
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A length that was found within the tested range, or that lies outside it."""
+
+    sign: Literal["<", "=", ">"]
+    length: float
+    """The length itself, or the end of the tested range that it lies below or above."""
+
+    def __str__(self) -> str:
+        """`20`, `< 5` or `> 500`."""
+        return f"{self.length:.3g}" if self.sign == "=" else f"{self.sign} {self.length:g}"
+
+    @property
+    def at_least(self) -> float | None:
+        """What it is not below, if anything tested."""
+        return None if self.sign == "<" else self.length
+
+    @property
+    def at_most(self) -> float | None:
+        """What it is not above, if anything tested."""
+        return None if self.sign == ">" else self.length
+
+
+Span: TypeAlias = tuple[Bound, Bound]
+"""Both ends of an interval of lengths."""
+
+
+def span_text(span: Span) -> str:
+    """`20`, `10 to 20`, `< 5 to 20`, `200 to > 500`."""
+    low, high = map(str, span)
+    return low if low == high else f"{low} to {high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """From which accuracy on a model sees a length."""
+
+    share: float = THRESHOLD
+    relative: bool = False
+    """Of the model's own accuracy at the shortest length (NoLiMa, arXiv 2502.05167) instead of an
+    accuracy (RULER's spirit, arXiv 2404.06654)."""
+
+    def __str__(self) -> str:
+        whole = f"{100 * self.share:g} %"
+        return f"{whole} of the accuracy at the shortest length" if self.relative else whole
+
+    def of(self, accuracies: Floats) -> Floats:
+        """The accuracy to reach, for each row of (…, lengths): shape (…, 1)."""
+        base = accuracies[..., :1]
+        wanted: Floats = self.share * base if self.relative else np.full_like(base, self.share)
+        return wanted
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The samples of one model under one condition."""
+
+    lengths: Floats
+    """Tested lengths with at least one scored sample, ascending: shape (L,)."""
+    correct: Floats
+    """1 where right, else 0: shape (N, L), a row an index, so that nested rows stay together."""
+    scored: Floats
+    """1 where the sample was scored, else 0: shape (N, L)."""
+
+    @property
+    def n(self) -> Floats:
+        """Scored samples at each length."""
+        counts: Floats = self.scored.sum(axis=0)
+        return counts
+
+    @property
+    def accuracies(self) -> Floats:
+        """At each length."""
+        shares: Floats = self.correct.sum(axis=0) / self.n
+        return shares
+
+
+def curve(
+    lengths: Sequence[int] | npt.NDArray[Any],
+    indexes: Sequence[int] | npt.NDArray[Any],
+    correct: Sequence[bool] | npt.NDArray[Any],
+) -> Curve:
+    """A curve from one entry for each scored sample, in any order; no entry, no curve.
+
+    Raises:
+        ValueError: nothing was scored.
+    """
+    if not len(lengths):
+        raise ValueError("no sample was scored")
+    tested, column = np.unique(np.asarray(lengths, float), return_inverse=True)
+    _, row = np.unique(np.asarray(indexes), return_inverse=True)
+    scored = np.zeros((row.max() + 1, len(tested)))
+    right = np.zeros_like(scored)
+    scored[row, column] = 1.0
+    right[row, column] = np.asarray(correct, float)
+    return Curve(tested, right, scored)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How far a model sees under one condition."""
+
+    threshold: Threshold
+    effective_length: Bound
+    """Longest tested length up to which accuracy stays at or above the threshold at every one."""
+    effective_length_ci: Span
+    crossing_length: Bound
+    """Where a logistic curve over log length falls below the threshold."""
+    crossing_length_ci: Span
+    area: float
+    """Under accuracy over log length, of the area if all were right: 0 to 1."""
+    area_ci: tuple[float, float]
+
+
+def sight(
+    samples: Curve,
+    threshold: Threshold = Threshold(),
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Sight:
+    """How far, with intervals from `resamples` draws of `drawn_accuracies`.
+
+    The effective length is that of RULER (arXiv 2404.06654), with every shorter length asked to
+    pass as well. The same seed gives the same intervals, and each holds what was observed.
+    """
+    lengths, observed = samples.lengths, samples.accuracies[None]
+    draws = drawn_accuracies([samples], resamples, seed)[0]
+    passed = int(reach(observed, threshold)[0])
+    reached = _ends(reach(draws, threshold), passed)
+    area = float(areas_under(lengths, observed)[0])
+    crossing, crossing_ci = crossing_length(samples, threshold)
+    return Sight(
+        threshold=threshold,
+        effective_length=_passed(lengths, passed),
+        effective_length_ci=(_passed(lengths, int(reached[0])), _passed(lengths, int(reached[1]))),
+        crossing_length=crossing,
+        crossing_length_ci=crossing_ci,
+        area=area,
+        area_ci=_ends(areas_under(lengths, draws), area),
+    )
+
+
+def _ends(draws: npt.NDArray[Any], observed: float) -> tuple[float, float]:
+    """The middle 95 % of the draws, stretched to hold what was observed."""
+    low, high = np.quantile(draws, _TAILS, method="inverted_cdf")
+    return min(float(low), observed), max(float(high), observed)
+
+
+def reach(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.int64]:
+    """How many of the lengths, from the shortest on, pass before one does not.
+
+    `accuracies` has shape (B, L); the result (B,), 0 to L.
+    """
+    passes = accuracies >= threshold.of(accuracies) - _NEARLY
+    reached: npt.NDArray[np.int64] = np.cumprod(passes, axis=-1).sum(axis=-1)
+    return reached
+
+
+def _passed(lengths: Floats, count: int) -> Bound:
+    """The longest of the first `count` lengths, which pass."""
+    if count == 0:
+        return Bound("<", float(lengths[0]))
+    return Bound(">" if count == len(lengths) else "=", float(lengths[count - 1]))
+
+
+def _bound(lengths: Floats, found: float) -> Bound:
+    shortest, longest = float(lengths[0]), float(lengths[-1])
+    if found < shortest:
+        return Bound("<", shortest)
+    return Bound(">", longest) if found > longest else Bound("=", float(found))
+
+
+def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
+    """Area under accuracy over log length, of the area if all were right.
+
+    By trapezoids between the tested lengths; (B, L) to (B,), each 0 to 1. One length alone gives
+    its accuracy.
+    """
+    if len(lengths) == 1:
+        return accuracies[:, 0]
+    at = np.log(lengths)
+    areas: Floats = np.trapezoid(accuracies, at, axis=-1) / (at[-1] - at[0])
+    return areas
+
+
+def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list[Floats]:
+    """Accuracies that could have been, (resamples, L) for each curve.
+
+    The Bayesian bootstrap (Rubin 1981, Annals of Statistics 9) over rows: a row's weight is the
+    same at all lengths and in all curves, so nested rows and pairs stay together. Half a right and
+    half a wrong answer are added to every cell (Jeffreys' prior), each with a weight of its own:
+    without them twenty right answers of twenty would leave no doubt at all. Alone a cell's
+    accuracies then follow Beta(right + 1/2, wrong + 1/2).
+    """
+    rng = np.random.default_rng(seed)
+    rows = max(len(one.correct) for one in curves)
+    weights = rng.standard_exponential((resamples, rows))
+    draws = []
+    for one in curves:
+        shape = (resamples, len(one.lengths))
+        right, wrong = rng.standard_gamma(0.5, shape), rng.standard_gamma(0.5, shape)
+        of_rows = weights[:, : len(one.correct)]
+        right += of_rows @ one.correct
+        wrong += of_rows @ (one.scored - one.correct)
+        draws.append(right / (right + wrong))
+    return draws
+
+
+_CHI2_95 = Z95**2
+"""Quantile of chi-squared with one degree of freedom."""
+_PLACES, _BEYOND, _SLOPES = 400, 12, 120
+"""Candidates for the crossing within the tested range, on either side of it, and for the slope."""
+_STEEPEST = 400.0
+_FLATTEST = 0.02
+
+
+def crossing_length(samples: Curve, threshold: Threshold) -> tuple[Bound, Span]:
+    """Where a logistic curve in log length falls below the threshold, with its interval.
+
+    Maximum likelihood with Firth's penalty (Biometrika 1993), which keeps the slope finite where
+    every short length is right and every long one wrong; the interval is that of the profile
+    likelihood without it, so that it holds the whole gap between the two. Both are looked up among
+    candidates 1/400 of the tested log range apart. A relative threshold counts as known.
+    """
+    lengths, observed = samples.lengths, samples.accuracies
+    wanted = float(np.clip(threshold.of(observed)[0], 1e-6, 1 - 1e-6))
+    shortest, longest = float(lengths[0]), float(lengths[-1])
+    if len(lengths) == 1:
+        end = Bound(">" if observed[0] >= wanted - _NEARLY else "<", shortest)
+        return end, (end, end)
+    at = np.log(lengths)
+    width = at[-1] - at[0]
+    beyond = width * np.geomspace(0.01, 2.0, _BEYOND)
+    within = np.linspace(at[0], at[-1], _PLACES + 1)
+    places = np.concatenate([at[0] - beyond[::-1], within, at[-1] + beyond])
+    slopes = -np.geomspace(_FLATTEST, _STEEPEST, _SLOPES) / width
+    offset = math.log(wanted / (1 - wanted))
+    likelihood, penalty = _likelihoods(at, samples, places, slopes, offset)
+    best = int((likelihood + penalty).max(axis=1).argmax())
+    profile = likelihood.max(axis=1)
+    likely = np.flatnonzero(profile >= profile.max() - _CHI2_95 / 2)
+    first, last = min(int(likely[0]), best), max(int(likely[-1]), best)
+
+    def bound(place: int) -> Bound:
+        if place < _BEYOND:
+            return Bound("<", shortest)
+        if place > _BEYOND + _PLACES:
+            return Bound(">", longest)
+        return Bound("=", math.exp(places[place]))
+
+    return bound(best), (bound(first), bound(last))
+
+
+def _likelihoods(
+    at: Floats, samples: Curve, places: Floats, slopes: Floats, offset: float
+) -> tuple[Floats, Floats]:
+    """Log likelihood of each crossing and slope, and Firth's penalty: (places, slopes).
+
+    The model is `logit p = offset + slope * (log length - crossing)`.
+    """
+    total = np.zeros((len(places), len(slopes)))
+    s0, s1, s2 = (np.zeros_like(total) for _ in range(3))
+    for x, right, n in zip(at, samples.correct.sum(axis=0), samples.n, strict=True):
+        logit = offset + slopes[None, :] * (x - places[:, None])
+        total += right * logit - n * np.logaddexp(0.0, logit)
+        size = np.minimum(abs(logit), 700.0)
+        weight = n / (2 + np.exp(-size) + np.exp(size))
+        centred = x - at.mean()
+        s0 += weight
+        s1 += weight * centred
+        s2 += weight * centred**2
+    return total, 0.5 * np.log(np.maximum(s0 * s2 - s1**2, 1e-300))
+
+
+@dataclass(frozen=True, slots=True)
+class PairedLength:
+    """Two models, or two conditions, on the same samples of one length."""
+
+    length: int
+    n: int
+    """Pairs in which both were scored."""
+    first: float
+    """Accuracy of the first on the pairs."""
+    second: float
+    only_first: int
+    """Pairs in which the first alone is right."""
+    only_second: int
+    difference_ci: tuple[float, float]
+    p: float
+    """Exact McNemar, two-sided, of this length alone."""
+
+    @property
+    def difference(self) -> float:
+        """First minus second."""
+        return self.first - self.second
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """First against second on the same samples."""
+
+    lengths: tuple[PairedLength, ...]
+    area_first: float
+    area_second: float
+    area_difference_ci: tuple[float, float]
+
+    @property
+    def area_difference(self) -> float:
+        """First minus second."""
+        return self.area_first - self.area_second
+
+
+def compare_pairs(one: Curve, other: Curve, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
+    """Compares two curves whose rows are pairs: same lengths, row i of both about the same row.
+
+    Pairs in which one was not scored are left out; a length without a pair too.
+
+    Raises:
+        ValueError: lengths or rows differ, or there is no pair.
+    """
+    if one.correct.shape != other.correct.shape or (one.lengths != other.lengths).any():
+        raise ValueError("the curves have different lengths or rows")
+    both = one.scored * other.scored
+    keep = both.sum(axis=0) > 0
+    if not keep.any():
+        raise ValueError("there is no pair")
+    lengths, both = one.lengths[keep], both[:, keep]
+    curves = [Curve(lengths, each.correct[:, keep] * both, both) for each in (one, other)]
+    draws = drawn_accuracies(curves, resamples, seed)
+    areas = areas_under(lengths, draws[0]) - areas_under(lengths, draws[1])
+    right = [each.correct for each in curves]
+    observed = [float(areas_under(lengths, each.accuracies[None])[0]) for each in curves]
+    rows = []
+    for place, length in enumerate(lengths):
+        first, second = (float(each.accuracies[place]) for each in curves)
+        only_first = int((right[0][:, place] * (1 - right[1][:, place])).sum())
+        only_second = int((right[1][:, place] * (1 - right[0][:, place])).sum())
+        rows.append(
+            PairedLength(
+                int(length),
+                int(both[:, place].sum()),
+                first,
+                second,
+                only_first,
+                only_second,
+                _ends(draws[0][:, place] - draws[1][:, place], first - second),
+                mcnemar(only_first, only_second),
+            )
+        )
+    return Paired(
+        tuple(rows),
+        observed[0],
+        observed[1],
+        _ends(areas, observed[0] - observed[1]),
+    )
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Two-sided p-value of McNemar's exact test (1947): the binomial test of the discordant pairs.
+
+    1 where no pair is discordant.
+    """
+    from scipy.stats import binomtest  # noqa: PLC0415  slow to load
+
+    discordant = only_first + only_second
+    return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values corrected for their number (Holm 1979): adjusted ones, in the given order."""
+    count, highest = len(p_values), 0.0
+    adjusted = [0.0] * count
+    for rank, place in enumerate(sorted(range(count), key=lambda at: p_values[at])):
+        highest = max(highest, min(1.0, (count - rank) * p_values[place]))
+        adjusted[place] = highest
+    return adjusted

@@ -47,6 +47,7 @@ def main() -> None:
                 f"{rate:,.0f}",
                 f"{rate / ideal:.2f}",
                 f"{cost.wall_s:.1f}",
+                f"{cost.cpu_s:.1f}",
                 f"{given.samples / cost.wall_s / ideal:.2f}",
                 f"{cost.peak_mb:.0f}",
             ]
@@ -65,7 +66,7 @@ def main() -> None:
         row("bench run", bench_run(given.model, url, samples, given.connections, folder / "o"), url)
     print(f"{given.samples:,} samples, {given.connections} connections, {given.latency} s each: ")
     print(f"{ideal:,.0f} requests/s at most\n")
-    show(["", "requests/s", "of the most", "whole process s", "of the most", "peak MB"], rows)
+    show(["", "requests/s", "of the most", "whole process s", "CPU s", "of the most", "peak MB"], rows)
 
 
 if __name__ == "__main__":
