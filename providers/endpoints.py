@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from providers.overridable import entries
 
@@ -26,6 +27,25 @@ class Endpoint(BaseModel):
     """Request parameters the server does not take."""
     rename: Mapping[str, str] = {}
     """Request parameter -> what the server calls it."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, url: str) -> str:
+        if problem := address_problem(url):
+            raise ValueError(f"{url!r} {problem}")
+        return url
+
+
+def address_problem(url: str) -> str | None:
+    """What is wrong with the address of a server, if anything."""
+    if not url.startswith(("http://", "https://")):
+        return "does not begin with http:// or https://"
+    try:
+        parts = urlsplit(url)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    return None if sound else "is no address"
 
 
 def endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:

@@ -10,10 +10,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
-from urllib.parse import urlsplit
 
 from providers.base import ModelSettings, Provider, SetupError, redact
-from providers.endpoints import endpoints
+from providers.endpoints import USER_FILE, Endpoint, address_problem, endpoints
 
 FACTORIES = {
     "anthropic": "providers.anthropic_api:open_provider",
@@ -55,7 +54,7 @@ def parse_model(given: str) -> ModelName:
         raise SetupError(f"model {given!r} is not of the form provider/model")
     if not slash:
         return ModelName("tiny", "tiny") if provider == "tiny" else ModelName("openai", provider)
-    known = [*FACTORIES, *endpoints()]
+    known = [*FACTORIES, *_endpoints()]
     if provider not in known:
         close = difflib.get_close_matches(provider, known, n=1)
         guess = f"did you mean {close[0]!r}?" if close else "'bench models' lists the providers"
@@ -76,7 +75,7 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
     if settings.base_urls and name.provider in _FIXED:
         raise SetupError(f"{name.provider} takes no --base-url")
     for url in settings.base_urls:
-        if problem := _address_problem(url):
+        if problem := address_problem(url):
             raise SetupError(f"--base-url {redact(url)!r} {problem}")
     if settings.server_args and name.provider != "vllm":
         raise SetupError(f"--vllm-arg is for models of vllm/, not of {name.provider}")
@@ -90,15 +89,14 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
     return factory(settings)
 
 
-def _address_problem(url: str) -> str | None:
-    if not url.startswith(("http://", "https://")):
-        return "does not begin with http:// or https://"
-    try:
-        parts = urlsplit(url)
-        sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    return None if sound else "is no address"
+def _endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:
+    """Those of the files; raises `SetupError` on a name by which none can be asked."""
+    found = endpoints(environ)
+    for name in found:
+        if name in FACTORIES or "/" in name:
+            what = "has a slash" if "/" in name else "is a provider of its own"
+            raise SetupError(f"endpoint {name!r} in {environ.get(USER_FILE)} {what}; rename it")
+    return found
 
 
 def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]:
@@ -118,7 +116,7 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
         ("tiny", "the embedded model", "-"),
         *(
             (name, endpoint.title, key(endpoint.key) if endpoint.key else endpoint.base_url)
-            for name, endpoint in endpoints(environ).items()
+            for name, endpoint in _endpoints(environ).items()
         ),
         ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),
         ("vllm", "vLLM: servers that run, or one started here", f"--base-url, or {extra('vllm')}"),

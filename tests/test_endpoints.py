@@ -1,0 +1,49 @@
+"""Servers of the user's own: a file that `EYECHART_ENDPOINTS` names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from providers.base import SetupError
+from providers.endpoints import USER_FILE
+from providers.registry import needs, parse_model
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's file."""
+    path = tmp_path / "own.yaml"
+    monkeypatch.setenv(USER_FILE, str(path))
+    return path
+
+
+def test_a_server_of_ones_own(own: Path) -> None:
+    """It can be named and is listed."""
+    own.write_text("lab:\n  title: Ours\n  base_url: http://gpu1:8000/v1\n")
+    assert parse_model("lab/llama").provider == "lab"
+    assert ("lab", "Ours", "http://gpu1:8000/v1") in needs()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("vllm:\n  base_url: http://x/v1\n", "'vllm' in .* is a provider of its own; rename it"),
+        ("a/b:\n  base_url: http://x/v1\n", "'a/b' in .* has a slash; rename it"),
+        ("a:\n  base_url: ftp://x\n", r"a\.base_url: 'ftp://x' does not begin with http://"),
+        ("a:\n  base_url: http://\n", r"a\.base_url: 'http://' is no address"),
+        ("a:\n  base_url: http://x\n  keys: K\n", r"a\.keys: extra inputs"),
+        ("a:\n  title: A\n", r"a\.base_url: field required"),
+        ("- a\n", "top level: input should be a valid dictionary"),
+        ("a: [\n", "is not YAML"),
+    ],
+)
+def test_a_mistake_is_one_line(own: Path, text: str, said: str) -> None:
+    """Wherever a provider's name is looked up."""
+    own.write_text(text)
+    with pytest.raises(SetupError, match=said) as wrong:
+        parse_model("lab/llama")
+    assert "\n" not in str(wrong.value)
+    with pytest.raises(SetupError, match=said):
+        needs()
