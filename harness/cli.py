@@ -44,6 +44,13 @@ AxisOption = Annotated[
     list[str] | None,
     typer.Option("--axis", metavar="AXIS=VALUE[,VALUE]", help="Values to run; 'all' for all."),
 ]
+ThresholdOption = Annotated[
+    float, typer.Option(metavar="SHARE", help="Accuracy from which a length counts as seen.")
+]
+RelativeOption = Annotated[
+    bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
+]
+RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
 
 
@@ -175,14 +182,114 @@ def check(name: TaskArgument) -> None:
     raise typer.Exit(verbs.check_tasks(name))
 
 
-@app.command(epilog=_examples("bench score results/runs/tiny/counting/ones@1-*"))
+@app.command(
+    epilog=_examples(
+        "bench score results/runs/tiny/counting/ones@1-*",
+        "bench score --threshold 0.5 results/runs/tiny/counting/*",
+    )
+)
 def score(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")],
+    runs: RunsArgument,
+    *,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
 ) -> None:
-    """Judge runs again from their journals, without a model, and rewrite their tables."""
-    from harness import verbs
+    """Judge runs again from their journals, without a model, and rewrite their tables.
 
-    raise typer.Exit(verbs.score(runs))
+    Says which samples are now judged otherwise, and why.
+    """
+    from harness import results
+
+    raise typer.Exit(results.score(runs, results.read_threshold(threshold, relative=relative)))
+
+
+@app.command(
+    epilog=_examples(
+        "bench compare results/runs/gpt-4o/counting/ones@1-* results/runs/tiny/counting/ones@1-*",
+        "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
+    )
+)
+def compare(
+    runs: RunsArgument,
+    *,
+    axis: Annotated[
+        str | None,
+        typer.Option(metavar="AXIS=VALUE,VALUE", help="Compare two conditions of each run."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write.")
+    ] = Path("compare.csv"),
+) -> None:
+    """Compare two runs, or two conditions of one, on the same samples.
+
+    Per length both accuracies, the difference with its interval, and the p-value of McNemar's exact
+    test with Holm's correction; one sentence says whether the difference is real.
+    """
+    from harness import results
+
+    raise typer.Exit(results.compare(runs, axis, output))
+
+
+@app.command(
+    epilog=_examples(
+        "bench leaderboard",
+        "bench leaderboard results/runs/gpt-4o/*/* -o results/leaderboard.csv --readme README.md",
+    )
+)
+def leaderboard(
+    *,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN…]", help="Folders of runs; default: all under --out."),
+    ] = None,
+    out: OutOption = Path("results"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write or add to.")
+    ] = Path("results/leaderboard.csv"),
+    readme: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Markdown file whose table is renewed."),
+    ] = None,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Merge runs into one table, a row a model, task and condition, and into a page beside it.
+
+    Rows of the file whose runs are elsewhere stay. What cannot be set side by side is left out,
+    with the reason.
+    """
+    from harness import results
+
+    seen = results.read_threshold(threshold, relative=relative)
+    raise typer.Exit(
+        results.leaderboard(runs or [], out=out, output=output, readme=readme, threshold=seen)
+    )
+
+
+@app.command(
+    epilog=_examples(
+        "bench report results/runs/tiny/*/* -o report.html",
+        "bench report results/runs/tiny/counting/ones@1-* -o ones.html --format html,svg",
+    )
+)
+def report(
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")
+    ] = Path("report.html"),
+    formats: Annotated[
+        list[str],
+        typer.Option("--format", metavar="html,png,svg", help="Pictures go to a folder beside."),
+    ] = ["html"],  # noqa: B006  typer copies it
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Write a page about runs that works offline: curves, outcomes, answers, effects, samples."""
+    from harness import results
+
+    seen = results.read_threshold(threshold, relative=relative)
+    raise typer.Exit(results.report(runs, output, formats, seen))
 
 
 @app.command(epilog=_examples("bench models"))

@@ -226,11 +226,12 @@ async def _run_all(
 
 def _report(one: Wanted) -> int:
     """Writes and prints the run's table; how many samples of the plan have no reply."""
-    from harness.show import print_table  # noqa: PLC0415  pandas is for tables
-    from harness.tables import OUTCOMES, read_run, write_csv  # noqa: PLC0415
+    from harness.rescore import write_results  # noqa: PLC0415  pandas is for tables
+    from harness.show import print_table  # noqa: PLC0415
+    from harness.tables import OUTCOMES, read_run  # noqa: PLC0415
 
     judged = read_run(one.folder)
-    path = write_csv(judged)
+    path = write_results(judged)
     sizes = {
         (condition_label(condition), length): one.plan.cell_size(length)
         for condition, length in product(one.plan.conditions, one.plan.lengths)

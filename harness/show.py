@@ -10,24 +10,74 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.compare import SIGNIFICANT
+from harness.reach import curve_of
+from harness.spec import condition_label
+from harness.stats import Threshold, sight, span_text
 from harness.tables import NOT_SCORED, UNANSWERED, Run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from harness.compare import Comparison, Verdict
 
 GOOD, FAIR = 85, 50
 """Percent from which an accuracy is green, or yellow."""
 _PLAIN_WIDTH = 10_000
 
 
-def print_table(run: Run, cells: pd.DataFrame) -> None:
+def print_table(run: Run, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
     """One table on stdout: lengths as rows, conditions as columns, `accuracy ± half width` of the
-    95 % interval in percent; plain text where stdout is no terminal.
+    95 % interval in percent, and the effective length; plain text where stdout is no terminal.
     """
     terminal = sys.stdout.isatty()
     console = Console(width=None if terminal else _PLAIN_WIDTH)
     console.print(_title(run, cells), style="bold", highlight=False, markup=False, emoji=False)
-    console.print(_table(run, cells, box.SIMPLE_HEAD if terminal else box.ASCII2))
+    console.print(_table(run, cells, threshold, box.SIMPLE_HEAD if terminal else box.ASCII2))
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """A table a condition on stdout, both accuracies length by length, then the sentence."""
+    terminal = sys.stdout.isatty()
+    console = Console(width=None if terminal else _PLAIN_WIDTH)
+    for one in verdict.comparisons:
+        title = f"{verdict.task}  {verdict.first} against {verdict.second}"
+        fixed = "  ".join(f"{axis}={value}" for axis, value in one.condition.items())
+        console.print(
+            f"{title}  {fixed}".rstrip(), style="bold", highlight=False, markup=False, emoji=False
+        )
+        console.print(_comparison(one, box.SIMPLE_HEAD if terminal else box.ASCII2))
+    console.print(str(verdict), highlight=False, markup=False, emoji=False)
+
+
+def _comparison(one: Comparison, border: box.Box) -> Table:
+    table = Table(box=border)
+    names = ("length", "pairs", "first %", "second %", "difference", "95 % interval", "p (Holm)")
+    for name in names:
+        table.add_column(name, justify="right")
+    for row, p in zip(one.paired.lengths, one.p_values, strict=True):
+        low, high = row.difference_ci
+        table.add_row(
+            str(row.length),
+            str(row.n),
+            f"{100 * row.first:.0f}",
+            f"{100 * row.second:.0f}",
+            f"{100 * row.difference:+.0f}",
+            f"{100 * low:+.0f} to {100 * high:+.0f}",
+            Text("< 0.001" if p < 0.001 else f"{p:.3f}", "bold" if p < SIGNIFICANT else ""),  # noqa: PLR2004
+        )
+    table.add_section()
+    area = one.paired.area
+    low, high = area.difference_ci
+    table.add_row(
+        "area",
+        "",
+        f"{area.first:.2f}",
+        f"{area.second:.2f}",
+        f"{area.difference:+.2f}",
+        f"{low:+.2f} to {high:+.2f}",
+    )
+    return table
 
 
 def _axes(run: Run, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
@@ -41,7 +91,7 @@ def _title(run: Run, cells: pd.DataFrame) -> str:
     return "  ".join([run.manifest.task, run.manifest.model, *fixed])
 
 
-def _table(run: Run, cells: pd.DataFrame, border: box.Box) -> Table:
+def _table(run: Run, cells: pd.DataFrame, threshold: Threshold, border: box.Box) -> Table:
     varied, _ = _axes(run, cells)
     parts = [part for _, part in cells.groupby(varied, sort=False)] if varied else [cells]
     table = Table(box=border)
@@ -57,11 +107,25 @@ def _table(run: Run, cells: pd.DataFrame, border: box.Box) -> Table:
         ]
         table.add_row(str(length), *row)
     table.add_section()
+    seen = [_effective_length(run, part, threshold) for part in parts]
+    of = " of own" if threshold.relative else ""
+    table.add_row(f"sees to ({100 * threshold.share:g} %{of})", *(Text(name) for name, _ in seen))
+    table.add_row("95 % interval", *(Text(interval, "dim") for _, interval in seen))
     for outcome in UNANSWERED:
         if cells[outcome].any():
             table.add_row(outcome, *(_count(part[[outcome]]) for part in parts))
     table.add_row("not scored", *(_count(part[list(NOT_SCORED)]) for part in parts))
     return table
+
+
+def _effective_length(run: Run, part: pd.DataFrame, threshold: Threshold) -> tuple[str, str]:
+    """How far the model sees over the shown lengths of one condition, and the interval."""
+    label = condition_label(run.manifest.cells[part.index[0]].condition)
+    samples = curve_of(run, label, set(part["length"]))
+    if samples is None:
+        return "-", ""
+    found = sight(samples, threshold)
+    return str(found.effective_length), span_text(found.effective_length_ci)
 
 
 def _count(part: pd.DataFrame) -> Text:

@@ -22,6 +22,8 @@ Z80 = 0.8416212335729143
 THRESHOLD = 0.85
 RESAMPLES = 2000
 _TAILS = (0.025, 0.975)
+_WHOLE_FROM = 100
+"""Lengths from here on are written without decimals."""
 _NEARLY = 1e-9
 """Two accuracies nearer than this are equal: 0.85 is no binary fraction."""
 
@@ -61,7 +63,9 @@ class Bound:
 
     def __str__(self) -> str:
         """`20`, `< 5` or `> 500`."""
-        return f"{self.length:.3g}" if self.sign == "=" else f"{self.sign} {self.length:g}"
+        whole = self.length == int(self.length) or self.length >= _WHOLE_FROM
+        said = f"{self.length:.0f}" if whole else f"{self.length:.3g}"
+        return said if self.sign == "=" else f"{self.sign} {said}"
 
     @property
     def at_least(self) -> float | None:
@@ -141,7 +145,7 @@ def curve(
     if not len(lengths):
         raise ValueError("no sample was scored")
     tested, column = np.unique(np.asarray(lengths, float), return_inverse=True)
-    _, row = np.unique(np.asarray(indexes), return_inverse=True)
+    row = np.asarray(indexes)
     scored = np.zeros((row.max() + 1, len(tested)))
     right = np.zeros_like(scored)
     scored[row, column] = 1.0
@@ -203,9 +207,10 @@ def _ends(draws: npt.NDArray[Any], observed: float) -> tuple[float, float]:
 def reach(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.int64]:
     """How many of the lengths, from the shortest on, pass before one does not.
 
-    `accuracies` has shape (B, L); the result (B,), 0 to L.
+    `accuracies` has shape (B, L); the result (B,), 0 to L. Nothing right is never a pass, whatever
+    the threshold is relative to.
     """
-    passes = accuracies >= threshold.of(accuracies) - _NEARLY
+    passes = (accuracies >= threshold.of(accuracies) - _NEARLY) & (accuracies > 0)
     reached: npt.NDArray[np.int64] = np.cumprod(passes, axis=-1).sum(axis=-1)
     return reached
 
@@ -217,13 +222,6 @@ def _passed(lengths: Floats, count: int) -> Bound:
     return Bound(">" if count == len(lengths) else "=", float(lengths[count - 1]))
 
 
-def _bound(lengths: Floats, found: float) -> Bound:
-    shortest, longest = float(lengths[0]), float(lengths[-1])
-    if found < shortest:
-        return Bound("<", shortest)
-    return Bound(">", longest) if found > longest else Bound("=", float(found))
-
-
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
     """Area under accuracy over log length, of the area if all were right.
 
@@ -233,8 +231,13 @@ def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
     if len(lengths) == 1:
         return accuracies[:, 0]
     at = np.log(lengths)
-    areas: Floats = np.trapezoid(accuracies, at, axis=-1) / (at[-1] - at[0])
+    middles = (accuracies[:, 1:] + accuracies[:, :-1]) / 2
+    areas: Floats = middles @ np.diff(at) / (at[-1] - at[0])
     return areas
+
+
+_AT_ONCE = 2_000_000
+"""Weights in memory at a time."""
 
 
 def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list[Floats]:
@@ -247,22 +250,46 @@ def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list
     accuracies then follow Beta(right + 1/2, wrong + 1/2).
     """
     rng = np.random.default_rng(seed)
-    rows = max(len(one.correct) for one in curves)
-    weights = rng.standard_exponential((resamples, rows))
-    draws = []
-    for one in curves:
-        shape = (resamples, len(one.lengths))
-        right, wrong = rng.standard_gamma(0.5, shape), rng.standard_gamma(0.5, shape)
-        of_rows = weights[:, : len(one.correct)]
-        right += of_rows @ one.correct
-        wrong += of_rows @ (one.scored - one.correct)
-        draws.append(right / (right + wrong))
+    patterns, counts = _patterns(curves)
+    draws = [np.empty((resamples, len(one.lengths))) for one in curves]
+    at_once = max(1, _AT_ONCE // len(counts))
+    for start in range(0, resamples, at_once):
+        part = slice(start, min(start + at_once, resamples))
+        weights = rng.standard_gamma(counts, (part.stop - part.start, len(counts)))
+        for (correct, wrong), drawn in zip(patterns, draws, strict=True):
+            right_of, wrong_of = weights @ correct, weights @ wrong
+            right_of += rng.standard_gamma(0.5, right_of.shape)
+            wrong_of += rng.standard_gamma(0.5, wrong_of.shape)
+            drawn[part] = right_of / (right_of + wrong_of)
     return draws
+
+
+def _patterns(curves: Sequence[Curve]) -> tuple[list[tuple[Floats, Floats]], Floats]:
+    """The different rows over all curves, as (right, wrong) of each, and how often each is there.
+
+    Equal rows weigh together what a gamma variable of their number does, so a hundred thousand
+    rows cost no more than their few patterns.
+    """
+    rows = max(len(one.correct) for one in curves)
+    table = np.concatenate(
+        [
+            np.pad(part, ((0, rows - len(part)), (0, 0))).astype(np.int8)
+            for one in curves
+            for part in (one.correct, one.scored - one.correct)
+        ],
+        axis=1,
+    )
+    found, counts = np.unique(table, axis=0, return_counts=True)
+    ends = np.cumsum([len(one.lengths) for one in curves for _ in range(2)])
+    parts = [part.astype(float) for part in np.split(found, ends[:-1], axis=1)]
+    return list(zip(parts[::2], parts[1::2], strict=True)), counts.astype(float)
 
 
 _CHI2_95 = Z95**2
 """Quantile of chi-squared with one degree of freedom."""
-_PLACES, _BEYOND, _SLOPES = 400, 12, 120
+_BARTLETT = 4.0
+"""By how much that quantile grows over the samples a length; found by simulating 25 to 100."""
+_PLACES, _BEYOND, _SLOPES = 400, 12, 60
 """Candidates for the crossing within the tested range, on either side of it, and for the slope."""
 _STEEPEST = 400.0
 _FLATTEST = 0.02
@@ -282,6 +309,9 @@ def crossing_length(samples: Curve, threshold: Threshold) -> tuple[Bound, Span]:
     if len(lengths) == 1:
         end = Bound(">" if observed[0] >= wanted - _NEARLY else "<", shortest)
         return end, (end, end)
+    if not observed.any():
+        nowhere = Bound("<", shortest)
+        return nowhere, (nowhere, nowhere)
     at = np.log(lengths)
     width = at[-1] - at[0]
     beyond = width * np.geomspace(0.01, 2.0, _BEYOND)
@@ -292,7 +322,8 @@ def crossing_length(samples: Curve, threshold: Threshold) -> tuple[Bound, Span]:
     likelihood, penalty = _likelihoods(at, samples, places, slopes, offset)
     best = int((likelihood + penalty).max(axis=1).argmax())
     profile = likelihood.max(axis=1)
-    likely = np.flatnonzero(profile >= profile.max() - _CHI2_95 / 2)
+    enough = _CHI2_95 * (1 + _BARTLETT / samples.n.mean()) / 2
+    likely = np.flatnonzero(profile >= profile.max() - enough)
     first, last = min(int(likely[0]), best), max(int(likely[-1]), best)
 
     def bound(place: int) -> Bound:
@@ -350,63 +381,87 @@ class PairedLength:
 
 
 @dataclass(frozen=True, slots=True)
+class PairedArea:
+    """Areas under the curves of first and second on the same samples."""
+
+    first: float
+    second: float
+    difference_ci: tuple[float, float]
+
+    @property
+    def difference(self) -> float:
+        """First minus second."""
+        return self.first - self.second
+
+
+@dataclass(frozen=True, slots=True)
 class Paired:
     """First against second on the same samples."""
 
     lengths: tuple[PairedLength, ...]
-    area_first: float
-    area_second: float
-    area_difference_ci: tuple[float, float]
-
-    @property
-    def area_difference(self) -> float:
-        """First minus second."""
-        return self.area_first - self.area_second
+    area: PairedArea
 
 
-def compare_pairs(one: Curve, other: Curve, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
-    """Compares two curves whose rows are pairs: same lengths, row i of both about the same row.
+Pair: TypeAlias = tuple[Curve, Curve]
+"""Two curves with the same lengths, row i of both about the same row of symbols."""
 
-    Pairs in which one was not scored are left out; a length without a pair too.
 
-    Raises:
-        ValueError: lengths or rows differ, or there is no pair.
+def paired(first: Curve, second: Curve) -> Pair | None:
+    """What both have of the samples that were scored in both; `None` where there is no pair.
+
+    Lengths that only one has, and lengths without a pair, are left out.
     """
-    if one.correct.shape != other.correct.shape or (one.lengths != other.lengths).any():
-        raise ValueError("the curves have different lengths or rows")
-    both = one.scored * other.scored
+    lengths = np.intersect1d(first.lengths, second.lengths)
+    rows = min(len(first.correct), len(second.correct))
+    columns = [np.searchsorted(one.lengths, lengths) for one in (first, second)]
+    scored, right = (
+        [getattr(one, name)[:rows, at] for one, at in zip((first, second), columns, strict=True)]
+        for name in ("scored", "correct")
+    )
+    both = scored[0] * scored[1]
     keep = both.sum(axis=0) > 0
     if not keep.any():
-        raise ValueError("there is no pair")
-    lengths, both = one.lengths[keep], both[:, keep]
-    curves = [Curve(lengths, each.correct[:, keep] * both, both) for each in (one, other)]
-    draws = drawn_accuracies(curves, resamples, seed)
-    areas = areas_under(lengths, draws[0]) - areas_under(lengths, draws[1])
-    right = [each.correct for each in curves]
-    observed = [float(areas_under(lengths, each.accuracies[None])[0]) for each in curves]
+        return None
+    one, other = (Curve(lengths[keep], of[:, keep] * both[:, keep], both[:, keep]) for of in right)
+    return one, other
+
+
+def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
+    """First against second, length by length and by area."""
+    first, second = pair
+    draws = drawn_accuracies(pair, resamples, seed)
     rows = []
-    for place, length in enumerate(lengths):
-        first, second = (float(each.accuracies[place]) for each in curves)
-        only_first = int((right[0][:, place] * (1 - right[1][:, place])).sum())
-        only_second = int((right[1][:, place] * (1 - right[0][:, place])).sum())
+    for place, (length, n) in enumerate(zip(first.lengths, first.n, strict=True)):
+        one, other = first.correct[:, place], second.correct[:, place]
+        accuracy, against = float(one.sum() / n), float(other.sum() / n)
+        only_first, only_second = int((one > other).sum()), int((other > one).sum())
         rows.append(
             PairedLength(
                 int(length),
-                int(both[:, place].sum()),
-                first,
-                second,
+                int(n),
+                accuracy,
+                against,
                 only_first,
                 only_second,
-                _ends(draws[0][:, place] - draws[1][:, place], first - second),
+                _ends(draws[0][:, place] - draws[1][:, place], accuracy - against),
                 mcnemar(only_first, only_second),
             )
         )
-    return Paired(
-        tuple(rows),
-        observed[0],
-        observed[1],
-        _ends(areas, observed[0] - observed[1]),
-    )
+    return Paired(tuple(rows), mean_area([pair], resamples=resamples, seed=seed))
+
+
+def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:
+    """The mean areas of several pairs, and the interval of their difference.
+
+    A row weighs the same in all pairs of a draw, so conditions that share rows stay together.
+    """
+    curves = [one for pair in pairs for one in pair]
+    observed = [float(areas_under(one.lengths, one.accuracies[None])[0]) for one in curves]
+    draws = drawn_accuracies(curves, resamples, seed)
+    areas = [areas_under(one.lengths, of) for one, of in zip(curves, draws, strict=True)]
+    first, second = np.mean(observed[::2]), np.mean(observed[1::2])
+    differences = np.mean(areas[::2], axis=0) - np.mean(areas[1::2], axis=0)
+    return PairedArea(float(first), float(second), _ends(differences, float(first - second)))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from struct import Struct
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
 from harness import journal
+from harness.diagnosis import collapsed
 from harness.score import Outcome, judge_record
 from harness.spec import Condition, condition_label
 from harness.stats import wilson
@@ -39,11 +41,20 @@ _COLUMNS = {
     "cell": "i",
     "index": "i",
     "outcome": "b",
+    "prompt": "Q",
+    "target": "d",
     "signed_error": "d",
+    "collapsed": "b",
+    "first_divergence": "d",
     "prompt_tokens": "d",
     "output_tokens": "d",
 }
-"""Column of `Run.samples` -> its type in an `array`."""
+"""Column of `Run.samples` -> its type, in the letters that `struct` and NumPy share."""
+_ROW = Struct(f"<{''.join(_COLUMNS.values())}")
+_DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
+_NAN = float("nan")
+_AT_OUTCOME = 8
+"""Byte of a row that holds the outcome."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,9 @@ class Run:
     manifest: journal.Manifest
     samples: pd.DataFrame
     """One row a sample that has a record: `cell` (place in `manifest.cells`), `index`, `outcome`
-    (place in `OUTCOMES`), `signed_error`, `prompt_tokens`, `output_tokens` (NaN where unknown)."""
+    (place in `OUTCOMES`), `prompt` (its hash), `target` and `signed_error` (of integers),
+    `collapsed` (1 or 0, see `diagnosis.collapsed`; -1 where nothing was read), `first_divergence`
+    (of texts), `prompt_tokens`, `output_tokens`; NaN where there is none."""
     cells: pd.DataFrame
     """One row a cell in the order of `manifest.cells`, the columns of `table.csv`."""
 
@@ -74,43 +87,48 @@ def read_run(folder: Path, warn: journal.Warn | None = None) -> Run:
 
 def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None) -> pd.DataFrame:
     """Each sample's best record, judged: an answer beats an error, a later one an earlier."""
-    answer = manifest.task_spec().answer
+    spec = manifest.task_spec()
+    answer, repeated = spec.answer, spec.params.get("repeated")
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
     rows: list[array[int]] = [array("i") for _ in manifest.cells]
-    columns = {name: array(code) for name, code in _COLUMNS.items()}
+    table = bytearray()
     error = OUTCOMES.index("error")
+    outcomes = {name: place for place, name in enumerate(OUTCOMES)}
     for record in journal.read_records(folder, warn):
         place = places.get((condition_label(record["condition"]), record["length"]))
-        if place is None or record["index"] >= manifest.cells[place].samples:
+        index, target = record["index"], record["target"]
+        if place is None or index >= manifest.cells[place].samples:
             continue
-        if (answer.type == "integer") != isinstance(record["target"], int):
+        if (answer.type == "integer") != isinstance(target, int):
             continue
         verdict = judge_record(record, answer)
-        values = (
+        row = _ROW.pack(
             place,
-            record["index"],
-            OUTCOMES.index(verdict.outcome),
+            index,
+            outcomes[verdict.outcome],
+            int(record["prompt_hash"], 16),
+            _number(target),
             _number(verdict.signed_error),
+            collapsed(verdict, target, repeated),
+            _number(verdict.first_divergence),
             _number(record.get("prompt_tokens")),
             _number(record.get("output_tokens")),
         )
         known = rows[place]
-        if record["index"] >= len(known):
-            known.extend([-1] * (record["index"] + 1 - len(known)))
-        row = known[record["index"]]
-        if row < 0:
-            known[record["index"]] = len(columns["cell"])
-            for column, value in zip(columns.values(), values, strict=True):
-                column.append(value)
-        elif verdict.outcome != "error" or columns["outcome"][row] == error:
-            for column, value in zip(columns.values(), values, strict=True):
-                column[row] = value
-    # the arrays themselves, not copies of them
-    return pd.DataFrame({name: np.asarray(column) for name, column in columns.items()}, copy=False)
+        if index >= len(known):
+            known.extend([-1] * (index + 1 - len(known)))
+        at = known[index]
+        if at < 0:
+            known[index] = len(table) // _ROW.size
+            table += row
+        elif verdict.outcome != "error" or table[at * _ROW.size + _AT_OUTCOME] == error:
+            table[at * _ROW.size : (at + 1) * _ROW.size] = row
+    read = np.frombuffer(table, _DTYPE)
+    return pd.DataFrame({name: read[name] for name in _COLUMNS})
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+    return float(value) if isinstance(value, int | float) else _NAN
 
 
 def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
@@ -134,11 +152,7 @@ def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
             "model": manifest.model,
             "task": manifest.task,
             "task_version": manifest.task_version,
-            **{
-                axis: [cell.condition[axis] for cell in manifest.cells]
-                for axis in manifest.spec["axes"]
-            },
-            "length": [cell.length for cell in manifest.cells],
+            **cell_columns(manifest),
         },
         index=every,
     )
@@ -162,6 +176,15 @@ def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def cell_columns(manifest: journal.Manifest) -> dict[str, list[Any]]:
+    """Columns that say which cell a row is, one entry a cell of the manifest."""
+    axes = manifest.spec["axes"]
+    return {
+        **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
+        "length": [cell.length for cell in manifest.cells],
+    }
+
+
 def _condition_order(manifest: journal.Manifest) -> dict[str, int]:
     """Condition label -> rank, by the order in which the task file gives the values."""
     axes = manifest.spec["axes"]
@@ -175,10 +198,17 @@ def _condition_order(manifest: journal.Manifest) -> dict[str, int]:
 
 
 def write_csv(run: Run) -> Path:
-    """Writes `table.csv` into the run's folder; an empty mean is an empty field."""
-    path = run.folder / journal.TABLE
-    content = run.cells.to_csv(index=False, lineterminator="\n")
-    journal.replace_file(path, content.encode())
+    """Writes `table.csv` into the run's folder."""
+    return to_csv(run.cells, run.folder / journal.TABLE)
+
+
+def to_csv(table: pd.DataFrame, path: Path) -> Path:
+    """Writes `table`; what is not known is an empty field.
+
+    Raises:
+        journal.JournalError: the file cannot be written.
+    """
+    journal.replace_file(path, table.to_csv(index=False, lineterminator="\n").encode())
     return path
 
 

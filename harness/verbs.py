@@ -1,4 +1,5 @@
-"""What the verbs of `bench` do once their options are read; `run` is in `launch`.
+"""What the verbs of `bench` do once their options are read; `run` is in `launch`, what reads runs
+in `results`.
 
 Results go to stdout, talk and progress to stderr.
 """
@@ -8,7 +9,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 
 import typer
 
@@ -84,7 +84,7 @@ def plans(
 ) -> list[Plan]:
     """A plan for each task that `asked` names."""
     tasks = open_tasks(asked)
-    wanted = _read_axes(axes)
+    wanted = read_axes(axes)
     known = {axis for task in tasks for axis in task.spec.axes}
     for axis in wanted:
         if axis not in known:
@@ -111,7 +111,7 @@ def _read_lengths(given: str | None) -> list[int] | None:
     return [int(part) for part in parts]
 
 
-def _read_axes(given: Sequence[str]) -> dict[str, list[str]]:
+def read_axes(given: Sequence[str]) -> dict[str, list[str]]:
     wanted: dict[str, list[str]] = {}
     for one in given:
         axis, equals, values = one.partition("=")
@@ -169,21 +169,6 @@ def check_tasks(asked: str) -> int:
             cells = plan(task, samples=1).size
             typer.echo(f"{name}: sound ({cells} cells, {len(PERFECT)} ways to be right in each)")
     return code
-
-
-def score(folders: Sequence[Path]) -> int:
-    """Judges runs again and rewrites their tables; the exit code."""
-    from harness.show import print_table
-    from harness.tables import incomplete, read_run, write_csv
-
-    missing = 0
-    for folder in folders:
-        judged = read_run(folder, warn)
-        path = write_csv(judged)
-        print_table(judged, judged.cells)
-        typer.echo(f"{path}\n")
-        missing += incomplete(judged)
-    return INCOMPLETE if missing else COMPLETE
 
 
 def list_models() -> None:

@@ -47,4 +47,5 @@ def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise SetupError(f"{path}: {where or 'top level'}: {first['msg'].lower().removeprefix('value error, ')}") from error
+        said = first["msg"].lower().removeprefix("value error, ")
+        raise SetupError(f"{path}: {where or 'top level'}: {said}") from error

@@ -391,6 +391,8 @@ class TestTerminal:
             ["length", "separator=none", "separator=comma"],
             ["3", "67 ± 37", "67 ± 37"],
             ["5", "67 ± 37", "67 ± 37"],
+            ["sees to (85 %)", "< 3", "< 3"],
+            ["95 % interval", "< 3 to > 5", "< 3 to > 5"],
             ["not scored", "2", "2"],
         ]
         low, high = wilson(2, 3) or (0.0, 0.0)
@@ -402,14 +404,17 @@ class TestTerminal:
         with pytest.raises(AuthError):
             lab.run(lab.wanted(samples=1), ScriptedProvider(script), max_connections=1)
         assert self.shown(lab, lab.wanted())[1:] == [
-            *(["3", "0 ± 40", "-"], ["5", "0 ± 40", "-"], ["not scored", "0", "2"])
+            *(["3", "0 ± 40", "-"], ["5", "0 ± 40", "-"]),
+            *(["sees to (85 %)", "< 3", "-"], ["95 % interval", "< 3 to 3", ""]),
+            ["not scored", "0", "2"],
         ]
 
     def test_a_task_without_axes_has_one_column(self, lab: Lab) -> None:
         """It is called accuracy."""
         lab.asked(lab.wanted(lab.plain))
         assert self.shown(lab, lab.wanted(lab.plain)) == [
-            *(["length", "accuracy %"], ["4", "100 ± 28"], ["not scored", "0"])
+            *(["length", "accuracy %"], ["4", "100 ± 28"]),
+            *(["sees to (85 %)", "> 4"], ["95 % interval", "< 4 to > 4"], ["not scored", "0"]),
         ]
 
     def test_a_condition_that_does_not_vary_stands_in_the_title(self, lab: Lab) -> None:

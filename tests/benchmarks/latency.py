@@ -66,7 +66,10 @@ def main() -> None:
         row("bench run", bench_run(given.model, url, samples, given.connections, folder / "o"), url)
     print(f"{given.samples:,} samples, {given.connections} connections, {given.latency} s each: ")
     print(f"{ideal:,.0f} requests/s at most\n")
-    show(["", "requests/s", "of the most", "whole process s", "CPU s", "of the most", "peak MB"], rows)
+    show(
+        ["", "requests/s", "of the most", "whole process s", "CPU s", "of the most", "peak MB"],
+        rows,
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,71 @@
+"""Effective length, area and crossing of many curves, with their intervals.
+
+    python tests/benchmarks/bootstrap.py [--curves 100] [--resamples 2000] [--samples 50]
+
+The yardstick draws indexes and takes means one resample after the other, for effective length
+alone; it is timed on a tenth of the curves.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from harness.stats import Curve, Threshold, curve, reach, sight
+from tests.benchmarks.measure import show
+
+LENGTHS = np.array([5, 10, 20, 50, 100, 200, 500])
+
+
+def curves(count: int, samples: int) -> list[Curve]:
+    """Logistic ones with their middles all over the tested range."""
+    rng = np.random.default_rng(0)
+    made = []
+    for middle in np.geomspace(5, 500, count):
+        right = rng.random((samples, len(LENGTHS))) < 1 / (1 + (LENGTHS / middle) ** 3)
+        indexes, places = np.indices(right.shape)
+        made.append(curve(LENGTHS[places.ravel()], indexes.ravel(), right.ravel()))
+    return made
+
+
+def one_by_one(some: Sequence[Curve], resamples: int) -> None:
+    """A plain bootstrap of the effective length."""
+    rng = np.random.default_rng(0)
+    for one in some:
+        drawn = []
+        for _ in range(resamples):
+            rows = rng.integers(len(one.correct), size=len(one.correct))
+            drawn.append(reach(one.correct[rows].mean(axis=0)[None], Threshold())[0])
+        np.quantile(drawn, (0.025, 0.975), method="inverted_cdf")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--curves", type=int, default=100)
+    parser.add_argument("--resamples", type=int, default=2000)
+    parser.add_argument("--samples", type=int, default=50)
+    given = parser.parse_args()
+    made = curves(given.curves, given.samples)
+    started = perf_counter()
+    for one in made:
+        sight(one, resamples=given.resamples)
+    ours_s = perf_counter() - started
+    tenth = made[::10]
+    started = perf_counter()
+    one_by_one(tenth, given.resamples)
+    plain_s = (perf_counter() - started) * len(made) / len(tenth)
+    print(f"{given.curves} curves of {len(LENGTHS)} lengths, {given.resamples:,} resamples\n")
+    show(
+        ["", "s", "of one by one"],
+        [
+            ["effective length, area, crossing", f"{ours_s:.1f}", f"{ours_s / plain_s:.2f}"],
+            ["effective length alone, one by one", f"{plain_s:.1f}", "1.00"],
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
