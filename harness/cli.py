@@ -282,14 +282,21 @@ def report(
         list[str],
         typer.Option("--format", metavar="html,png,svg", help="Pictures go to a folder beside."),
     ] = ["html"],  # noqa: B006  typer copies it
+    tasks: Annotated[
+        str,
+        typer.Option("--task", "-t", metavar="NAME[,NAME]", help="Your task files, for prompts."),
+    ] = "",
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:
-    """Write a page about runs that works offline: curves, outcomes, answers, effects, samples."""
+    """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
+
+    Prompts are made again from the tasks; those of your own files are, if --task names them.
+    """
     from harness import results
 
     seen = results.read_threshold(threshold, relative=relative)
-    raise typer.Exit(results.report(runs, output, formats, seen))
+    raise typer.Exit(results.report(runs, output, formats, seen, tasks=tasks))
 
 
 @app.command(epilog=_examples("bench models"))

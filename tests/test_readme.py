@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import verbs
+from harness.leaderboard import BEGIN, END, markdown, merge, read_rows
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -20,6 +21,12 @@ def test_the_task_list_is_the_real_one(capsys: pytest.CaptureFixture[str]) -> No
     match = re.search(r"<!-- bench tasks -->\n```text\n(.*?)\n```\n<!-- end -->", text, re.DOTALL)
     assert match is not None, "the README has no list of tasks"
     assert match[1] == listed
+
+
+def test_the_leaderboard_is_the_published_one() -> None:
+    """The block between the markers is what `bench leaderboard --readme` writes there."""
+    published = merge(read_rows(README.parent / "results" / "leaderboard.csv"))
+    assert f"{BEGIN}\n{markdown(published)}\n{END}" in README.read_text(encoding="utf-8")
 
 
 def test_the_example_task_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,1 @@
+"""The page of a report: runs side by side, charts, tables, samples, what produced them."""

@@ -1,0 +1,167 @@
+"""Every sample of a run in full: its reply, its verdict with the place of the answer, its prompt.
+
+`tables.Run` keeps numbers only; a report also shows what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness import journal
+from harness.library import (
+    Task,
+    TaskError,
+    TaskFileError,
+    UnknownTaskError,
+    built_in_files,
+    find,
+    open_task,
+)
+from harness.plan import PlanError, make_sample, sample_id
+from harness.score import Verdict, judge_record
+from harness.spec import Item, Sample, condition_label
+from harness.tables import OUTCOMES, Run
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One sample that has a record."""
+
+    cell: int
+    """Place in `manifest.cells`."""
+    record: Record
+    verdict: Verdict
+
+
+def read_details(run: Run) -> list[Detail]:
+    """The record that counts of every sample, judged: an answer beats an error, a later one an
+    earlier, as in `tables.read_run`; ordered by index, cell.
+    """
+    answer = run.manifest.task_spec().answer
+    cells = run.manifest.cells
+    places = {cell.key: place for place, cell in enumerate(cells)}
+    best: dict[tuple[int, int], Record] = {}
+    for record in journal.read_records(run.folder):
+        place = places.get((condition_label(record["condition"]), record["length"]))
+        if place is None or record["index"] >= cells[place].samples:
+            continue
+        if (answer.type == "integer") != isinstance(record["target"], int):
+            continue
+        key = record["index"], place
+        if key not in best or not _is_error(record) or _is_error(best[key]):
+            best[key] = record
+    return [
+        Detail(place, best[index, place], judge_record(best[index, place], answer))
+        for index, place in sorted(best)
+    ]
+
+
+def _is_error(record: Record) -> bool:
+    return bool((record.get("failure") or {}).get("kind") == "error")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One run with all that a report shows of it."""
+
+    run: Run
+    details: Sequence[Detail]
+    name: str
+    """The model's, with what tells it apart from other runs of it in the same report."""
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row a detail: `cell`, `index`, `outcome`, `target`, `answer`, `signed_error`,
+        `characters`, `prompt_tokens`, `output_tokens`; NaN where unknown or no number.
+        """
+        rows = [
+            (
+                detail.cell,
+                detail.record["index"],
+                OUTCOMES.index(detail.verdict.outcome),
+                _float(detail.record["target"]),
+                _float(detail.verdict.answer),
+                _float(detail.verdict.signed_error),
+                _float(detail.record.get("chars")),
+                _float(detail.record.get("prompt_tokens")),
+                _float(detail.record.get("output_tokens")),
+            )
+            for detail in self.details
+        ]
+        names = ("cell", "index", "outcome", "target", "answer", "signed_error")
+        kinds = dict.fromkeys(("cell", "index", "outcome"), int)
+        measured = ("characters", "prompt_tokens", "output_tokens")
+        return pd.DataFrame(rows, columns=[*names, *measured]).astype(
+            {**kinds, **dict.fromkeys((*names[3:], *measured), float)}
+        )
+
+
+def _float(value: object) -> float:
+    """NaN for no number."""
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The prompts of a run, made again; or why they cannot be."""
+
+    task: Task | None
+    why: str = ""
+
+    def of(self, shown: Shown) -> Iterator[str | None]:
+        """The prompt of each detail in turn; `None` where what is made now was not asked then."""
+        drawn: dict[int, Item] = {}
+        at = -1
+        seed = int(shown.run.manifest.settings["seed"])
+        for detail in shown.details:
+            if self.task is None:
+                yield None
+                continue
+            if detail.record["index"] != at:
+                drawn, at = {}, detail.record["index"]
+            sample = _sample(self.task, shown, detail, seed, drawn)
+            same = sample is not None and sample.prompt_hash == detail.record["prompt_hash"]
+            yield sample.prompt if sample is not None and same else None
+
+
+def _sample(
+    task: Task, shown: Shown, detail: Detail, seed: int, drawn: dict[int, Item]
+) -> Sample | None:
+    cell = shown.run.manifest.cells[detail.cell]
+    index = detail.record["index"]
+    if sample_id(task, cell.condition, cell.length, index, seed) != detail.record["id"]:
+        return None
+    try:
+        kept = drawn if task.paired else None
+        return make_sample(task, cell.condition, cell.length, index, seed, drawn=kept)
+    except (PlanError, TaskError, UnicodeEncodeError):
+        return None
+
+
+def prompts_of(run: Run, others: str = "") -> Prompts:
+    """Where the prompts of `run` come from: the built-in task of its name, or one that `others`
+    names as `--task` does.
+
+    A task file is used only if it says what the run's manifest says.
+    """
+    manifest = run.manifest
+    files = {name: Path(path) for name, path in built_in_files().items()}
+    try:
+        if others:
+            files |= find(others)
+        if manifest.task not in files:
+            return Prompts(None, f"the task file of {manifest.task} is not at hand")
+        task = open_task(manifest.task, files[manifest.task], trial=False)
+    except (UnknownTaskError, TaskFileError) as error:
+        return Prompts(None, f"the task file of {manifest.task} cannot be read: {error}")
+    if task.spec.digest() != manifest.task_digest:
+        return Prompts(None, f"{manifest.task} has changed since this run")
+    return Prompts(task)

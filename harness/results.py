@@ -1,0 +1,152 @@
+"""The verbs that read runs: `score`, `compare`, `leaderboard`, `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from harness.compare import CompareError, compare_conditions, compare_runs, comparison_table
+from harness.journal import JournalError
+from harness.leaderboard import (
+    LeaderboardError,
+    Row,
+    find_runs,
+    markdown,
+    merge,
+    put_into,
+    read_rows,
+    run_rows,
+    write_leaderboard,
+)
+from harness.rescore import said_of_changes, write_results
+from harness.show import print_table, print_verdict
+from harness.stats import Threshold
+from harness.tables import incomplete, read_run, to_csv
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, read_axes, say, warn
+
+FORMATS = ("html", "png", "svg")
+_TWO = 2
+
+
+def read_threshold(share: float, *, relative: bool) -> Threshold:
+    """From which accuracy on a length counts as seen.
+
+    Raises:
+        UsageError: no share.
+    """
+    if not 0 < share <= 1:
+        raise UsageError(f"--threshold must be above 0 and at most 1, not {share:g}")
+    return Threshold(share, relative=relative)
+
+
+def score(folders: Sequence[Path], threshold: Threshold) -> int:
+    """Judges runs again and rewrites their tables; the exit code."""
+    missing = 0
+    for folder in folders:
+        judged = read_run(folder, warn)
+        for line in said_of_changes(judged):
+            say(line)
+        path = write_results(judged, threshold)
+        print_table(judged, judged.cells, threshold)
+        typer.echo(f"{path}\n")
+        missing += incomplete(judged)
+    return INCOMPLETE if missing else COMPLETE
+
+
+def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
+    """Prints and writes what differs between two runs, or two conditions of each run."""
+    if axis is None and len(folders) != _TWO:
+        raise UsageError(
+            f"compare wants two runs, not {len(folders)}; "
+            "--axis AXIS=VALUE,VALUE compares two conditions of each run"
+        )
+    runs = [read_run(folder, warn) for folder in folders]
+    try:
+        if axis is None:
+            verdicts = [compare_runs(*runs)]
+        else:
+            ((name, values),) = read_axes([axis]).items()
+            verdicts = [compare_conditions(run, name, values) for run in runs]
+    except CompareError as error:
+        raise UsageError(str(error)) from None
+    for verdict in verdicts:
+        print_verdict(verdict)
+    typer.echo(f"\n{to_csv(comparison_table(verdicts), output)}")
+    return COMPLETE
+
+
+def leaderboard(
+    folders: Sequence[Path],
+    *,
+    out: Path,
+    output: Path,
+    readme: Path | None,
+    threshold: Threshold,
+) -> int:
+    """Merges runs into a leaderboard's file, table and page; says what is left out and why."""
+    from harness.report import write_report
+
+    found = list(folders) or find_runs(out)
+    if not found:
+        raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
+    try:
+        before = read_rows(output)
+        used, new, left_out = _rows(found, threshold, strict=bool(folders))
+        merged = merge([*before, *new])
+        for line in (*left_out, *merged.left_out):
+            warn(f"left out: {line}")
+        write_leaderboard(output, merged)
+        typer.echo(f"{output}: {len(merged.rows)} rows")
+        if readme is not None:
+            put_into(readme, markdown(merged))
+            typer.echo(str(readme))
+    except LeaderboardError as error:
+        raise UsageError(str(error)) from None
+    if used:
+        for path in write_report(used, output.with_suffix(".html"), threshold=threshold, warn=warn):
+            typer.echo(str(path))
+    return COMPLETE
+
+
+def _rows(
+    folders: Iterable[Path], threshold: Threshold, *, strict: bool
+) -> tuple[list[Path], list[Row], list[str]]:
+    """The runs that have rows, their rows, and why others have none; `strict` raises instead."""
+    used, rows, left_out = [], [], []
+    for folder in folders:
+        try:
+            new, without = run_rows(read_run(folder, warn), threshold)
+        except JournalError as error:
+            if strict:
+                raise
+            new, without = [], [str(error)]
+        rows += new
+        left_out += without
+        if new:
+            used.append(folder)
+    return used, rows, left_out
+
+
+def report(
+    folders: Sequence[Path],
+    output: Path,
+    formats: Sequence[str],
+    threshold: Threshold,
+    *,
+    tasks: str,
+) -> int:
+    """Writes the page of some runs, and its charts as pictures if asked for."""
+    from harness.report import write_report
+
+    wanted = [one.strip() for given in formats for one in given.split(",")]
+    for one in wanted:
+        if one not in FORMATS:
+            raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {one!r}")
+    written = write_report(
+        folders, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
+    )
+    for path in written:
+        typer.echo(str(path))
+    return COMPLETE
