@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from harness.library import built_in_files, open_task
+from harness.patience import answer, record
 from harness.plan import output_budget, plan
-from harness.score import judge
+from harness.score import judge_record
 from providers.base import Request
 from providers.registry import open_model, parse_model
 
@@ -30,14 +31,7 @@ def accuracies(name: str, lengths: list[int]) -> dict[int, float]:
         replies = await asyncio.gather(*map(provider.complete, requests))
         await provider.aclose()
         return [
-            judge(
-                text=reply.text,
-                finish_reason=reply.finish_reason,
-                refusal=None,
-                failure=None,
-                target=sample.target,
-                answer=task.spec.answer,
-            ).outcome
+            judge_record(record(sample, 1) | answer(reply, 0.0), task.spec.answer).outcome
             == "correct"
             for sample, reply in zip(samples, replies, strict=True)
         ]

@@ -17,8 +17,10 @@ from pathlib import Path
 import orjson
 
 from harness.journal import SAMPLES, Cell, Manifest, write_manifest
+from harness.patience import answer, record
 from harness.plan import Plan
 from harness.spec import Sample
+from providers.base import Reply, Usage
 from tests.benchmarks.measure import CELLS, bench, run, samples_plan, show
 
 READ = "import orjson, sys; print(sum(len(orjson.loads(line)) for line in open(sys.argv[1], 'rb')))"
@@ -41,26 +43,8 @@ def write_run(folder: Path, planned: Plan) -> None:
     rng = random.Random(0)
     with (folder / SAMPLES).open("wb") as file:
         for sample in planned:
-            record = {
-                "id": sample.id,
-                "condition": sample.condition,
-                "length": sample.length,
-                "index": sample.index,
-                "target": sample.target,
-                "prompt_hash": sample.prompt_hash,
-                "chars": len(sample.prompt),
-                "attempts": 1,
-                "at": 1_790_000_000.123,
-                "reply": reply(sample, rng),
-                "finish_reason": "stop",
-                "refusal": None,
-                "reasoning": None,
-                "prompt_tokens": sample.length + 60,
-                "output_tokens": 4,
-                "model": "fake",
-                "latency_s": 0.0123,
-            }
-            file.write(orjson.dumps(record) + b"\n")
+            said = Reply(reply(sample, rng), usage=Usage(sample.length + 60, 4), model="fake")
+            file.write(orjson.dumps(record(sample, 1) | answer(said, 0.0123)) + b"\n")
     task = planned.task
     write_manifest(
         folder,

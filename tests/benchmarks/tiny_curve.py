@@ -17,8 +17,9 @@ import sys
 from collections import Counter
 
 from harness.library import built_in_files, open_task
+from harness.patience import answer, record
 from harness.plan import output_budget, plan
-from harness.score import judge
+from harness.score import judge_record
 from harness.spec import Sample
 from providers.base import Provider, Reply, Request
 from providers.registry import open_model, parse_model
@@ -42,14 +43,7 @@ async def main(seed: int = 2026, samples: int = 100) -> None:
         replies = await ask(provider, wanted)
         asked, right = Counter[int](), Counter[int]()
         for sample, reply in zip(wanted, replies, strict=True):
-            verdict = judge(
-                text=reply.text,
-                finish_reason=reply.finish_reason,
-                refusal=None,
-                failure=None,
-                target=sample.target,
-                answer=task.spec.answer,
-            )
+            verdict = judge_record(record(sample, 1) | answer(reply, 0.0), task.spec.answer)
             asked[sample.length] += 1
             right[sample.length] += verdict.outcome == "correct"
         cells = [f"{100 * right[length] / asked[length]:.0f}" for length in LENGTHS]
