@@ -108,11 +108,17 @@ class Forecast:
 
 
 async def forecast(
-    plan: Plan, *, max_tokens: int | None, facts: ModelFacts, counter: Provider | None
+    plan: Plan,
+    *,
+    max_tokens: int | None,
+    facts: ModelFacts,
+    counter: Provider | None,
+    system: str | None = None,
 ) -> Forecast:
     """Adds up the whole plan; of a long one, a few samples of each cell stand for all.
 
-    `counter` is a provider that can count without cost, if there is one.
+    `counter` is a provider that can count without cost, if there is one; it knows the system
+    prompt itself.
     """
     whole = plan.size <= _COUNTED
     chosen: Iterable[tuple[Sample, float]] = (
@@ -123,7 +129,8 @@ async def forecast(
     weights = [weight for _, weight in pairs]
     prompts = [sample.prompt for sample in samples]
     counts = None if counter is None else await counter.count_tokens(prompts)
-    tokens = counts or list(map(estimate_tokens, prompts))
+    of_system = estimate_tokens(system) if system else 0
+    tokens = counts or [of_system + estimate_tokens(prompt) for prompt in prompts]
     think = facts.think_tokens if facts.reasoning else 0
     budgets = [(max_tokens or output_budget(sample)) + think for sample in samples]
     expected = [

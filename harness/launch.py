@@ -260,7 +260,11 @@ def show(plans: Sequence[Plan], options: Options) -> int:
             return [
                 (
                     await forecast(
-                        one.plan, max_tokens=options.max_tokens, facts=facts, counter=counter
+                        one.plan,
+                        max_tokens=options.max_tokens,
+                        facts=facts,
+                        counter=counter,
+                        system=options.system,
                     ),
                     await rooms(one.plan, counter, window, options.max_tokens),
                 )

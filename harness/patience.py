@@ -57,6 +57,8 @@ class Limits:
     """The longest of these; a server that asks for more is given it."""
     farewell_s: float = 30.0
     """How long requests in flight may take once the run is to stop; they may be paid for."""
+    silence_s: float = 1200.0
+    """Longest that attempts fail and nothing is answered; then the run stops."""
     hopeless: int = 20
     """Samples in a row without a reply, and none answered meanwhile, after which the run stops."""
 
@@ -107,6 +109,11 @@ class Patience:
     """Takes a line that the user should see."""
     told: bool = False
     """Whether they know that the server makes us wait."""
+    answered_at_s: float = field(init=False)
+    """When the last answer came, or the run began."""
+
+    def __post_init__(self) -> None:
+        self.answered_at_s = self.clock()
 
     async def ask(self, sample: Sample, request: Request) -> dict[str, Any] | None:
         """The sample's record: its reply, or why there is none; `None` if it is not to be asked."""
@@ -126,7 +133,7 @@ class Patience:
                 self._pay(reply, tokens, request.max_tokens, latency_s)
                 return record(sample, tries.all + 1) | answer(reply, latency_s)
             except TransientError as error:
-                self.gate.used(tokens + request.max_tokens, 0)
+                self._pay_for_nothing(error, tokens + request.max_tokens)
                 wait_s = self._wait_after(error, tries, left_s)
                 if wait_s is None:
                     return record(sample, tries.all) | failure("error", error)
@@ -152,15 +159,23 @@ class Patience:
     def _pay(self, reply: Reply, asked: int, most: int, latency_s: float) -> None:
         """Settles what a reply took, by its own figures, else by the estimate of `asked` tokens."""
         self.gate.went_well(latency_s)
+        self.answered_at_s = self.clock()
         usage = reply.usage or Usage(asked, estimate_tokens(reply.text) if asked else 0)
         self.gate.used(asked + most, usage.prompt_tokens + usage.output_tokens)
+        self.progress.meter.charge(usage)
+
+    def _pay_for_nothing(self, error: TransientError, reserved: int) -> None:
+        """Settles a reply that is none: some are paid for."""
+        usage = error.usage or Usage(0, 0)
+        self.gate.used(reserved, usage.prompt_tokens + usage.output_tokens)
         self.progress.meter.charge(usage)
 
     def _wait_after(self, error: TransientError, tries: _Tries, left_s: float) -> float | None:
         """Seconds until the next attempt; `None` if there is to be none.
 
         Raises:
-            StopRunError: the server wants to be left alone for longer than anything is tried.
+            StopRunError: the server wants to be left alone for longer than anything is tried, or
+                nobody was answered for long.
         """
         wait_s = tries.wait_after(error, self.clock() - left_s)
         pause_s = error.retry_after_s or 0.0
@@ -168,10 +183,16 @@ class Patience:
             raise StopRunError(
                 f"the server asks to be left alone for {pause_s:.0f} s: {error}"
             ) from error
+        silent_s = self.clock() - self.answered_at_s
+        if silent_s > self.limits.silence_s + pause_s:
+            raise StopRunError(
+                f"nothing was answered for {silent_s / 60:.0f} minutes; the last failure: {error}"
+            ) from error
         self.progress.last_failure = str(error)
-        if wait_s is not None and wait_s >= _LONG_S and not self.told:
+        long = wait_s is not None and wait_s >= _LONG_S
+        if (long or isinstance(error, NoReplyError)) and not self.told:
             self.told = True
-            self.say(f"waiting {wait_s:.0f} s: {error}")
+            self.say(f"waiting {wait_s or 0:.0f} s: {error}")
         if isinstance(error, RateLimitError | OverloadedError | NoReplyError):
             self.gate.went_badly(left_s, pause_s=pause_s)
         return wait_s

@@ -6,6 +6,7 @@ nothing is asked to be cached.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,14 +88,15 @@ class AnthropicProvider:
 
     async def _send(self, prompt: str, body: dict[str, Any]) -> Reply:
         with self._errors():
-            raw = await self._client.messages.with_raw_response.create(
-                model=self._settings.model,
-                messages=[{"role": "user", "content": prompt}],
-                max_tokens=body["max_tokens"],
-                extra_body=body,
-                extra_headers=self._headers,
-            )
-            content = await raw.http_response.aread()
+            async with asyncio.timeout(TIMEOUT_S):  # the SDK's own is for each piece of a reply
+                raw = await self._client.messages.with_raw_response.create(
+                    model=self._settings.model,
+                    messages=[{"role": "user", "content": prompt}],
+                    max_tokens=body["max_tokens"],
+                    extra_body=body,
+                    extra_headers=self._headers,
+                )
+                content = await raw.http_response.aread()
         return reply_of(read_json(content))
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -141,7 +143,7 @@ class AnthropicProvider:
         except anthropic.APIStatusError as error:
             read = error.response
             raise error_of(read.status_code, read.text, read.headers, secret=self._key) from error
-        except anthropic.APITimeoutError as error:
+        except (anthropic.APITimeoutError, TimeoutError) as error:
             raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except anthropic.APIConnectionError as error:
             said = f"no connection to {self._client.base_url}: {error.__cause__ or error}"

@@ -27,14 +27,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
-_USER_INFO = re.compile(r"://[^/@\s]+@")
+_USER_INFO = re.compile(r"://[^/\s'\"]+@")
 _QUERY_KEY = re.compile(
-    r"([?&][\w-]*(?:key|token|sig|secret|password)[\w-]*=)[^&\s'\"]+", re.IGNORECASE
+    r"([?&](?:code|[\w-]*(?:key|token|sig|secret|password)[\w-]*)=)[^&\s'\"]+", re.IGNORECASE
 )
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
 _SHORTEST_SECRET = 4
 _SHORTEST_KEPT = 8
 """Variables of such names also hold words like `none`."""
+_KEYS: set[str] = set()
+"""Those that providers read, whatever their variables are called."""
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -176,9 +178,13 @@ class BadRequestError(SampleError):
 class TransientError(ProviderError):
     """Asking again may help."""
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, usage: Usage | None = None
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.usage = usage
+        """What was paid for nevertheless."""
 
 
 class RateLimitError(TransientError):
@@ -214,15 +220,20 @@ def environment_key(variable: str) -> str:
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise SetupError(f"{variable} holds characters that no key has; set it anew")
+    if len(key) >= _SHORTEST_SECRET:
+        _KEYS.add(key)
     return key
 
 
 def redact(text: str, secret: str = "") -> str:
-    """`text` without keys: `secret`, those in the environment, and those in addresses."""
+    """`text` without keys: `secret`, those that were read, those of the environment, and those in
+    addresses.
+    """
     text = _QUERY_KEY.sub(r"\1***", _USER_INFO.sub("://***@", text))
     kept = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
-    if len(secret) >= _SHORTEST_SECRET:
-        text = text.replace(secret, "***")
+    for one in {secret, *_KEYS}:
+        if len(one) >= _SHORTEST_SECRET:
+            text = text.replace(one, "***")
     for one in kept:
         if len(one.strip()) >= _SHORTEST_KEPT:
             text = text.replace(one, "***").replace(one.strip(), "***")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from providers.base import redact
 from providers.overridable import entries
 
 USER_FILE = "EYECHART_ENDPOINTS"
@@ -32,8 +34,15 @@ class Endpoint(BaseModel):
     @classmethod
     def _is_an_address(cls, url: str) -> str:
         if problem := address_problem(url):
-            raise ValueError(f"{url!r} {problem}")
+            raise ValueError(f"{redact(url)!r} {problem}")
         return url
+
+    @field_validator("key")
+    @classmethod
+    def _is_a_variable(cls, key: str | None) -> str | None:
+        if key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", key):
+            raise ValueError("name the environment variable of the key, in capitals, not the key")
+        return key
 
 
 def address_problem(url: str) -> str | None:

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -31,12 +32,22 @@ _OVERFLOW = re.compile(
     r"|max_model_len|(?:prompt|input).{0,40}(?:longer than|exceeds)",
     re.IGNORECASE,
 )
+_BUDGET = re.compile(r"max_(?:\w+_)?tokens\W.{0,60}too (?:large|big|high)", re.IGNORECASE)
+"""The reply's limit is too large, not the prompt."""
+_PER_MINUTE = re.compile(r"per min|\bTPM\b", re.IGNORECASE)
+_NO_KEY = re.compile(
+    r"api[ _-]?key.{0,30}(?:not valid|invalid|incorrect|expired)"
+    r"|(?:invalid|incorrect|expired).{0,20}api[ _-]?key",
+    re.IGNORECASE,
+)
 _FILTERED = re.compile(
-    r"content[_ ](?:filter|policy|management)|responsible.?ai|safety|moderation", re.IGNORECASE
+    r"content[_ ](?:filter|policy|management)|responsible.?ai|moderation"
+    r"|safety[ _](?:filter|polic|system|setting|reason)|(?:for|because of) safety",
+    re.IGNORECASE,
 )
 _NO_MODEL = re.compile(
-    r"model.{0,80}(?:not (?:found|exist)|does ?n.t exist|unknown)|unknown model|"
-    r"model_not_found|no such model",
+    r"model\b(?:(?!; |: |\. ).){0,80}(?:not (?:found|exist)|does ?n.t exist|is unknown)"
+    r"|unknown model|model_not_found|no such model",
     re.IGNORECASE,
 )
 _NO_MONEY = re.compile(
@@ -54,6 +65,8 @@ _UNKNOWN_NAME = re.compile(
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
 _TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529)
 _SHOWN = 300
+_MOMENT, _MILLISECONDS = 1e9, 1e12
+"""From here on a number is no duration but a moment, and counts milliseconds."""
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
@@ -81,7 +94,12 @@ def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
         return RefusedError(shown) if _FILTERED.search(code) else AuthError(f"no access ({shown})")
     if status == HTTPStatus.PAYMENT_REQUIRED or _NO_MONEY.search(everything):
         return StopRunError(f"the account has no money left ({shown})")
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _OVERFLOW.search(everything):
+    if _NO_KEY.search(everything):
+        return AuthError(f"no access ({shown})")
+    too_large = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    if _BUDGET.search(said) or (too_large and _PER_MINUTE.search(said)):
+        return BadRequestError(shown)
+    if too_large or _OVERFLOW.search(everything):
         return PromptOverflowError(shown)
     if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(everything):
         return UnknownModelError(f"no such model or address ({shown})")
@@ -133,7 +151,7 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> 
     """Seconds until the server wants to be asked again, by the headers vendors use.
 
     `Retry-After` in seconds or as a date, `retry-after-ms`, else the latest of the
-    `x-ratelimit-reset-*` of limits that are used up.
+    `x-ratelimit-reset…` and `anthropic-ratelimit-…-reset` of limits that are used up.
     """
     found = {name.lower(): value.strip() for name, value in headers.items()}
     if (given := found.get("retry-after-ms")) and _number(given) is not None:
@@ -146,12 +164,24 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> 
         except ValueError:
             return None
         return max(0.0, at.timestamp() - (time.time() if now_s is None else now_s))
+    now = time.time() if now_s is None else now_s
     waits = [
-        _duration_s(found.get(f"x-ratelimit-reset-{kind}", ""))
-        for kind in ("requests", "tokens")
-        if found.get(f"x-ratelimit-remaining-{kind}") == "0"
+        _until_s(found.get(name.replace("remaining", "reset"), ""), now)
+        for name, left in found.items()
+        if "ratelimit-" in name and "remaining" in name and left == "0"
     ]
     return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _until_s(text: str, now_s: float) -> float | None:
+    """Seconds until a reset: a duration, a moment in ISO form or in (milli)seconds since 1970."""
+    if (wait_s := _duration_s(text)) is not None:
+        at_s = wait_s / 1000 if wait_s > _MILLISECONDS else wait_s
+        return max(0.0, at_s - now_s) if at_s > _MOMENT else wait_s
+    try:
+        return max(0.0, datetime.fromisoformat(text).timestamp() - now_s)
+    except ValueError:
+        return None
 
 
 def _said_s(body: str) -> float | None:

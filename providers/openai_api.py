@@ -5,6 +5,7 @@ The SDK's own retries are off: the runner's are the only ones.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -101,8 +102,9 @@ class OpenAIProvider:
             create = client.completions.with_raw_response.create
             asked = {"prompt": body.pop("prompt", None)}
         with self._errors(client):
-            raw = await create(model=self._settings.model, **asked, extra_body=body)
-            content = await raw.http_response.aread()
+            async with asyncio.timeout(TIMEOUT_S):  # the SDK's own is for each piece of a reply
+                raw = await create(model=self._settings.model, **asked, extra_body=body)
+                content = await raw.http_response.aread()
         return reply_of(read_json(content))
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -135,6 +137,8 @@ class OpenAIProvider:
             raise self._mapped(error, str(client.base_url)) from error
         except UnicodeEncodeError as error:
             raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
+        except TimeoutError as error:
+            raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except httpx2.HTTPError as error:
             raise BrokenConnectionError(f"the connection broke: {error}") from error
 

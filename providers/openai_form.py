@@ -36,7 +36,8 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-_SHOWN = 80
+_READ, _SHOWN = 4096, 80
+"""Bytes of what is no JSON that are looked at for keys, and characters that are shown."""
 
 
 def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
@@ -70,8 +71,8 @@ def read_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        begins = " ".join(content[:_SHOWN].decode(errors="replace").split())
-        raise BadReplyError(redact(f"the reply is not JSON; it begins {begins!r}")) from error
+        begins = redact(" ".join(content[:_READ].decode(errors="replace").split()))[:_SHOWN]
+        raise BadReplyError(f"the reply is not JSON; it begins {begins!r}") from error
 
 
 def reply_of(read: Any) -> Reply:
@@ -85,20 +86,24 @@ def reply_of(read: Any) -> Reply:
         raise BadReplyError("the reply is no JSON object")
     if read.get("error"):  # some routers say 200 and mean the error of whom they asked
         raise _error_within(read)
-    choices = read.get("choices")
+    choices, usage = read.get("choices"), _usage(read.get("usage"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise BadReplyError("the reply has no choices")
+        raise BadReplyError("the reply has no choices", usage=usage)
+    finish = str(choices[0].get("finish_reason"))
+    if choices[0].get("error") or finish == "error":  # and some say so in the choice
+        raise _error_within(choices[0])
     message = choices[0].get("message")
     if isinstance(choices[0].get("text"), str):  # a plain completion
         message = {"content": choices[0]["text"]}
+    elif _FINISH.get(finish) == "length" and message is None:  # all of it went into thinking
+        message = {}
     if not isinstance(message, dict):
-        raise BadReplyError("the reply's choice has no message")
-    usage = read.get("usage")
+        raise BadReplyError("the reply's choice has no message", usage=usage)
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
         text=_text(message.get("content")),
-        finish_reason=_FINISH.get(str(choices[0].get("finish_reason")), "other"),
-        usage=_usage(usage) if isinstance(usage, dict) else None,
+        finish_reason=_FINISH.get(finish, "other"),
+        usage=usage,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
         reasoning=reasoning if isinstance(reasoning, str) else None,
@@ -107,7 +112,7 @@ def reply_of(read: Any) -> Reply:
 
 
 def _error_within(read: dict[str, Any]) -> ProviderError:
-    error = read["error"]
+    error = read.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and code >= HTTPStatus.BAD_REQUEST else HTTPStatus.OK
     return error_of(status, json.dumps(read), {})
@@ -134,7 +139,9 @@ def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
         return None
 
 
-def _usage(usage: dict[str, Any]) -> Usage | None:
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
     asked, said = usage.get("prompt_tokens"), usage.get("completion_tokens")
     if isinstance(asked, int) and isinstance(said, int) and min(asked, said) >= 0:
         return Usage(asked, said)

@@ -42,10 +42,10 @@ def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
         return TypeAdapter(dict[str, entry]).validate_python(read)  # type: ignore[valid-type]
     except OSError as error:
         raise SetupError(f"cannot read {str(path)!r}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SetupError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         said = first["msg"].lower().removeprefix("value error, ")
         raise SetupError(f"{path}: {where or 'top level'}: {said}") from error
+    except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
+        raise SetupError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

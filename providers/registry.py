@@ -115,7 +115,7 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
     return [
         ("tiny", "the embedded model", "-"),
         *(
-            (name, endpoint.title, key(endpoint.key) if endpoint.key else endpoint.base_url)
+            (name, endpoint.title, key(endpoint.key) if endpoint.key else redact(endpoint.base_url))
             for name, endpoint in _endpoints(environ).items()
         ),
         ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),

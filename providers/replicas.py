@@ -9,13 +9,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from providers.base import BrokenConnectionError, OverloadedError
+from providers.base import (
+    BadReplyError,
+    BrokenConnectionError,
+    NoReplyError,
+    OverloadedError,
+    ServerFaultError,
+    TransientError,
+)
 
 Server = TypeVar("Server")
 _REMEMBERED = 4096
 """Prefixes whose server is kept in mind; those of a run's neighbours are asked close together."""
 REST_S = 10.0
 """How long a server that broke is passed over, while others are up."""
+_FAULTS = 3
+"""Faults in a row after which it is taken for broken; one may be bad luck."""
 
 
 @dataclass(eq=False, slots=True)
@@ -23,6 +32,8 @@ class _Replica(Generic[Server]):
     server: Server
     in_flight: int = 0
     back_at_s: float = 0.0
+    faults: int = 0
+    """Since its last answer."""
 
 
 class Replicas(Generic[Server]):
@@ -42,14 +53,20 @@ class Replicas(Generic[Server]):
     def use(self, prefix: str) -> Iterator[Server]:
         """A server for a request of `prefix`; one that fails as a whole is passed over for a while.
 
-        A sample's lengths stay on one server, so that their common beginning stays in its cache.
+        A sample's lengths stay on one server, so that their common beginning stays in its cache,
+        until it fails one of them.
         """
         replica = self._pick(prefix)
         replica.in_flight += 1
         try:
             yield replica.server
-        except (BrokenConnectionError, OverloadedError):
-            replica.back_at_s = self._clock() + REST_S
+            replica.faults = 0
+        except TransientError as error:
+            self._chosen.pop(prefix, None)
+            replica.faults += isinstance(error, ServerFaultError | BadReplyError)
+            down = isinstance(error, BrokenConnectionError | OverloadedError | NoReplyError)
+            if down or replica.faults >= _FAULTS:
+                replica.back_at_s = self._clock() + REST_S
             raise
         finally:
             replica.in_flight -= 1

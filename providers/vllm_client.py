@@ -41,6 +41,9 @@ TIMEOUT_S = 600.0
 KEY = "VLLM_API_KEY"
 """Environment variable of the key that `vllm serve --api-key` wants, if it wants one."""
 _OK = 200
+_FACTS_S = 60.0
+"""How long a server may take to say what it is."""
+_FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
 _PROBE = Request("1", 1)
 
 
@@ -145,12 +148,12 @@ class VllmProvider:
         return read_json(content)
 
     @contextmanager
-    def _errors(self, url: str) -> Iterator[None]:
+    def _errors(self, url: str, within_s: float = TIMEOUT_S) -> Iterator[None]:
         """The client's errors as ours."""
         try:
             yield
         except TimeoutError as error:
-            raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
+            raise NoReplyError(f"{redact(url)}: no reply within {within_s:.0f} s") from error
         except aiohttp.InvalidURL as error:
             raise SetupError(f"--base-url {redact(url)!r} is no address") from error
         except (aiohttp.ClientError, OSError) as error:
@@ -159,8 +162,8 @@ class VllmProvider:
     async def _facts_of(self, url: str) -> dict[str, object]:
         session, model = await self._open(), self._settings.model
         try:
-            with self._errors(url):
-                async with session.get(f"{url}/models") as response:
+            with self._errors(url, _FACTS_S):
+                async with session.get(f"{url}/models", timeout=_FACTS) as response:
                     text = (await response.read()).decode(errors="replace")
                     if response.status != _OK:
                         raise error_of(response.status, text, response.headers, secret=self._key)
@@ -185,7 +188,8 @@ class VllmProvider:
 
     async def _version(self, url: str) -> object:
         try:
-            async with (await self._open()).get(f"{url.removesuffix('/v1')}/version") as response:
+            address = f"{url.removesuffix('/v1')}/version"
+            async with (await self._open()).get(address, timeout=_FACTS) as response:
                 read = read_json(await response.read()) if response.status == _OK else {}
         except (aiohttp.ClientError, OSError, BadReplyError):
             return None

@@ -68,14 +68,15 @@ class VllmServer:
                 "that runs with --base-url http://HOST:8000/v1"
             )
         for argument in settings.server_args:
-            if _SECRET.match(argument):
+            name = argument.partition("=")[0].replace("_", "-")  # vLLM takes either
+            if _SECRET.match(name):
                 raise SetupError(
-                    f"--vllm-arg {argument.partition('=')[0]}: keys belong into the environment "
+                    f"--vllm-arg {name}: keys belong into the environment "
                     "(VLLM_API_KEY, HF_TOKEN); arguments are written to the manifest"
                 )
-            if _OURS.match(argument):
+            if _OURS.match(name):
                 raise SetupError(
-                    f"--vllm-arg {argument}: bench chooses the address of its own server; "
+                    f"--vllm-arg {name}: bench chooses the address of its own server; "
                     "join one at an address of yours with --base-url"
                 )
         if settings.server_log is None:

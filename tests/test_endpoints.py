@@ -21,9 +21,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_server_of_ones_own(own: Path) -> None:
     """It can be named and is listed."""
-    own.write_text("lab:\n  title: Ours\n  base_url: http://gpu1:8000/v1\n")
+    own.write_text("lab:\n  title: Ours\n  base_url: http://me:secret@gpu1:8000/v1\n")
     assert parse_model("lab/llama").provider == "lab"
-    assert ("lab", "Ours", "http://gpu1:8000/v1") in needs()
+    assert ("lab", "Ours", "http://***@gpu1:8000/v1") in needs()
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,9 @@ def test_a_server_of_ones_own(own: Path) -> None:
         ("a:\n  base_url: ftp://x\n", r"a\.base_url: 'ftp://x' does not begin with http://"),
         ("a:\n  base_url: http://\n", r"a\.base_url: 'http://' is no address"),
         ("a:\n  base_url: http://x\n  keys: K\n", r"a\.keys: extra inputs"),
+        ("a:\n  base_url: htp://u:p@ss@x\n", r"a\.base_url: 'htp://\*\*\*@x' does not begin"),
+        ("a:\n  base_url: http://x\n  key: sk-planted-1\n", r"a\.key: name the environment var"),
+        ("a:\n  base_url: 2025-02-30\n", "is not YAML: day is out of range"),
         ("a:\n  title: A\n", r"a\.base_url: field required"),
         ("- a\n", "top level: input should be a valid dictionary"),
         ("a: [\n", "is not YAML"),
@@ -45,5 +48,6 @@ def test_a_mistake_is_one_line(own: Path, text: str, said: str) -> None:
     with pytest.raises(SetupError, match=said) as wrong:
         parse_model("lab/llama")
     assert "\n" not in str(wrong.value)
+    assert "planted" not in str(wrong.value)
     with pytest.raises(SetupError, match=said):
         needs()

@@ -43,6 +43,19 @@ def test_a_short_plan_is_added_up_sample_by_sample() -> None:
     assert not ahead.exact
 
 
+def test_a_system_prompt_is_sent_with_every_request() -> None:
+    """And paid for."""
+    wanted = planned(samples=2, lengths=[5])
+    plain, more = (
+        asyncio.run(
+            forecast(wanted, max_tokens=None, facts=ModelFacts(), counter=None, system=system)
+        )
+        for system in (None, "Be brief.")
+    )
+    of_system = estimate_tokens("Be brief.")
+    assert more.prompt_tokens == plain.prompt_tokens + of_system * wanted.size
+
+
 def test_a_tokenizer_makes_it_exact() -> None:
     """Every prompt is counted."""
     wanted = planned(samples=3, lengths=[5, 50])

@@ -70,6 +70,22 @@ def test_a_run_through_every_fault_shows_no_key(
     assert not traces(lab, done.out + done.err)
 
 
+def test_a_key_in_a_variable_of_any_name(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server of the user's own."""
+    own = lab.folder / "own.yaml"
+    own.write_text("lab:\n  base_url: http://127.0.0.1:9/v1\n  key: LAB_AUTH\n")
+    monkeypatch.setenv("EYECHART_ENDPOINTS", str(own))
+    monkeypatch.setenv("LAB_AUTH", "planted-by-name-0123456789")
+    body = {"error": {"code": 400, "message": "no good: planted-by-name-0123456789"}}
+    with fake_server(lambda _asked, _number: Response(body=body)) as server:
+        arguments = ("--model", "lab/m", "--base-url", server.base_url, "--samples", "1")
+        done = lab.bench_run(*arguments)
+    assert done.code == 1
+    assert "no good: ***" in done.err
+    files = [path for path in lab.folder.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"planted-by-name" in path.read_bytes()]
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_tracebacks_show_no_key(lab: Lab, model: str) -> None:
     """A refused key, with `--debug`, in a process of its own."""

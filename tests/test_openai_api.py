@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import openai
@@ -14,6 +15,7 @@ from providers.base import (
     BadReplyError,
     BrokenConnectionError,
     ModelSettings,
+    NoReplyError,
     OverloadedError,
     PromptOverflowError,
     RateLimitError,
@@ -55,6 +57,51 @@ def always(response: Response) -> Callable[[Asked, int], Response]:
     return lambda _asked, _number: response
 
 
+def test_a_reply_that_trickles_in_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK's own timeout is for each piece of it."""
+    monkeypatch.setattr(openai_api, "TIMEOUT_S", 0.3)
+
+    async def main() -> None:
+        hung_up = asyncio.Event()
+
+        async def trickle(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    writer.write(b" ")
+                    await writer.drain()
+                    await asyncio.sleep(0.05)
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+            hung_up.set()
+
+        server = await asyncio.start_server(trickle, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        settings = ModelSettings("m", base_urls=(f"http://127.0.0.1:{port}/v1",))
+        provider = open_model(parse_model("openai/m"), settings)
+        with pytest.raises(NoReplyError, match="no reply within"):
+            await provider.complete(Request("How many?", 40))
+        await provider.aclose()
+        await hung_up.wait()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(main())
+
+
+def test_a_key_across_the_cut_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys are taken out before a text is shortened."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    page = f"<html>{'x' * 70}{KEY}</html>".encode()
+    with (
+        fake_server(always(Response(body=page))) as server,
+        pytest.raises(BadReplyError) as raised,
+    ):
+        ask(server)
+    assert "sk-pl" not in str(raised.value)
+
+
 def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is sent is what was asked for, and the reply comes back whole."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -83,6 +130,10 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
             Reply("7", "stop", Usage(11, 3), "fake-model-1", None, "hm"),
         ),
         (
+            {"choices": [{"finish_reason": "length"}], "usage": {}},
+            Reply("", "length"),
+        ),
+        (
             {"choices": [{"message": {"content": [{"type": "text", "text": "7"}]}}]},
             Reply("7", "other"),
         ),
@@ -103,6 +154,11 @@ def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> Non
         (Response(500, b"busy", {"Retry-After": "1"}), OverloadedError),
         (Response(200, {"error": {"code": 429, "message": "slow down"}}), RateLimitError),
         (Response(200, {"error": "no good"}), BadReplyError),
+        (
+            Response(200, {"choices": [{"finish_reason": "error", "error": {"code": 502}}]}),
+            ServerFaultError,
+        ),
+        (Response(200, {"choices": [{"finish_reason": "error", "message": {}}]}), BadReplyError),
         (Response(429, {"error": {"message": "slow down"}}), base.RateLimitError),
         (Response(404, {"error": {"message": "no such model"}}), base.UnknownModelError),
         (Response(400, {"error": {"message": "maximum context length"}}), PromptOverflowError),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from providers.base import BadRequestError, BrokenConnectionError, OverloadedError, ProviderError
+from providers.base import (
+    BadReplyError,
+    BadRequestError,
+    BrokenConnectionError,
+    NoReplyError,
+    OverloadedError,
+    ProviderError,
+    ServerFaultError,
+)
 from providers.replicas import REST_S, Replicas
 
 
@@ -29,6 +37,7 @@ def test_what_begins_alike_stays_together() -> None:
     [
         (BrokenConnectionError("gone"), True),
         (OverloadedError("503"), True),
+        (NoReplyError("600 s"), True),
         (BadRequestError("400"), False),
     ],
 )
@@ -43,6 +52,24 @@ def test_a_server_that_broke_rests_for_a_while(error: ProviderError, *, moves: b
     now_s = REST_S
     with replicas.use("row 2") as server:
         assert server == "a"
+
+
+@pytest.mark.parametrize("kind", [ServerFaultError, BadReplyError])
+def test_one_fault_is_bad_luck_and_three_in_a_row_are_not(
+    kind: type[ServerFaultError | BadReplyError],
+) -> None:
+    """A dead engine answers at once, so it is always the least busy one."""
+    replicas = Replicas(["a", "b"], clock=lambda: 0.0)
+
+    def failing() -> str:
+        with pytest.raises(kind), replicas.use("row 1") as server:
+            raise kind("500")
+        return server
+
+    assert [failing(), failing()] == ["a", "a"]
+    with replicas.use("row 2") as server:
+        assert server == "a"
+    assert [failing(), failing(), failing(), failing()] == ["a", "a", "a", "b"]
 
 
 def test_where_all_broke_all_are_tried() -> None:

@@ -294,6 +294,23 @@ class TestStopping:
         assert "busy" in str(done.raised)
         assert len(done.records) == 3
 
+    def test_a_silent_server_stops_the_run(self) -> None:
+        """Attempts that fail for twenty minutes, and nothing answered, are enough; it is said."""
+        said: list[str] = []
+        limits = Limits(max_connections=1, first_wait_s=700, longest_wait_s=700)
+        done = Asked(lambda _request: NoReplyError("no reply"), 100, limits=limits, say=said.append)
+        assert isinstance(done.raised, StopRunError)
+        assert str(done.raised).startswith("nothing was answered for 23 minutes; the last failure")
+        assert len(said) == 1
+
+    def test_what_was_paid_for_nothing_counts(self) -> None:
+        """A reply without a choice has a usage and a price."""
+        meter = Meter(Prices(input=1e6, output=0, as_of=date(2026, 1, 1)), budget=30.0)
+        paid = BadReplyError("no choices", usage=Usage(11, 0))
+        done = Asked(lambda _request: paid, 100, progress=Progress(meter=meter))
+        assert meter.spent == 33.0
+        assert len(done.asked) == 3
+
     def test_one_reply_gives_hope(self) -> None:
         """Failures count in a row only."""
         limits = Limits(max_connections=1, hopeless=2)
