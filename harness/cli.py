@@ -51,6 +51,9 @@ RelativeOption = Annotated[
     bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
 ]
 RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
+OwnTasksOption = Annotated[
+    str, typer.Option("--task", "-t", metavar="NAME[,NAME]", help="Your task files, for prompts.")
+]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
 
 
@@ -244,12 +247,16 @@ def leaderboard(
     ] = None,
     out: OutOption = Path("results"),
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write or add to.")
-    ] = Path("results/leaderboard.csv"),
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="CSV file to add to; default: in --out."
+        ),
+    ] = None,
     readme: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Markdown file whose table is renewed."),
     ] = None,
+    tasks: OwnTasksOption = "",
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:
@@ -262,7 +269,9 @@ def leaderboard(
 
     seen = results.read_threshold(threshold, relative=relative)
     raise typer.Exit(
-        results.leaderboard(runs or [], out=out, output=output, readme=readme, threshold=seen)
+        results.leaderboard(
+            runs or [], out=out, output=output, readme=readme, tasks=tasks, threshold=seen
+        )
     )
 
 
@@ -282,10 +291,7 @@ def report(
         list[str],
         typer.Option("--format", metavar="html,png,svg", help="Pictures go to a folder beside."),
     ] = ["html"],  # noqa: B006  typer copies it
-    tasks: Annotated[
-        str,
-        typer.Option("--task", "-t", metavar="NAME[,NAME]", help="Your task files, for prompts."),
-    ] = "",
+    tasks: OwnTasksOption = "",
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:

@@ -89,19 +89,25 @@ class Verdict:
                 )
         else:
             of = "" if self.model is None else f" for {self.model}"
-            said = f"no difference between {self.first} and {self.second}{of} on {where}: {areas}"
+            said = (
+                f"no difference in area is shown between {self.first} and {self.second}{of} on "
+                f"{where}: {areas}"
+            )
         if real:
             least = min(p for _, p in tests)
             lengths = ", ".join(map(str, real))
+            but = "" if self.differs else "but "
             return (
-                f"{said}; accuracy differs at length{'s' * (len(real) > 1)} {lengths} "
+                f"{said}; {but}accuracy differs at length{'s' * (len(real) > 1)} {lengths} "
                 f"(p {_at_least(least)}, exact McNemar with Holm's correction for "
                 f"{len(tests)} tests)."
             )
-        most = max(row.n for row, _ in tests)
+        pairs = min(row.n for row, _ in tests)
+        least_shown = smallest_difference(pairs, len(tests))
+        shown = "nothing" if least_shown is None else f"{100 * least_shown:.0f} points or more"
         return (
-            f"{said}; no single length shows one (exact McNemar, Holm; {most} pairs can show "
-            f"{100 * smallest_difference(most):.0f} points four times out of five)."
+            f"{said}; no single length shows one (exact McNemar with Holm's correction: {pairs} "
+            f"pairs and {len(tests)} tests can show {shown})."
         )
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_args
 import typer
 
 from harness.forecast import Forecast, Room, forecast, rooms
-from harness.journal import CellKey, JournalError, Settings, set_aside
+from harness.journal import CellKey, Journal, JournalError, Settings, set_aside
 from harness.library import TaskError
 from harness.money import Meter
 from harness.plan import Plan
@@ -300,21 +300,38 @@ def _counter(options: Options, name: ModelName, log: Path) -> Provider | None:
     return None
 
 
+def _answered(one: Wanted) -> str:
+    """How much of a plan its run has answers to; empty if none."""
+    sizes = {
+        (condition_label(condition), length): one.plan.cell_size(length)
+        for condition, length in product(one.plan.conditions, one.plan.lengths)
+    }
+    known = Journal(one.folder, warn).answered(sizes)
+    there = sum(known.count_in(key, size) for key, size in sizes.items())
+    return f"; {there:,} are answered, so {one.plan.size - there:,} will be asked" if there else ""
+
+
 def _show_plan(
     one: Wanted, ahead: Forecast, facts: ModelFacts, room: Mapping[CellKey, Room]
 ) -> None:
     planned, spec = one.plan, one.plan.task.spec
     rule = "counted" if ahead.exact else "estimated: one a digit or sign, one per five letters"
     first = next(iter(planned))
-    least = 100 * smallest_difference(planned.samples)
+    least = smallest_difference(planned.samples, len(planned.lengths))
+    can_show = (
+        "nothing between two cells: these are too few samples"
+        if least is None
+        else f"{100 * least:.0f} points between two conditions or models at a length, four times "
+        "out of five"
+    )
     replies = f"about {ahead.output_tokens:,} and at most {ahead.most_output_tokens:,} of replies"
     rows = [
         ("model", one.model),
         ("conditions", str(len(planned.conditions))),
         *(("", condition_label(condition)) for condition in planned.conditions),
         ("lengths", ", ".join(map(str, planned.lengths))),
-        ("requests", f"{planned.size:,} ({planned.samples} a cell)"),
-        ("can show", f"{least:.0f} points between two cells, four times out of five"),
+        ("requests", f"{planned.size:,} ({planned.samples} a cell){_answered(one)}"),
+        ("can show", can_show),
         ("characters", f"{ahead.characters:,}"),
         ("tokens", f"{ahead.prompt_tokens:,} of prompts ({rule}), {replies}"),
     ]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from harness.journal import Cell, Manifest
 from harness.reach import SIGHT_COLUMNS, sight_columns, sights
 from harness.spec import condition_label
 from harness.stats import Bound, Threshold, span_text
-from harness.tables import NOT_SCORED, Run
+from harness.tables import NOT_SCORED, OUTCOMES, Run
 
 Row = dict[str, str]
 """Column -> what stands in the file; nothing known is an empty text."""
@@ -33,6 +34,7 @@ COLUMNS = (
     "task_version",
     "condition",
     "model",
+    "control",
     "n",
     "not_scored",
     "threshold",
@@ -48,6 +50,8 @@ COLUMNS = (
 _ACCURACY = "accuracy_at_"
 _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
+_NUMBERS = ("n", "not_scored", "threshold", *SIGHT_COLUMNS)
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
 
 
@@ -80,8 +84,14 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
         missing = int(cells["not_run"].sum())
         fingerprint = _fingerprint(planned)
         if missing or fingerprint is None or found is None:
-            what = f"{missing:,} samples were never asked" if missing else "it has no whole dataset"
-            left_out.append(f"{run.folder}, {label}: {what}; the same command again completes it")
+            what = (
+                f"{missing:,} samples were never asked"
+                if missing
+                else "no sample was scored"
+                if found is None
+                else "it was never completed"
+            )
+            left_out.append(f"{run.folder}, {label}: {what}; the same command again asks them")
             continue
         sums = cells[["n", *NOT_SCORED]].sum()
         rows.append(
@@ -90,6 +100,7 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
                 "task_version": str(manifest.task_version),
                 "condition": label,
                 "model": manifest.model,
+                "control": "yes" if _is_control(run, cells.index) else "",
                 "n": str(int(sums["n"])),
                 "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
                 "threshold": f"{threshold.share:g}",
@@ -112,6 +123,16 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
             }
         )
     return rows, left_out
+
+
+def _is_control(run: Run, places: Iterable[int]) -> bool:
+    """Whether the answer is the repeated symbol throughout: right for a model that sees nothing."""
+    if not isinstance(run.manifest.task_spec().params.get("repeated"), str):
+        return False
+    samples = run.samples
+    read = samples["outcome"].isin([OUTCOMES.index(name) for name in ("correct", "incorrect")])
+    mine = samples[read & samples["cell"].isin(list(places))]
+    return len(mine) > 0 and bool((mine["collapsed"] == -1).all())
 
 
 def _fingerprint(cells: Sequence[Cell]) -> str | None:
@@ -160,21 +181,24 @@ def read_rows(path: Path) -> list[Row]:
         if wrong or None in row:
             what = f"it has no {wrong[0]!r}" if wrong else "it has more fields than columns"
             raise LeaderboardError(f"{path}:{number}: no row of a leaderboard: {what}")
+        for name in ("task_version", *_NUMBERS):
+            if (value := row[name]) and not _NUMBER.fullmatch(value):
+                raise LeaderboardError(f"{path}:{number}: {name} is no number: {value!r}")
         if not row["task_version"].isdecimal():
             raise LeaderboardError(f"{path}:{number}: task_version {row['task_version']!r}")
     return rows
 
 
-def merge(rows: Iterable[Row]) -> Leaderboard:
-    """The rows that can be set side by side.
+def merge(rows: Iterable[Row], before: Sequence[Row] = ()) -> Leaderboard:
+    """The rows that can be set side by side, new ones and those that were there before.
 
-    Of a model's rows under one task, condition and settings the latest. Of a task the newest
-    version; of a condition the data and threshold that most models have, the latest where two have
-    as many.
+    Of a model's rows on the same data the latest. Of a task the newest version. Of a condition the
+    data and threshold that the rows before have, so that newcomers drive nobody out; else those
+    that most rows have, then those with most samples, then the latest.
     """
     latest: dict[tuple[str, ...], Row] = {}
-    for row in sorted(rows, key=lambda row: row["date"]):
-        latest[(*(row[name] for name in KEY), row["task_version"], _data(row))] = row
+    for row in sorted([*before, *rows], key=lambda row: row["date"]):
+        latest[(*(row[name] for name in KEY), row["task_version"], row["fingerprint"])] = row
     kept, left_out = list(latest.values()), []
     newest = {
         task: max(int(row["task_version"]) for row in kept if row["task"] == task)
@@ -189,10 +213,14 @@ def merge(rows: Iterable[Row]) -> Leaderboard:
                 f"{_named(row)}: of version {row['task_version']} of the task, and there are rows "
                 f"of {newest[row['task']]}"
             )
+    known: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in before:
+        known[row["task"], row["condition"]].add(row["fingerprint"])
     chosen: list[Row] = []
     for cell in sorted({(row["task"], row["condition"]) for row in current}):
         group = [row for row in current if (row["task"], row["condition"]) == cell]
-        usual = _usual(group)
+        was_there = [row for row in group if row["fingerprint"] in known[cell]]
+        usual = _usual(was_there or group)
         for row in group:
             if _data(row) == _data(usual):
                 chosen.append(row)
@@ -208,7 +236,7 @@ def _data(row: Row) -> str:
 
 def _usual(group: Sequence[Row]) -> Row:
     counts = Counter(_data(row) for row in group)
-    return max(group, key=lambda row: (counts[_data(row)], row["date"]))
+    return max(group, key=lambda row: (counts[_data(row)], int(row["n"]), row["date"]))
 
 
 def _named(row: Row) -> str:
@@ -262,14 +290,17 @@ def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
 
 def markdown(leaderboard: Leaderboard) -> str:
     """A table for a README: a row a task and model, with the conditions it sees furthest and least
-    under, by area, and its mean area over the conditions that all models of the task have.
+    under, and its mean area over the conditions that all models of the task have.
+
+    Controls are left out. Areas over different lengths have no mean.
     """
+    shown = [row for row in leaderboard.rows if not row["control"]]
     table = [
         "| task | model | sees furthest (95 %) | sees least (95 %) | mean area |",
         "| --- | --- | --- | --- | ---: |",
     ]
-    for task in sorted({row["task"] for row in leaderboard.rows}):
-        rows = [row for row in leaderboard.rows if row["task"] == task]
+    for task in sorted({row["task"] for row in shown}):
+        rows = [row for row in shown if row["task"] == task]
         entrants = dict.fromkeys((row["model"], row["settings"]) for row in rows)
         by_entrant = {
             one: [row for row in rows if (row["model"], row["settings"]) == one] for one in entrants
@@ -278,17 +309,25 @@ def markdown(leaderboard: Leaderboard) -> str:
         varied = _varied([row["condition"] for row in rows])
 
         def mean(of: Sequence[Row], common: set[str] = common) -> float:
-            areas = [float(row["area"]) for row in of if row["condition"] in common]
-            return sum(areas) / len(areas) if areas else -1.0
+            mine = [row for row in of if row["condition"] in common]
+            if not mine or len({tuple(_lengths([row])) for row in mine}) > 1:
+                return -1.0
+            return sum(float(row["area"]) for row in mine) / len(mine)
 
         for (model, _), of in sorted(by_entrant.items(), key=lambda item: -mean(item[1])):
-            ordered = sorted(of, key=lambda row: float(row["area"]))
+            ordered = sorted(of, key=_furthest)
             best, worst = (_sees(row, varied) for row in (ordered[-1], ordered[0]))
             if ordered[0]["area"] == ordered[-1]["area"]:
                 worst = "–"
             area = f"{mean(of):.2f}" if mean(of) >= 0 else "–"
             table.append(f"| {task} | {model} | {best} | {worst} | {area} |")
     return "\n".join(table)
+
+
+def _furthest(row: Row) -> tuple[float, int, float]:
+    """To sort by: effective length, then area."""
+    bound = _bound(row["effective_length_min"], row["effective_length_max"])
+    return bound.length, "<=>".index(bound.sign), float(row["area"])
 
 
 def _varied(labels: Iterable[str]) -> set[str]:
@@ -320,8 +359,8 @@ def _bound(low: str, high: str) -> Bound:
     return Bound("=" if high else ">", float(low))
 
 
-def put_into(path: Path, table: str) -> None:
-    """Replaces what stands between the markers in a Markdown file.
+def around(path: Path) -> tuple[str, str]:
+    """What stands before and after the markers in a Markdown file.
 
     Raises:
         LeaderboardError: it has no markers, or cannot be read.
@@ -336,4 +375,10 @@ def put_into(path: Path, table: str) -> None:
         raise LeaderboardError(
             f"{path} has no place for the table: put {BEGIN!r} and {END!r} on lines of their own"
         )
-    journal.replace_file(path, f"{before}{begin}\n{table}\n{end}{after}".encode())
+    return before + begin, end + after
+
+
+def put_into(path: Path, table: str) -> None:
+    """Replaces what stands between the markers; raises as `around` does."""
+    before, after = around(path)
+    journal.replace_file(path, f"{before}\n{table}\n{after}".encode())

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from harness.journal import JournalError, replace_file
 from harness.page import figures, listed, looks
-from harness.page.effects import Effect, comparison, effects, finding
+from harness.page.effects import Effect, effects, finding, gaps
 from harness.page.files import write_charts
 from harness.page.listed import Listed
 from harness.page.origin import origin
@@ -48,7 +48,8 @@ class Part:
     figures: Sequence[Figure]
     findings: Mapping[str, str]
     """What moved the breaking point, by model."""
-    comparison: str
+    gaps: Sequence[str]
+    """How the models differ."""
     tables: Sequence[Listed]
 
     @property
@@ -95,7 +96,7 @@ def write_report(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
-            replace_file(out, _page(parts, published, tasks).encode("utf-8", "replace"))
+            replace_file(out, _page(parts, published, tasks, warn).encode("utf-8", "replace"))
             written.append(out)
         wanted = [kind for kind in formats if kind != "html"]
         shown = [(part.study.name, [part.sight, *part.figures]) for part in parts]
@@ -106,7 +107,8 @@ def write_report(
 
 
 def _part(study: Study, published: list[Reported]) -> Part:
-    found = effects(study)
+    found, between = effects(study), gaps(study)
+    of_models = [effect for gap in between for effect in gap.effects]
     beside = figures.published_figure(study, published)
     return Part(
         study,
@@ -119,12 +121,13 @@ def _part(study: Study, published: list[Reported]) -> Part:
             *([beside] if beside else []),
         ],
         {shown.name: finding(study, shown, found) for shown in study.runs},
-        comparison(study),
+        [str(gap) for gap in between],
         [
             table
             for table in (
                 listed.sights_table(study),
-                listed.pairs_table(study, found),
+                listed.pairs_table(study, [*found, *of_models]),
+                listed.diagnosis_listed(study),
                 listed.cells_table(study),
             )
             if table.rows
@@ -132,9 +135,11 @@ def _part(study: Study, published: list[Reported]) -> Part:
     )
 
 
-def _page(parts: Sequence[Part], published: Sequence[Reported], tasks: str) -> str:
+def _page(parts: Sequence[Part], published: Sequence[Reported], tasks: str, warn: Warn) -> str:
     every = [(part.study.name, shown) for part in parts for shown in part.study.runs]
     browser = paged(every, tasks)
+    for task in browser.unknown:
+        warn(f"prompts of {task} are not shown: name its file with --task")
     tables = [listed.reported_table(file) for file in published]
     script, bundle = _read("page.js"), _bundle()
     models = list(dict.fromkeys(shown.name for _, shown in every))
@@ -178,22 +183,20 @@ def _highlights(parts: Sequence[Part]) -> list[tuple[Part, Effect]]:
     """What moved an effective length most, one effect a study."""
     best = []
     for part in parts:
-        moved = [
-            effect
-            for effect in part.effects
-            if effect.moved
-            and str(effect.before.effective_length) != str(effect.after.effective_length)
-        ]
+        moved = [effect for effect in part.effects if effect.fair and effect.shift]
         if moved:
-            best.append((part, max(moved, key=lambda one: abs(one.area.difference))))
-    best.sort(key=lambda pair: -abs(pair[1].area.difference))
+            best.append((part, max(moved, key=lambda one: abs(one.shift))))
+    best.sort(key=lambda pair: -abs(pair[1].shift))
     return best[:_HIGHLIGHTS]
 
 
 def _units(parts: Sequence[Part]) -> list[tuple[str, bool]]:
     """Units of length, and whether any chart can show them."""
     rows = [row for part in parts for panel in part.sight.panels for row in panel.data["curve"]]
-    return [(unit, any(row[f"x@{unit}"] is not None for row in rows)) for unit in UNITS]
+    return [
+        (unit, unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows))
+        for unit in UNITS
+    ]
 
 
 def _data(parts: Sequence[Part], tables: Sequence[Listed], browser: Paged) -> str:
@@ -253,7 +256,8 @@ def _environment() -> Environment:
 
 
 _UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 

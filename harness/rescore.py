@@ -110,6 +110,8 @@ def _explained(run: Run, moved: dict[tuple[CellKey, int], str]) -> Iterator[Chan
     records: dict[tuple[CellKey, int], dict[str, Any]] = {}
     for record in journal.read_records(run.folder):
         place = (condition_label(record["condition"]), record["length"]), record["index"]
+        if (answer.type == "integer") != isinstance(record["target"], int):
+            continue
         if place in moved and ("failure" not in record or place not in records):
             records[place] = record
     for place, record in records.items():

@@ -12,6 +12,7 @@ from harness.journal import JournalError
 from harness.leaderboard import (
     LeaderboardError,
     Row,
+    around,
     find_runs,
     markdown,
     merge,
@@ -81,20 +82,26 @@ def leaderboard(
     folders: Sequence[Path],
     *,
     out: Path,
-    output: Path,
+    output: Path | None,
     readme: Path | None,
+    tasks: str,
     threshold: Threshold,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page; says what is left out and why."""
     from harness.report import write_report
 
+    output = output or out / "leaderboard.csv"
+    if output.suffix != ".csv":
+        raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     found = list(folders) or find_runs(out)
     if not found:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
     try:
         before = read_rows(output)
-        used, new, left_out = _rows(found, threshold, strict=bool(folders))
-        merged = merge([*before, *new])
+        if readme is not None:
+            around(readme)
+        new, left_out = _rows(found, threshold, strict=bool(folders))
+        merged = merge([row for rows in new.values() for row in rows], before)
         for line in (*left_out, *merged.left_out):
             warn(f"left out: {line}")
         write_leaderboard(output, merged)
@@ -104,29 +111,32 @@ def leaderboard(
             typer.echo(str(readme))
     except LeaderboardError as error:
         raise UsageError(str(error)) from None
+    chosen = list(map(id, merged.rows))
+    used = [folder for folder, rows in new.items() if any(id(row) in chosen for row in rows)]
+    away = len(chosen) - sum(id(row) in chosen for rows in new.values() for row in rows)
+    if away:
+        warn(f"the page lacks {away} of the rows: their runs are not here")
     if used:
-        for path in write_report(used, output.with_suffix(".html"), threshold=threshold, warn=warn):
+        page = output.with_suffix(".html")
+        for path in write_report(used, page, threshold=threshold, tasks=tasks, warn=warn):
             typer.echo(str(path))
     return COMPLETE
 
 
 def _rows(
     folders: Iterable[Path], threshold: Threshold, *, strict: bool
-) -> tuple[list[Path], list[Row], list[str]]:
-    """The runs that have rows, their rows, and why others have none; `strict` raises instead."""
-    used, rows, left_out = [], [], []
+) -> tuple[dict[Path, list[Row]], list[str]]:
+    """Each run's rows, and why some have none; `strict` raises instead."""
+    rows, left_out = {}, []
     for folder in folders:
         try:
-            new, without = run_rows(read_run(folder, warn), threshold)
+            rows[folder], without = run_rows(read_run(folder, warn), threshold)
         except JournalError as error:
             if strict:
                 raise
-            new, without = [], [str(error)]
-        rows += new
+            without = [str(error)]
         left_out += without
-        if new:
-            used.append(folder)
-    return used, rows, left_out
+    return rows, left_out
 
 
 def report(

@@ -17,8 +17,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 Z95 = 1.959963984540054
 """Standard normal quantile at 0.975."""
-Z80 = 0.8416212335729143
-"""Standard normal quantile at 0.8."""
+_LEVEL, _POWER = 0.05, 0.8
 THRESHOLD = 0.85
 RESAMPLES = 2000
 _TAILS = (0.025, 0.975)
@@ -43,14 +42,21 @@ def wilson(successes: int, n: int) -> tuple[float, float] | None:
     return low, high
 
 
-def smallest_difference(n: int) -> float:
-    """The difference of two accuracies that n samples each show four times out of five.
+def smallest_difference(pairs: int, tests: int = 1) -> float | None:
+    """The difference of two accuracies that so many pairs show four times out of five.
 
-    For two independent proportions near a half, where it takes most samples, at 5 % significance
-    and 80 % power (Fleiss, Levin & Paik 2003, Statistical Methods for Rates and Proportions, 4.2).
-    At most 1. Paired samples show smaller ones.
+    By McNemar's exact test at 5 %, divided by the number of tests as Holm's first step does, where
+    one of the two is right on all that the other is and more; differences that go both ways take
+    more. `None` where no outcome of so few pairs could show any.
     """
-    return min(1.0, (Z95 + Z80) * math.sqrt(0.5 / n))
+    from scipy.stats import binom  # noqa: PLC0415  slow to load
+
+    needed = math.ceil(math.log2(2 * tests / _LEVEL))
+    if needed > pairs:
+        return None
+    shares = np.linspace(0, 1, 1001)
+    found = shares[binom.sf(needed - 1, pairs, shares) >= _POWER]
+    return float(found[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,9 +172,13 @@ def check_tasks(asked: str) -> int:
 
 
 def list_models() -> None:
-    """A line a provider: what it is and what it needs."""
+    """A line a provider: what it is and what it needs; raises `SetupError` on a mistake in one of
+    the user's files.
+    """
+    from providers.model_facts import model_facts
     from providers.registry import needs
 
+    model_facts("")  # reads the file
     typer.echo(_columns([("provider", "what it is", "needs"), *needs()]))
 
 

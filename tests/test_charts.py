@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import altair as alt
 import pytest
 import vl_convert
 
+from harness.page.charts import published_chart
 from harness.page.effects import effects
 from harness.page.figures import (
     answer_figures,
@@ -20,11 +22,12 @@ from harness.page.figures import (
     sight_figure,
 )
 from harness.page.files import whole, write_charts
+from harness.page.listed import _span
 from harness.page.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_LIGHT, Look, inked
 from harness.page.panels import Figure
 from harness.page.reported import read_reported
 from harness.page.studies import Study, studies
-from harness.stats import Threshold
+from harness.stats import Bound, Span, Threshold
 from harness.tables import OUTCOMES, read_run
 
 if TYPE_CHECKING:
@@ -128,6 +131,47 @@ def test_files_lie_by_task_and_model(counted: Study, tmp_path: Path) -> None:
     assert (folder / "accuracy.png").read_bytes().startswith(PNG)
     assert write_charts(figures, tmp_path / "none", []) == []
     assert not (tmp_path / "none").exists()
+
+
+def test_no_file_is_written_over(counted: Study, tmp_path: Path) -> None:
+    """Letters of any script are kept, and names that still look the same get a number."""
+    figure = sight_figure(counted)
+    models = ["scripted/模型", "scripted/日本", "a/b", "a-b", "A/B"]
+    panels = tuple(replace(figure.panels[0], model=model) for model in models)
+    written = write_charts([("lab/ones", [replace(figure, panels=panels)])], tmp_path, ["svg"])
+    assert [path.parent.name for path in written] == [
+        "scripted-模型",
+        "scripted-日本",
+        "a-b",
+        "a-b-2",
+        "A-B-3",
+    ]
+
+
+def test_legend_marks_are_solid(counted: Study, tmp_path: Path) -> None:
+    """Whatever dashes their lines have."""
+    (svg,) = write_charts([("lab/ones", [sight_figure(counted)])], tmp_path, ["svg"])
+    marks = re.findall(r'class="mark-symbol role-legend-symbol".*?</g>', svg.read_text(), re.DOTALL)
+    assert marks
+    assert not [mark for mark in marks if "stroke-dasharray" in mark]
+
+
+def test_ticks_go_as_far_as_what_was_published() -> None:
+    """Also where the lengths measured end before."""
+    spec = published_chart(Look(("all",), ()), [5, 10], [5, 95, 185])
+    assert spec["layer"][0]["encoding"]["x"]["axis"]["values"] == [5, 10, 20, 50, 100]
+
+
+def test_intervals_are_sorted_by_their_lower_end() -> None:
+    """Below the tested range comes before its shortest length."""
+    below, at = Bound("<", 5.0), Bound("=", 5.0)
+    assert _rank((below, at)) < _rank((at, at)) < _rank((Bound(">", 5.0), Bound(">", 5.0)))
+
+
+def _rank(span: Span) -> float:
+    shown = _span(span)
+    assert isinstance(shown, list)
+    return float(shown[1])
 
 
 def test_texts_have_no_counts(lab: Lab) -> None:

@@ -152,6 +152,19 @@ class TestDryRun:
         assert lab.bench_run("--dry-run", "--fresh").code == 0
         assert lab.the_run() == folder
 
+    @pytest.mark.parametrize(
+        ("samples", "said"), [("4", "nothing between two cells"), ("50", "18 points between two")]
+    )
+    def test_what_so_many_samples_can_show(self, lab: Lab, samples: str, said: str) -> None:
+        """By the exact test, for as many lengths as there are."""
+        assert f"can show    {said}" in lab.bench_run("--dry-run", "--samples", samples).out
+
+    def test_what_is_answered_is_not_asked_again(self, lab: Lab) -> None:
+        """The plan says how much of it this command would ask."""
+        lab.bench_run("--model", lab.fake(right), "--lengths", "3")
+        done = lab.bench_run("--model", lab.fake(right), "--dry-run")
+        assert "requests    16 (4 a cell); 8 are answered, so 8 will be asked" in done.out
+
 
 class TestFresh:
     """Starting over."""

@@ -68,9 +68,21 @@ class TestRuns:
         """It says what could have been seen."""
         folders = [run(lab, f"scripted/{name}", samples=4) for name in "ab"]
         said = str(compare_runs(*map(read_run, folders)))
-        assert said.startswith("no difference between scripted/a and scripted/b on lab/ones")
-        assert "no single length shows one" in said
-        assert "4 pairs can show 99 points four times out of five" in said
+        assert said.startswith(
+            "no difference in area is shown between scripted/a and scripted/b on lab/ones"
+        )
+        assert said.endswith(
+            "no single length shows one (exact McNemar with Holm's correction: 4 pairs and 2 tests "
+            "can show nothing)."
+        )
+
+    def test_lengths_may_differ_where_areas_do_not(self, lab: Lab) -> None:
+        """One model fails on one length, the other on another; the sentence says both."""
+        one = run(lab, "scripted/a", wrong_from(0, length=3))
+        other = run(lab, "scripted/b", wrong_from(0, length=5))
+        said = str(compare_runs(read_run(one), read_run(other)))
+        assert said.startswith("no difference in area is shown")
+        assert "; but accuracy differs at lengths 3, 5 (p < 0.001" in said
 
     def test_only_pairs_count(self, lab: Lab) -> None:
         """More samples in one run change nothing."""

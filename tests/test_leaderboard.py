@@ -13,7 +13,7 @@ from harness.leaderboard import BEGIN, END, Row, markdown, merge, read_rows, run
 from harness.session import Wanted
 from harness.stats import Threshold
 from harness.tables import read_run
-from providers.base import Request, StopRunError
+from providers.base import BadRequestError, Request, StopRunError
 from providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, right
 
@@ -27,7 +27,12 @@ def made(lab: Lab, model: str = "scripted/a", **more: object) -> Wanted:
 
 def rows(wanted: Wanted) -> list[Row]:
     """The rows of one run."""
-    found, left_out = run_rows(read_run(wanted.folder), Threshold())
+    return rows_of(wanted.folder)
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """The same, by its folder."""
+    found, left_out = run_rows(read_run(folder), Threshold())
     assert left_out == []
     return found
 
@@ -40,9 +45,7 @@ def written(lab: Lab) -> list[Row]:
 
 def made_by(lab: Lab, *arguments: str | Path) -> Done:
     """The command over all runs of the laboratory."""
-    return lab.bench(
-        *("leaderboard", *arguments, "--out", lab.out, "-o", lab.out / "leaderboard.csv")
-    )
+    return lab.bench("leaderboard", *arguments, "--out", lab.out, "--task", lab.ones.parent)
 
 
 class TestCommand:
@@ -112,10 +115,38 @@ class TestCommand:
         done = made_by(lab, "--readme", readme)
         assert done.code == 2
         assert BEGIN in done.err
+        assert not (lab.out / "leaderboard.csv").exists()
+
+    def test_the_page_goes_beside_a_csv_file(self, lab: Lab) -> None:
+        """So the file is none of another kind."""
+        made(lab)
+        done = lab.bench("leaderboard", "--out", lab.out, "-o", lab.out / "board.html")
+        done.one_line(2, "board.html", "no .csv file")
+
+    def test_the_page_has_what_is_there(self, lab: Lab) -> None:
+        """Rows of runs that are elsewhere are counted; left-out runs are not drawn."""
+        away = made(lab)
+        made_by(lab)
+        away.folder.rename(lab.folder / "away")
+        made(lab, "scripted/b")
+        made(lab, "scripted/odd", samples=2)
+        done = made_by(lab)
+        assert "the page lacks 2 of the rows: their runs are not here" in done.err
+        page = (lab.out / "leaderboard.html").read_text()
+        assert "scripted/b" in page
+        assert "scripted/odd" not in page
 
     def test_no_run(self, lab: Lab) -> None:
         """One line."""
         made_by(lab).one_line(2, "no run under")
+
+    def test_a_number_that_is_none(self, lab: Lab) -> None:
+        """With its line and column."""
+        made(lab)
+        made_by(lab)
+        path = lab.out / "leaderboard.csv"
+        path.write_text(path.read_text().replace(",0.85,", ",many,", 1))
+        made_by(lab).one_line(2, "leaderboard.csv:2: threshold is no number: 'many'")
 
     @pytest.mark.parametrize("content", ["a,b\n1,2\n", "task\ncounting\n", "\xff\n1\n"])
     def test_another_file_is_not_overwritten(self, lab: Lab, content: str) -> None:
@@ -144,6 +175,11 @@ class TestLeftOut:
         assert done.code == 0
         assert "separator=none: 6 samples were never asked" in done.err
         assert "0 rows" in done.out
+
+    def test_nothing_scored(self, lab: Lab) -> None:
+        """Is not the same as nothing asked."""
+        lab.run(lab.wanted(), ScriptedProvider(lambda _: BadRequestError("x")))
+        assert "separator=none: no sample was scored" in made_by(lab).err
 
     def test_a_manifest_that_cannot_be_read(self, lab: Lab) -> None:
         """Costs its run where all are taken, and stops where it was named."""
@@ -184,6 +220,22 @@ class TestLeftOut:
             for name, line in zip(("comma", "none"), merged.left_out, strict=True)
         )
 
+    def test_newcomers_drive_nobody_out(self, lab: Lab) -> None:
+        """What the file has stays, however many others come with other data."""
+        there = rows(made(lab, "scripted/there"))
+        toys = [row for name in "ab" for row in rows(made(lab, f"scripted/{name}", samples=2))]
+        merged = merge(toys, there)
+        assert {row["model"] for row in merged.rows} == {"scripted/there"}
+        assert "4 samples, and 8 elsewhere" in merged.left_out[0]
+
+    def test_another_threshold_of_the_same_runs(self, lab: Lab) -> None:
+        """The whole file changes to it."""
+        made(lab)
+        made_by(lab)
+        done = made_by(lab, "--threshold", "0.5")
+        assert done.err == ""
+        assert {row["threshold"] for row in written(lab)} == {"0.5"}
+
     def test_another_threshold(self, lab: Lab) -> None:
         """Effective lengths of two thresholds are no column."""
         usual = rows(made(lab))
@@ -217,6 +269,30 @@ def test_the_table_has_the_better_model_first(lab: Lab) -> None:
     assert lines[0].split(" | ")[3] == "–"
     alone = markdown(merge(part)).splitlines()[2]
     assert alone == "| lab/ones | scripted/b | > 5 (< 3 to > 5) | – | 1.00 |"
+
+
+def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
+    """A model that always says the repeated symbol sees nothing."""
+    command = ("run", "--task", "copying/first_last", "--lengths", "5,10", "--samples", "2")
+    model = lab.fake(lambda _: "Final answer: 1")
+    lab.bench(*command, "--axis", "position=first", "--model", model, "--out", lab.out)
+    found = rows_of(lab.the_run())
+    assert {row["condition"].rpartition("=")[2]: row["control"] for row in found} == {
+        "zero": "",
+        "absent": "yes",
+    }
+    (line,) = markdown(merge(found)).splitlines()[2:]
+    assert line == "| copying/first_last | fake/model | < 5 (< 5 to 5) | – | 0.00 |"
+
+
+def test_the_one_that_sees_furthest_has_the_longest_length(lab: Lab) -> None:
+    """Not the larger area; areas over different lengths have no mean."""
+    far, near = rows(made(lab))
+    far |= {"effective_length_min": "20", "effective_length_max": "20", "accuracy_at_20": "1"}
+    far["area"] = "0.5"
+    (line,) = markdown(merge([far, near])).splitlines()[2:]
+    assert line.split(" | ")[2].startswith("20 (")
+    assert line.split(" | ")[4] == "– |"
 
 
 def test_the_published_file_reads() -> None:

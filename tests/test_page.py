@@ -93,11 +93,29 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser(chromium: str, report: Path) -> Iterator[Browser]:
+def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of errors alone."""
+    assert chromium
+    out = tmp_path_factory.mktemp("unanswered")
+    opened = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
+    wanted = Wanted(plan(opened, samples=2, lengths=[5, 10]), "scripted/x", Settings(), out)
+
+    def fails(_request: Request) -> str:
+        raise BadRequestError("no")
+
+    limits = Limits(first_wait_s=0, longest_wait_s=0)
+    asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
+    (page,) = write_report([wanted.folder], out / "report.html", warn=print)
+    return page
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str, report: Path, unanswered: Path) -> Iterator[Browser]:
     """Started after the runs were made, for it keeps an event loop."""
     from playwright.sync_api import sync_playwright
 
     assert report.exists()
+    assert unanswered.exists()
     with sync_playwright() as started:
         opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
@@ -298,6 +316,31 @@ def test_a_long_row_is_folded_and_not_cut(visit: Visit) -> None:
     assert "characters …" in short
     assert "characters …" not in full
     assert re.search(r"[01]{500}$", full.strip())
+
+
+def test_folding_halves_no_character(visit: Visit) -> None:
+    """Neither at the fold's beginning nor at its end; signs are made of what cannot be seen."""
+    visit.drawn()
+    said = visit.page.evaluate(
+        "[0, 1].map((odd) => {"
+        " const text = 'x'.repeat(odd) + '\\u{1F600}'.repeat(300);"
+        " const parts = folded(text).map((node) => node.textContent);"
+        " return [parts.length, parts.join('').isWellFormed()"
+        "   && parts.every((part) => part.isWellFormed())]; })"
+    )
+    assert said == [[3, True], [3, True]]
+    signs = visit.page.evaluate(
+        "plainly('a\\u{AD}b\\u{61C}c\\u{E0041}').map((node) => node.textContent)"
+    )
+    assert signs == ["a", "U+00AD", "b", "U+061C", "c", "U+E0041"]
+
+
+def test_a_run_without_an_answer_upsets_no_chart(unanswered: Path, visit: Visit) -> None:
+    """What is drawn has rows, which the fixture holds; lengths in symbols are always known."""
+    visit.page.goto(unanswered.as_uri())
+    visit.drawn()
+    assert visit.page.locator("input[value=symbols]").is_enabled()
+    visit.requests.remove(unanswered.as_uri())
 
 
 def test_the_answer_is_marked(visit: Visit) -> None:

@@ -16,7 +16,7 @@ from harness import journal
 from harness.journal import Settings
 from harness.library import built_in_files, open_task
 from harness.page import reported
-from harness.page.effects import change_text, comparison, effects, finding, size_text
+from harness.page.effects import change_text, effects, finding, gaps, size_text
 from harness.page.figures import answer_figures, published_figure, sight_figure
 from harness.page.paged import CHUNK, FIELDS, pack
 from harness.page.reported import counting_errors, read_reported
@@ -95,7 +95,7 @@ def study_of(*folders: Path, threshold: Threshold = Threshold()) -> Study:
 
 def moved_run(lab: Lab, model: str = "scripted/test", reach: int = 4) -> Path:
     """Sees four symbols without separators and all with commas."""
-    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20, model=model)
+    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=40, model=model)
     lab.run(wanted, ScriptedProvider(sees_to(reach, with_comma=99)))
     return wanted.folder
 
@@ -104,18 +104,101 @@ def test_a_sentence_says_what_moved_the_breaking_point(lab: Lab) -> None:
     """By how much, from which value to which, and the area with its interval."""
     said = finding_of(report(lab, moved_run(lab)))
     assert said.startswith(
-        "Separator moves the effective length of scripted/test from 4 (none) to &gt; 16 (comma), "
-        "and accuracy by +50 points (+"
+        "With separator comma instead of none, scripted/test sees to &gt; 16 instead of 4; "
+        "its accuracy rises by 50 points ("
     )
 
 
 def test_a_sentence_says_that_nothing_moved_it(lab: Lab) -> None:
-    """With the most that was seen."""
+    """With the most that was seen, and of what."""
     wanted = lab.wanted(samples=20)
     lab.run(wanted)
-    assert finding_of(report(lab, wanted.folder)).startswith(
-        "Separator did not move the breaking point of scripted/test measurably: 0 points ("
+    said = finding_of(report(lab, wanted.folder))
+    assert said.startswith(
+        "No change of separator moves the accuracy of scripted/test measurably: the largest "
+        "difference in area is 0 points ("
     )
+    assert said.endswith("of separator from none to comma.")
+
+
+def test_a_move_is_on_the_lengths_that_both_have(lab: Lab) -> None:
+    """A condition that was tested less far has not seen less far."""
+    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
+    script = ScriptedProvider(sees_to(99, with_comma=99))
+    lab.run(wanted, script)
+    path = wanted.folder / journal.SAMPLES
+    lines = [line for line in path.read_text().splitlines() if not _comma_beyond(line, 4)]
+    path.write_text("\n".join(lines) + "\n")
+    (effect,) = effects(study_of(wanted.folder))
+    assert [str(one.effective_length) for one in (effect.before, effect.after)] == ["> 4", "> 4"]
+    assert not effect.apart
+    assert effect.shift == 0
+
+
+def _comma_beyond(line: str, length: int) -> bool:
+    record = json.loads(line)
+    return bool(record["condition"]["separator"] == "comma" and record["length"] > length)
+
+
+def sometimes(share: float) -> Callable[[Request], str]:
+    """Right with commas; without them for `share` of the rows longer than four."""
+
+    def answer(request: Request) -> str:
+        row = request.prompt.splitlines()[-1]
+        index = int(request.sample_id.rpartition("=")[2])
+        seen = "," in row or len(row) <= 4 or index % 10 < 10 * share
+        return right(request) if seen else "Final answer: 100"
+
+    return answer
+
+
+def test_lengths_whose_intervals_overlap_are_no_move(lab: Lab) -> None:
+    """The accuracy is said, and both lengths without a direction."""
+    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
+    lab.run(wanted, ScriptedProvider(sometimes(0.8)))
+    page = report(lab, wanted.folder)
+    assert re.fullmatch(
+        r"With separator comma instead of none, the accuracy of scripted/test rises by \d+ points "
+        r"\(\d+ to \d+\); the effective length is &gt; 16 and 4, with intervals that overlap\.",
+        finding_of(page),
+    )
+    assert "What moved the breaking point most" not in page
+
+
+def copied_run(lab: Lab, odd: list[str]) -> Path:
+    """Always says the repeated symbol, but with the hint the odd one."""
+    task = open_task("copying/first_last", built_in_files()["copying/first_last"], trial=False)
+    axes = {"hint": ["off", "on"], "odd": odd, "position": ["first"]}
+    wanted = Wanted(
+        plan(task, lengths=[5, 10, 20], samples=40, axes=axes), "scripted/x", Settings(), lab.out
+    )
+    script = ScriptedProvider(
+        lambda r: f"Final answer: {'0' if 'check it carefully' in r.prompt else '1'}"
+    )
+    lab.run(wanted, script)
+    return wanted.folder
+
+
+def test_a_control_is_no_finding(lab: Lab) -> None:
+    """Where the answer is another one, the samples are not the same."""
+    folder = copied_run(lab, ["zero", "absent"])
+    study = study_of(folder)
+    found = effects(study)
+    assert [(one.axis, one.where, one.same_rows, one.control) for one in found] == [
+        ("hint", "odd zero", True, False),
+        ("hint", "odd absent", True, True),
+        ("odd", "hint off", False, True),
+        ("odd", "hint on", False, True),
+    ]
+    said = finding(study, study.runs[0], found)
+    assert said.startswith("With hint on instead of off (odd zero), scripted/x sees to > 20 ")
+    assert "from" not in said
+    page = report(lab, folder)
+    assert "on other rows of the same length" in page
+    assert page.count("on the same samples") == 1
+    highlights = page.partition('class="highlights"')[2].partition("</section>")[0]
+    assert highlights.count("<li>") == 1
+    assert "hint off \u2192 on, odd zero" in highlights
 
 
 def test_one_condition_has_its_length_said(lab: Lab) -> None:
@@ -127,18 +210,40 @@ def test_one_condition_has_its_length_said(lab: Lab) -> None:
 
 
 def test_models_are_compared(lab: Lab) -> None:
-    """Who sees furthest is named, and each model has a panel on the same axes."""
+    """On the same samples, with the interval; each model has a panel on the same axes."""
     near = moved_run(lab, "scripted/near", reach=2)
     far = moved_run(lab, "scripted/far", reach=8)
     study = study_of(near, far)
-    assert comparison(study) == (
-        "scripted/far sees furthest with separator none, to 8; scripted/near least far, to 2."
+    (gap,) = gaps(study)
+    assert re.fullmatch(
+        r"scripted/far sees further than scripted/near: area 0\.92 against 0\.58, difference "
+        r"\+0\.33 \(95 % interval \+0\.\d\d to \+0\.\d\d\)\.",
+        str(gap),
     )
     figure = sight_figure(study)
     assert [panel.model for panel in figure.panels] == ["scripted/near", "scripted/far"]
     page = report(lab, near, far)
     assert "How far do 2 models see?" in page
     assert page.count('name="model"') == 2
+    assert str(gap) in page
+    pairs = {table["name"]: table for table in data_of(page)["tables"]}["lab-ones-differences"]
+    named = {tuple(row[:5]) for row in pairs["rows"] if row[1] == "model"}
+    assert named == {
+        ("scripted/far", "model", "scripted/near", "scripted/far", f"separator {value}")
+        for value in ("none", "comma")
+    }
+
+
+def test_models_that_see_alike(lab: Lab) -> None:
+    """Are not ranked; and those with other rows are not compared."""
+    same = [moved_run(lab, f"scripted/{name}") for name in ("one", "two")]
+    (gap,) = gaps(study_of(*same))
+    assert str(gap).startswith(
+        "No difference in area between scripted/one and scripted/two is shown: area 0.75 against "
+    )
+    other = lab.wanted(model="scripted/three", settings=Settings(seed=1))
+    lab.run(other)
+    assert gaps(study_of(same[0], other.folder)) == []
 
 
 def test_runs_of_one_model_are_told_apart(lab: Lab) -> None:
@@ -188,9 +293,7 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
         ("strategy", "direct", "cot_zero_shot", "separator comma"),
     ]
     assert all([row.n for row in one.compared.lengths] == [4, 4] for one in found)
-    assert "Neither separator nor strategy moved the breaking point" in finding(
-        study, study.runs[0], found
-    )
+    assert finding(study, study.runs[0], found).startswith("No change of separator or strategy ")
 
 
 @pytest.mark.parametrize(
@@ -231,8 +334,11 @@ def test_own_tasks_are_named_for_their_prompts(lab: Lab) -> None:
     page = report(lab, wanted.folder)
     assert [sample["prompt"] for sample in samples_of(page)] == [None] * 3
     assert data_of(page)["runs"][0]["why"] == "the task file of lab/plain is not at hand"
+    said = "prompts of lab/plain are not shown: name its file with --task"
+    assert lab.said == [said]
     page = report(lab, wanted.folder, tasks=str(lab.plain))
     assert all("How many ones?" in sample["prompt"] for sample in samples_of(page))
+    assert lab.said == [said]
 
 
 def test_a_prompt_that_changed_is_not_shown(lab: Lab) -> None:
@@ -308,6 +414,7 @@ def test_only_its_own_scripts_may_run(lab: Lab) -> None:
 def test_lone_surrogates_are_shown() -> None:
     """Half a character has no place in UTF-8, but a code that can be read."""
     assert visible("a\udcffb\u202ec") == "a[U+DCFF]b[U+202E]c"
+    assert visible("\xad\u061c\U000e0041") == "[U+00AD][U+061C][U+E0041]"
     assert unpack(pack(["\ud800"])) == ["\ud800"]
 
 
@@ -435,6 +542,15 @@ def test_tables_have_the_numbers_of_the_csv(lab: Lab) -> None:
     sights = tables["lab-ones-effective-length"]
     at = sights["columns"].index("effective length")
     assert [row[at][0] for row in sights["rows"]] == ["4", "> 16"]
+    diagnosis = tables["lab-ones-diagnosis"]
+    assert diagnosis["columns"][-4:] == [
+        "median_abs_error",
+        "round_answers",
+        "modal_answer",
+        "modal_share",
+    ]
+    assert len(diagnosis["rows"]) == len(cells["rows"])
+    assert sights["columns"][-1] == "error growth"
     pairs = tables["lab-ones-differences"]
     assert [row[pairs["columns"].index("difference")] for row in pairs["rows"][1:]] == [0, 0, 1, 1]
 

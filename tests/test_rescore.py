@@ -11,6 +11,7 @@ from statistics import median
 import orjson
 import pytest
 
+from harness.journal import SAMPLES
 from harness.rescore import DIAGNOSIS, REACH, VERDICTS
 from harness.score import Verdict
 from providers.base import BadRequestError, Request
@@ -91,6 +92,19 @@ class TestChanges:
         (folder / VERDICTS).write_bytes(content)
         assert lab.bench("score", folder).err == ""
         assert (folder / VERDICTS).read_bytes() == good
+
+    def test_a_target_of_another_type_is_passed_over(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As reading the run does."""
+        folder = scored(lab)
+        path = folder / SAMPLES
+        lines = path.read_bytes().splitlines(keepends=True)
+        spoilt = orjson.dumps(orjson.loads(lines[0]) | {"target": "abc"}) + b"\n"
+        path.write_bytes(spoilt + b"".join(lines))
+        stricter = lambda **_: Verdict("truncated", why="cut off")  # noqa: E731
+        monkeypatch.setattr("harness.score.judge", stricter)
+        assert "16 samples are judged otherwise" in lab.bench("score", folder).err
 
     def test_a_letter_a_sample(self, lab: Lab) -> None:
         """In the order of the index; a dot where nothing was asked."""

@@ -25,6 +25,7 @@ from harness.stats import (
     paired,
     reach,
     sight,
+    smallest_difference,
     span_text,
     wilson,
 )
@@ -58,6 +59,27 @@ def test_wilson_of_nothing_is_nothing() -> None:
 def test_z95_is_the_normal_quantile() -> None:
     """97.5 % of a standard normal lie below it."""
     assert math.erf(Z95 / math.sqrt(2)) == pytest.approx(0.95, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tests", "needed"),
+    [(25, 1, 6), (25, 7, 9), (50, 7, 9), (5, 1, None), (10, 16, 10)],
+)
+def test_the_smallest_difference_is_that_of_the_exact_test(
+    pairs: int, tests: int, needed: int | None
+) -> None:
+    """Fewer discordant pairs than needed are not significant; so many, all one way, just are.
+
+    Four times out of five there are as many, drawn at that difference.
+    """
+    found = smallest_difference(pairs, tests)
+    if needed is None:
+        assert found is None
+        return
+    assert mcnemar(needed, 0) * tests <= 0.05 < mcnemar(needed - 1, 0) * tests
+    assert found is not None
+    drawn = np.random.default_rng(0).binomial(pairs, found, 20_000)
+    assert (drawn >= needed).mean() == pytest.approx(0.8, abs=0.015)
 
 
 @st.composite

@@ -13,7 +13,9 @@ from harness.page.looks import LABEL, OUTCOME_INKS, Look, Spec
 from harness.tables import OUTCOMES
 
 WIDTH, HEIGHT = 300, 170
-_ROW = 14
+_ROW = 18
+_AIR = 8
+"""Pixels beyond the outermost marks."""
 _MANY = 6
 """More series than this have fainter bands."""
 
@@ -26,7 +28,8 @@ def _x(
     if bare:
         axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False, title=None)
     else:
-        axis = alt.Axis(values=list(lengths), grid=False, title="length (symbols)")
+        beyond = [x for x in _DECADES if max(lengths) < x <= max(reach, default=0)]
+        axis = alt.Axis(values=[*lengths, *beyond], grid=False, title="length (symbols)")
     return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
 
@@ -141,7 +144,7 @@ def outcomes_chart(ticks: Sequence[int]) -> Spec:
 
 def answers_chart(look: Look) -> Spec:
     """Given against true counts. Data: `answers` (true, given, n, colour), `ends` (true, given)."""
-    scale = alt.Scale(type="symlog", constant=1, nice=False)
+    scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
     true = alt.X("true:Q", scale=scale, axis=_counts("true count"))
     given = alt.Y("given:Q", scale=scale, axis=_counts("answer"))
     size = alt.Size("n:Q", scale=alt.Scale(type="sqrt", range=[12, 260]), legend=None)
@@ -203,7 +206,7 @@ def error_chart(look: Look, ticks: Sequence[int]) -> Spec:
 
 
 def _symlog(field: str, title: str) -> alt.Y:
-    scale = alt.Scale(type="symlog", constant=1, nice=False)
+    scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
     return alt.Y(f"{field}:Q", scale=scale, axis=_counts(title))
 
 
@@ -234,7 +237,8 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> S
             x, y, tooltip=_tips("where", "length", error="y:Q", answers="n:Q")
         ),
     ).properties(width=WIDTH, height=HEIGHT + 40)
-    return _spec(chart)
+    # the page fits the drawing before it knows where the names begin
+    return {**_spec(chart), "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
 
 
 def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:

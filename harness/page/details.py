@@ -115,6 +115,8 @@ class Prompts:
 
     task: Task | None
     why: str = ""
+    absent: bool = False
+    """Whether no file of the task is known."""
 
     def of(self, shown: Shown) -> Iterator[str | None]:
         """The prompt of each detail in turn; `None` where what is made now was not asked then."""
@@ -158,7 +160,8 @@ def prompts_of(run: Run, others: str = "") -> Prompts:
         if others:
             files |= find(others)
         if manifest.task not in files:
-            return Prompts(None, f"the task file of {manifest.task} is not at hand")
+            why = f"the task file of {manifest.task} is not at hand"
+            return Prompts(None, why, absent=True)
         task = open_task(manifest.task, files[manifest.task], trial=False)
     except (UnknownTaskError, TaskFileError) as error:
         return Prompts(None, f"the task file of {manifest.task} cannot be read: {error}")

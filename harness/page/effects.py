@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
 
 from harness.page.details import Shown
 from harness.page.studies import Series, Study, key_of
 from harness.spec import Condition
-from harness.stats import Bound, Paired, PairedArea, Sight, compare_pairs, holm, paired
+from harness.stats import (
+    Bound,
+    Pair,
+    Paired,
+    PairedArea,
+    Sight,
+    Threshold,
+    compare_pairs,
+    holm,
+    mean_area,
+    paired,
+    sight,
+    span_text,
+)
+
+_SAID = 2
+"""Moves that are said of a model; the tables have all."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One value of an axis against the first, all else equal, on the same samples."""
+    """One value of an axis against the first, all else equal, on samples that have both."""
 
     shown: Shown
     axis: str
@@ -21,12 +40,26 @@ class Effect:
     value: str
     others: Condition
     """The values of the other axes that the study varies."""
-    compared: Paired
+    pair: Pair
     """The value first, the baseline second."""
+    threshold: Threshold
+    compared: Paired
     adjusted: tuple[float, ...]
     """Holm's p-values, over the lengths."""
-    before: Sight
-    after: Sight
+    same_rows: bool
+    """Whether the answer to each sample is the same under both."""
+    control: bool
+    """Whether one of both is a control, see `Series.control`."""
+
+    @cached_property
+    def before(self) -> Sight:
+        """How far with the baseline, on the pairs alone."""
+        return sight(self.pair[1], self.threshold)
+
+    @cached_property
+    def after(self) -> Sight:
+        """How far with the value, on the pairs alone."""
+        return sight(self.pair[0], self.threshold)
 
     @property
     def where(self) -> str:
@@ -39,10 +72,43 @@ class Effect:
         return self.compared.area
 
     @property
+    def fair(self) -> bool:
+        """Whether the difference is one of the axis alone."""
+        return self.same_rows and not self.control
+
+    @property
     def moved(self) -> bool:
         """Whether the interval of the area's difference leaves out zero."""
         low, high = self.area.difference_ci
         return low > 0 or high < 0
+
+    @property
+    def apart(self) -> bool:
+        """Whether the intervals of both effective lengths do not overlap."""
+        (low, high), (least, most) = self.before.effective_length_ci, self.after.effective_length_ci
+        return _order(high) < _order(least) or _order(most) < _order(low)
+
+    @property
+    def shift(self) -> float:
+        """Log ratio of the effective lengths if the move is real and the area agrees, else 0."""
+        if not (self.moved and self.apart):
+            return 0.0
+        ends = self.before.effective_length, self.after.effective_length
+        ratio = math.log(_order(ends[1]) / _order(ends[0]))
+        return ratio if ratio * self.area.difference > 0 else 0.0
+
+    @property
+    def intervals(self) -> str:
+        """Of both effective lengths; empty if both are single points."""
+        spans = self.before.effective_length_ci, self.after.effective_length_ci
+        if all(low == high for low, high in spans):
+            return ""
+        return " \u2192 ".join(map(span_text, spans))
+
+
+def _order(bound: Bound) -> float:
+    """A place among the bounds on the same lengths."""
+    return {"<": 0.5, "=": 1.0, ">": 2.0}[bound.sign] * bound.length
 
 
 def effects(study: Study) -> list[Effect]:
@@ -66,32 +132,39 @@ def _of_axis(study: Study, shown: Shown, axis: str) -> Iterator[Effect]:
         run = [value for value in study.axes[axis] if value in by_value]
         for value in run[1:]:
             others = dict(zip(rest, held, strict=True))
-            effect = _effect(study, by_value[run[0]], by_value[value], axis, others)
+            names = axis, run[0], value
+            effect = _effect(study, by_value[run[0]], by_value[value], names, others)
             if effect is not None:
                 yield effect
 
 
 def _effect(
-    study: Study, base: Series, other: Series, axis: str, others: Condition
+    study: Study, base: Series, other: Series, names: tuple[str, str, str], others: Condition
 ) -> Effect | None:
-    """`None` where no pair was scored."""
+    """`None` where no pair was scored; `names` are the axis, the baseline and the value."""
     pair = paired(other.rows, base.rows)
     if pair is None:
         return None
     compared = compare_pairs(pair)
     adjusted = tuple(holm([row.p for row in compared.lengths]))
-    sights = study.sights[key_of(base)], study.sights[key_of(other)]
-    names = base.condition[axis], other.condition[axis]
-    return Effect(base.shown, axis, *names, others, compared, adjusted, *sights)
+    one, two = base.targets, other.targets
+    same_rows = all(one[key] == two[key] for key in one.keys() & two.keys())
+    return Effect(
+        other.shown,
+        *names,
+        others,
+        pair,
+        study.threshold,
+        compared,
+        adjusted,
+        same_rows,
+        base.control or other.control,
+    )
 
 
-def _order(bound: Bound) -> float:
-    return {"<": 0.0, "=": bound.length, ">": 2 * bound.length}[bound.sign]
-
-
-def finding(study: Study, shown: Shown, found: list[Effect]) -> str:
-    """One sentence or two: what moved the breaking point of a model, and by how much."""
-    mine = [effect for effect in found if effect.shown is shown]
+def finding(study: Study, shown: Shown, found: Sequence[Effect]) -> str:
+    """A few sentences: what moved the breaking point of a model, and by how much."""
+    mine = [effect for effect in found if effect.shown is shown and effect.fair]
     if not any(key_of(series)[0] == shown.name for series in study.series if series.curve):
         return f"{shown.name} has no scored sample here."
     if not mine:
@@ -106,51 +179,59 @@ def finding(study: Study, shown: Shown, found: list[Effect]) -> str:
         )
     moved = sorted(
         (effect for effect in mine if effect.moved),
-        key=lambda effect: -abs(effect.area.difference),
+        key=lambda effect: (-abs(effect.shift), -abs(effect.area.difference)),
     )
     first: dict[str, Effect] = {}
     for effect in moved:
         first.setdefault(effect.axis, effect)
-    said = [_moved(effect) for effect in first.values()]
-    still = [axis for axis in study.varied if axis not in first and _tried(mine, axis)]
+    said = [_moved(effect) for effect in list(first.values())[:_SAID]]
+    still = [effect for effect in mine if effect.axis not in first]
     if still:
-        said.append(_unmoved(shown.name, still, mine, also=bool(said)))
+        said.append(_unmoved(shown.name, still))
     return " ".join(said)
 
 
-def _tried(found: list[Effect], axis: str) -> bool:
-    return any(effect.axis == axis for effect in found)
-
-
 def _moved(effect: Effect) -> str:
+    model, up = effect.shown.name, effect.area.difference > 0
+    change = f"{'rises' if up else 'falls'} by {size_text(effect.area)}"
+    where = f" ({effect.where})" if effect.where else ""
+    axis = _plain(effect.axis)
+    begin = f"With {axis} {effect.value} instead of {effect.baseline}{where}"
     before, after = effect.before.effective_length, effect.after.effective_length
-    where = f" (with {effect.where})" if effect.where else ""
-    name = effect.axis.replace("_", " ").capitalize()
-    if before == after:
-        up = effect.area.difference > 0
+    if effect.apart:
+        link = "; its" if effect.shift else ", but its"
         return (
-            f"{name} {'raises' if up else 'lowers'} the accuracy of {effect.shown.name}{where} "
-            f"from {effect.baseline} to {effect.value} by {size_text(effect.area)}, but the "
-            f"effective length stays {before}."
+            f"{begin}, {model} sees to {_seen(effect.after)} instead of {_seen(effect.before)}"
+            f"{link} accuracy {change}."
         )
-    further = _order(after) > _order(before)
-    link = "but" if further != (effect.area.difference > 0) else "and"
+    ends = (
+        f"stays {before}"
+        if before == after
+        else f"is {after} and {before}, with intervals that overlap"
+    )
+    return f"{begin}, the accuracy of {model} {change}; the effective length {ends}."
+
+
+def _seen(found: Sight) -> str:
+    """The effective length, with its interval unless that is a single point."""
+    low, high = found.effective_length_ci
+    interval = "" if low == high else f" ({span_text((low, high))})"
+    return f"{found.effective_length}{interval}"
+
+
+def _unmoved(model: str, found: Sequence[Effect]) -> str:
+    largest = max(found, key=lambda effect: abs(effect.area.difference))
+    axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in found))
+    where = f" ({largest.where})" if largest.where else ""
     return (
-        f"{name} moves the effective length of {effect.shown.name}{where} from {before} "
-        f"({effect.baseline}) to {after} ({effect.value}), {link} accuracy by "
-        f"{change_text(effect.area)}."
+        f"No change of {axes} moves the accuracy of {model} measurably: the largest difference in "
+        f"area is {change_text(largest.area)}, of {_plain(largest.axis)} from {largest.baseline} "
+        f"to {largest.value}{where}."
     )
 
 
-def _unmoved(model: str, axes: list[str], found: list[Effect], *, also: bool) -> str:
-    largest = max(
-        (effect for effect in found if effect.axis in axes),
-        key=lambda effect: abs(effect.area.difference),
-    )
-    names = " nor ".join(axis.replace("_", " ") for axis in axes)
-    begin = f"Neither {names} moved" if len(axes) > 1 else f"{names.capitalize()} did not move"
-    whose = "it" if also else f"the breaking point of {model}"
-    return f"{begin} {whose} measurably: {change_text(largest.area)} at most."
+def _plain(axis: str) -> str:
+    return axis.replace("_", " ")
 
 
 def change_text(area: PairedArea) -> str:
@@ -176,29 +257,69 @@ def _points(middle: float, low: float, high: float, *, sign: str) -> str:
     return f"{one} points ({two} to {three})".replace("-", "\u2212")
 
 
-def comparison(study: Study) -> str:
-    """Who sees furthest and who least under the first condition that all were asked under; empty
-    for one model.
-    """
-    by_condition: dict[str, dict[str, Sight]] = {}
-    for (model, condition), sight in study.sights.items():
-        by_condition.setdefault(condition, {})[model] = sight
-    models = {shown.name for shown in study.runs}
-    shared = [sights for sights in by_condition.values() if set(sights) == models]
-    if not shared or len(models) == 1:
-        return ""
-    ranked = sorted(shared[0].items(), key=lambda pair: (-_reach(pair[1]), -pair[1].area))
-    (best, far), (worst, near) = ranked[0], ranked[-1]
-    label = next(name for name, sights in by_condition.items() if sights is shared[0])
-    varied = [part for part in label.split(",") if part.partition("=")[0] in study.varied]
-    where = f" with {', '.join(varied).replace('=', ' ')}" if varied else ""
-    if far.effective_length == near.effective_length:
-        return f"All see as far{where}: {far.effective_length}."
-    return (
-        f"{best} sees furthest{where}, to {far.effective_length}; "
-        f"{worst} least far, to {near.effective_length}."
+@dataclass(frozen=True)
+class Gap:
+    """The model with the largest area against another, on the samples that both have."""
+
+    first: str
+    second: str
+    area: PairedArea
+    """Mean over the conditions that both have."""
+    effects: tuple[Effect, ...]
+    """By condition."""
+
+    def __str__(self) -> str:
+        """One sentence to quote."""
+        low, high = self.area.difference_ci
+        numbers = (
+            f"area {self.area.first:.2f} against {self.area.second:.2f}, difference "
+            f"{self.area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
+        ).replace("-", "\u2212")
+        if low > 0:
+            return f"{self.first} sees further than {self.second}: {numbers}."
+        if high < 0:
+            return f"{self.second} sees further than {self.first}: {numbers}."
+        return f"No difference in area between {self.first} and {self.second} is shown: {numbers}."
+
+
+def gaps(study: Study) -> list[Gap]:
+    """Each model against the one with the largest area; of those that were asked the same."""
+    areas: dict[str, dict[str, float]] = {}
+    for (name, label), found in study.sights.items():
+        areas.setdefault(name, {})[label] = found.area
+    common = set.intersection(*map(set, areas.values())) if areas else set()
+    ranked = sorted(
+        (shown for shown in study.runs if shown.name in areas),
+        key=lambda shown: -_mean(areas[shown.name], common),
     )
+    made = [_gap(study, ranked[0], other) for other in ranked[1:]]
+    return [gap for gap in made if gap is not None]
 
 
-def _reach(sight: Sight) -> float:
-    return _order(sight.effective_length)
+def _mean(areas: Mapping[str, float], common: Collection[str]) -> float:
+    """Over the conditions in common; over all, if there are none."""
+    return fmean(area for label, area in areas.items() if label in common or not common)
+
+
+def _gap(study: Study, best: Shown, other: Shown) -> Gap | None:
+    """`None` where their rows differ or nothing was scored in both."""
+    seeds = {shown.run.manifest.settings["seed"] for shown in (best, other)}
+    if len(seeds) > 1:
+        return None
+    mine, theirs = (
+        {key_of(series)[1]: series for series in study.series if series.shown is shown}
+        for shown in (best, other)
+    )
+    found = []
+    for label, series in mine.items():
+        if label not in theirs:
+            continue
+        others = {axis: series.condition[axis] for axis in study.varied}
+        names = "model", other.name, best.name
+        effect = _effect(study, theirs[label], series, names, others)
+        if effect is not None and effect.same_rows:
+            found.append(effect)
+    if not found:
+        return None
+    area = mean_area([effect.pair for effect in found])
+    return Gap(best.name, other.name, area, tuple(found))

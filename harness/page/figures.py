@@ -244,8 +244,8 @@ def published_figure(study: Study, files: list[Reported]) -> Figure | None:
                 for series in study.series
                 if series.shown is shown and series.condition["strategy"] == strategy
             ]
-            if ghosts and mine:
-                rows = [row for series in mine for row in _mean_errors(study, series)]
+            rows = [row for series in mine for row in _mean_errors(study, series)]
+            if ghosts and rows:
                 data = {"published": ghosts, "names": _names(ghosts), "error": rows}
                 panels.append(Panel(shown.name, f"strategy {strategy}", data))
     if not panels:
@@ -320,6 +320,11 @@ def effect_figures(study: Study, found: Sequence[Effect]) -> list[Figure]:
                         for (model, where), rows in panels.items()
                     ),
                     look,
+                    note=(
+                        "on the same samples"
+                        if all(effect.same_rows for effect in mine)
+                        else "on other rows of the same length"
+                    ),
                 )
             )
     return made

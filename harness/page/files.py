@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import vl_convert
@@ -22,29 +24,71 @@ def write_charts(
 ) -> list[Path]:
     """Every panel as `<folder>/<task>/<model>/<chart>.<format>`; the paths."""
     written = []
+    names = _Names()
     for name, figures in studies if formats else ():
         for figure in figures:
             for panel in figure.panels:
                 spec = whole(name, figure, panel)
-                parts = [_safe(name), _safe(panel.model)]
-                stem = "-".join(filter(None, (figure.kind, _safe(panel.title))))
-                path = folder.joinpath(*parts, stem)
+                stem = "-".join(filter(None, (figure.kind, panel.title)))
+                path = folder
+                for part in (name, panel.model, stem):
+                    path = names.path(path, part)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 written += [_write(spec, path, kind) for kind in formats]
     return written
 
 
+@dataclass(frozen=True)
+class _Names:
+    """Paths of what was written, a different one for each name in a folder."""
+
+    given: dict[tuple[Path, str], Path] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Without regard to case, as some file systems are."""
+
+    def path(self, folder: Path, name: str) -> Path:
+        """Where `name` lies in `folder`; names that look the same get a number."""
+        known = self.given.get((folder, name))
+        if known is not None:
+            return known
+        plain = _safe(name)
+        candidates = (f"{plain}-{place}" if place > 1 else plain for place in count(1))
+        made = next(
+            path
+            for candidate in candidates
+            if str(path := folder / candidate).casefold() not in self.taken
+        )
+        self.taken.add(str(made).casefold())
+        self.given[folder, name] = made
+        return made
+
+
 def _safe(name: str) -> str:
-    return re.sub(r"[^\w.=+@-]+", "-", name, flags=re.ASCII).strip("-.")
+    return re.sub(r"[^\w.=+@-]+", "-", name).strip("-.") or "-"
 
 
 def _write(spec: Spec, path: Path, kind: str) -> Path:
     target = path.with_name(f"{path.name}.{kind}")
+    compiled = vl_convert.vegalite_to_vega(spec)
+    _outline_legends(compiled)
     if kind == "svg":
-        target.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+        target.write_text(vl_convert.vega_to_svg(compiled), encoding="utf-8")
     else:
-        target.write_bytes(vl_convert.vegalite_to_png(spec, scale=_SCALE))
+        target.write_bytes(vl_convert.vega_to_png(compiled, scale=_SCALE))
     return target
+
+
+def _outline_legends(compiled: object) -> None:
+    """Marks in legends have whole outlines, though Vega-Lite gives them those of dashed lines."""
+    if isinstance(compiled, dict):
+        for legend in compiled.get("legends", ()):
+            if "fill" in legend:
+                legend.pop("strokeDash", None)
+        for value in compiled.values():
+            _outline_legends(value)
+    elif isinstance(compiled, list):
+        for value in compiled:
+            _outline_legends(value)
 
 
 def whole(study: str, figure: Figure, panel: Panel) -> Spec:
@@ -58,7 +102,7 @@ def whole(study: str, figure: Figure, panel: Panel) -> Spec:
         "offset": 12,
     }
     spec["config"] = {**config(_FONT), "background": "white"}
-    spec["padding"] = 12
+    spec["padding"] = {"left": 12, "top": 12, "bottom": 12, "right": 24}
     _show_legends(spec, figure)
     return inked(spec, LIGHT)
 

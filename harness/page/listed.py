@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from harness.diagnosis import COLUMNS, diagnosis, diagnosis_table, error_growth
+from harness.page.details import Shown
 from harness.page.effects import Effect
 from harness.page.reported import Reported
 from harness.page.studies import Study, key_of
@@ -44,6 +46,7 @@ def _file(study: Study, name: str) -> str:
 def sights_table(study: Study) -> Listed:
     """How far each model sees under each condition."""
     rows: list[dict[str, Value]] = []
+    growths = {shown.name: _growths(shown, study) for shown in study.runs}
     for series in study.series:
         found = study.sights.get(key_of(series))
         row: dict[str, Value] = {
@@ -70,6 +73,9 @@ def sights_table(study: Study) -> Listed:
                     strict=True,
                 )
             )
+        if study.integer:
+            model, label = key_of(series)
+            row["error growth"] = growths[model][label]
         rows.append(row)
     return _listed(_file(study, "effective-length"), f"How far: {study.name}", rows)
 
@@ -86,12 +92,43 @@ _SIGHT = (
 
 
 def _bound(bound: Bound) -> Value:
-    beside = {"<": -0.5, "=": 0.0, ">": 0.5}[bound.sign]
-    return [str(bound), bound.length + beside]
+    return [str(bound), _place(bound)]
+
+
+def _place(bound: Bound) -> float:
+    """Where a table sorts it."""
+    return bound.length + {"<": -0.5, "=": 0.0, ">": 0.5}[bound.sign]
 
 
 def _span(span: Span) -> Value:
-    return [span_text(span), span[0].length]
+    return [span_text(span), _place(span[0])]
+
+
+def _growths(shown: Shown, study: Study) -> dict[str, Value]:
+    """How the error grows with length, by the condition's label."""
+    if not study.integer:
+        return {}
+    errors = diagnosis(shown.run)["median_abs_error"]
+    growths: dict[str, Value] = {}
+    for series in study.series:
+        if series.shown is shown:
+            places = list(series.places)
+            growth = error_growth(shown.run.cells["length"][places], errors[places])
+            growths[key_of(series)[1]] = None if growth is None else round(growth, 2)
+    return growths
+
+
+def diagnosis_listed(study: Study) -> Listed:
+    """How each cell goes wrong; columns that say nothing here are left out."""
+    whole = pd.concat([diagnosis_table(shown.run) for shown in study.runs], ignore_index=True)
+    whole["model"] = [shown.name for shown in study.runs for _ in shown.run.manifest.cells]
+    empty = [name for name in COLUMNS if whole[name].isna().all()]
+    rows: list[dict[str, Value]] = [
+        {str(name): _published(value) for name, value in row.items()}
+        for row in whole.drop(columns=empty).to_dict("records")
+        if len(empty) < len(COLUMNS)
+    ]
+    return _listed(_file(study, "diagnosis"), f"How it goes wrong: {study.name}", rows)
 
 
 def cells_table(study: Study) -> Listed:

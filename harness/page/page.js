@@ -274,7 +274,7 @@ async function sampleAt(place) {
   return Object.fromEntries(data.fields.map((name, at) => [name, values[at]]));
 }
 
-const SIGNS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
+const SIGNS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
 const LONG = 320;
 const EDGE = 120;
 
@@ -287,18 +287,23 @@ function plainly(text) {
   });
 }
 
+/** The place at `at`, or the one after it if a character is in two parts there. */
+const whole = (text, at) => (text.codePointAt(at - 1) > 0xffff ? at + 1 : at);
+
 /** Text with the middle of its long lines folded behind a button. */
 function folded(text) {
   return text.split(/(?<=\n)/).flatMap((line) => {
     if (line.length <= LONG) return plainly(line);
-    const middle = line.slice(EDGE, -EDGE);
+    const first = whole(line, EDGE);
+    const last = whole(line, line.length - EDGE);
+    const middle = line.slice(first, last);
     const button = make("button", {
       type: "button",
       className: "unfold",
       text: `… ${middle.length.toLocaleString("en")} characters …`,
     });
     button.addEventListener("click", () => button.replaceWith(...plainly(middle)));
-    return [...plainly(line.slice(0, EDGE)), button, ...plainly(line.slice(-EDGE))];
+    return [...plainly(line.slice(0, first)), button, ...plainly(line.slice(last))];
   });
 }
 

@@ -31,6 +31,8 @@ class Paged:
     runs: list[dict[str, Any]] = field(default_factory=list)
     chunks: list[str] = field(default_factory=list)
     """Texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""
+    unknown: list[str] = field(default_factory=list)
+    """Tasks whose files are not at hand, each once."""
 
     @property
     def index(self) -> str:
@@ -64,6 +66,9 @@ def paged(runs: Iterable[tuple[str, Shown]], tasks: str = "") -> Paged:
         for place, (study, shown) in enumerate(runs):
             prompts = prompts_of(shown.run, tasks)
             made.runs.append(_run(study, shown, prompts))
+            task = shown.run.manifest.task
+            if prompts.absent and task not in made.unknown:
+                made.unknown.append(task)
             for detail, prompt in zip(shown.details, prompts.of(shown), strict=True):
                 made.columns["run"].append(place)
                 made.columns["cell"].append(detail.cell)

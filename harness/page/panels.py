@@ -32,11 +32,13 @@ class Figure:
     look: Look | None = None
     lengths: bool = True
     """Whether its x axis is the length, in whichever unit."""
+    note: str = ""
+    """What is said of the samples compared."""
 
     @property
     def least(self) -> int:
         """The narrowest a panel may be, in pixels."""
-        return {"accuracy": 280, "outcomes": 230}.get(self.kind, 270)
+        return {"accuracy": 280, "outcomes": 230, "published": 360}.get(self.kind, 270)
 
     @property
     def height(self) -> int:

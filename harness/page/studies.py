@@ -70,6 +70,22 @@ class Series:
         return ", ".join(self.condition[axis] for axis in axes)
 
     @cached_property
+    def targets(self) -> dict[tuple[int, int], object]:
+        """The answer to each sample, by its length and index."""
+        cells = self.shown.run.manifest.cells
+        return {
+            (cells[detail.cell].length, detail.record["index"]): detail.record["target"]
+            for detail in self.shown.details
+            if detail.cell in self.places
+        }
+
+    @cached_property
+    def control(self) -> bool:
+        """Whether the symbol that the task repeats is always the answer."""
+        repeated = self.shown.run.manifest.task_spec().params.get("repeated")
+        return bool(self.targets) and all(one == repeated for one in self.targets.values())
+
+    @cached_property
     def rows(self) -> Curve:
         """A curve over all its lengths whose row is the sample's index, for pairs."""
         lengths = self.cells["length"].to_numpy()
