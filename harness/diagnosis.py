@@ -51,9 +51,15 @@ def diagnosis(run: Run) -> pd.DataFrame:
     and the mean place of the first word that differs. What does not apply is NaN.
     """
     samples = run.samples
-    read = samples.assign(
-        answer=samples["target"] + samples["signed_error"],
-        distance=samples["signed_error"].abs(),
+    read = pd.DataFrame(
+        {
+            "cell": samples["cell"],
+            "answer": samples["target"] + samples["signed_error"],
+            "distance": samples["signed_error"].abs(),
+            "collapsed": samples["collapsed"],
+            "first_divergence": samples["first_divergence"],
+        },
+        copy=False,
     )
     grouped = read.groupby("cell")
     answers = read[read["answer"].notna()]

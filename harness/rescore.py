@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from harness import journal
@@ -74,13 +75,15 @@ def _own_version() -> str:
 
 def _letters(run: Run) -> dict[CellKey, str]:
     """Of every cell a letter a sample, by index."""
-    cells = run.manifest.cells
-    letters = [bytearray(_NO_RECORD.encode() * cell.samples) for cell in cells]
-    codes = [ord(_LETTERS.get(outcome, _NO_RECORD)) for outcome in OUTCOMES]
-    columns = (run.samples[name].tolist() for name in ("cell", "index", "outcome"))
-    for cell, index, outcome in zip(*columns, strict=True):
-        letters[cell][index] = codes[outcome]
-    return {cell.key: of.decode() for cell, of in zip(cells, letters, strict=True)}
+    codes = np.array([ord(_LETTERS.get(outcome, _NO_RECORD)) for outcome in OUTCOMES], np.uint8)
+    place, index, outcome = (run.samples[name].to_numpy() for name in ("cell", "index", "outcome"))
+    letters = {}
+    for at, cell in enumerate(run.manifest.cells):
+        mine = place == at
+        of_cell = np.full(cell.samples, ord(_NO_RECORD), np.uint8)
+        of_cell[index[mine]] = codes[outcome[mine]]
+        letters[cell.key] = of_cell.tobytes().decode()
+    return letters
 
 
 def changes(run: Run) -> tuple[str, list[Change]]:

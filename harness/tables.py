@@ -124,7 +124,8 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
         elif verdict.outcome != "error" or table[at * _ROW.size + _AT_OUTCOME] == error:
             table[at * _ROW.size : (at + 1) * _ROW.size] = row
     read = np.frombuffer(table, _DTYPE)
-    return pd.DataFrame({name: read[name] for name in _COLUMNS})
+    # the bytes themselves, not a copy of them
+    return pd.DataFrame({name: read[name] for name in _COLUMNS}, copy=False)
 
 
 def _number(value: object) -> float:
