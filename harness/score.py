@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from harness.extract import extract, tidy
@@ -104,14 +105,21 @@ def _unread(found: Extracted) -> Verdict:
 
 def judge_record(record: Mapping[str, Any], answer: Answer) -> Verdict:
     """The same of a journal's record."""
-    return judge(
-        text=record.get("reply") or "",
+    text, failure = record.get("reply") or "", record.get("failure")
+    judging = _judge_again if len(text) <= _SHORT else judge
+    return judging(
+        text=text,
         finish_reason=record.get("finish_reason") or "stop",
         refusal=record.get("refusal"),
-        failure=(record.get("failure") or {}).get("kind"),
+        failure=failure and failure.get("kind"),
         target=record["target"],
         answer=answer,
     )
+
+
+_SHORT = 64
+_judge_again = lru_cache(maxsize=4096)(judge)
+"""Answers without words around them are few and come often: "Final answer: 7", target 7."""
 
 
 def _judge_answer(found: Extracted, reply: str, target: int | str, answer: Answer) -> Verdict:

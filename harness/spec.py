@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
@@ -198,4 +199,9 @@ class Sample:
 
 def condition_label(condition: Condition) -> str:
     """`separator=comma,strategy=direct`, or `-` for a task without axes."""
-    return ",".join(f"{axis}={value}" for axis, value in condition.items()) or "-"
+    return _label(tuple(condition.items()))
+
+
+@lru_cache(maxsize=4096)
+def _label(condition: tuple[tuple[str, str], ...]) -> str:
+    return ",".join(f"{axis}={value}" for axis, value in condition) or "-"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -36,6 +37,12 @@ def scored(lab: Lab) -> Path:
     return folder
 
 
+def judge_by(judge: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on `judge` decides, on short replies too, whose verdicts are kept in mind."""
+    monkeypatch.setattr("harness.score.judge", judge)
+    monkeypatch.setattr("harness.score._judge_again", judge)
+
+
 class TestChanges:
     """`bench score` says which samples are judged otherwise than before, and why."""
 
@@ -48,7 +55,7 @@ class TestChanges:
         """Counts by kind, then each sample with what is read now."""
         folder = scored(lab)
         kinder = lambda **_: Verdict("incorrect", 7, signed_error=4)  # noqa: E731
-        monkeypatch.setattr("harness.score.judge", kinder)
+        judge_by(kinder, monkeypatch)
         said = lab.bench("score", folder).err.splitlines()
         assert said[0].startswith("16 samples are judged otherwise than by eyechart 0.1.0: ")
         assert "12 correct now incorrect, 4 unparsed now incorrect" in said[0]
@@ -66,7 +73,7 @@ class TestChanges:
         """An outcome without an answer has its own words."""
         folder = scored(lab)
         stricter = lambda **_: Verdict("truncated", why="cut off")  # noqa: E731
-        monkeypatch.setattr("harness.score.judge", stricter)
+        judge_by(stricter, monkeypatch)
         assert "correct is now truncated (cut off)" in lab.bench("score", folder).err
 
     def test_an_answer_after_an_error_is_no_change(self, lab: Lab) -> None:
@@ -103,7 +110,7 @@ class TestChanges:
         spoilt = orjson.dumps(orjson.loads(lines[0]) | {"target": "abc"}) + b"\n"
         path.write_bytes(spoilt + b"".join(lines))
         stricter = lambda **_: Verdict("truncated", why="cut off")  # noqa: E731
-        monkeypatch.setattr("harness.score.judge", stricter)
+        judge_by(stricter, monkeypatch)
         assert "16 samples are judged otherwise" in lab.bench("score", folder).err
 
     def test_a_letter_a_sample(self, lab: Lab) -> None:
