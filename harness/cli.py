@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli_export import export_app
+
 app = typer.Typer(
     name="bench",
     help="An eye chart for language models: how far does a model see, and what moves that point?",
@@ -25,6 +27,7 @@ tasks_app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(tasks_app, name="tasks")
+app.add_typer(export_app, name="export")
 
 
 def _examples(*lines: str) -> str:
