@@ -307,7 +307,7 @@ class Evaluation:
                     **uncertainty,
                 },
                 "details": {
-                    **strings(condition=part.label),
+                    **strings(condition=part.label, control=part.control or None),
                     **strings(**{f"axis.{axis}": value for axis, value in part.condition.items()}),
                     **details,
                 },

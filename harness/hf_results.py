@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -123,7 +123,7 @@ def _accuracies(of: Publishable, part: Part, benchmark: Benchmark) -> Iterator[E
         interval = f"95 % {cell['ci_low']:.2f} to {cell['ci_high']:.2f}"
         notes = [
             f"accuracy at length {length}, 0 to 1 ({interval}), {int(cell['n'])} scored samples",
-            *_notes(of, Part(part.label, part.condition, part.cells.loc[[cell.name]])),
+            *_notes(of, replace(part, cells=part.cells.loc[[cell.name]])),
         ]
         task_id = _task_id(of, part, f"length_{length}")
         yield _entry(of, benchmark, task_id, float(cell["accuracy"]), notes)
@@ -132,6 +132,8 @@ def _accuracies(of: Publishable, part: Part, benchmark: Benchmark) -> Iterator[E
 def _notes(of: Publishable, part: Part) -> Iterator[str]:
     """What was no answer, and what shaped the answers."""
     manifest = of.run.manifest
+    if part.control:
+        yield "a control: a model that sees nothing is right"
     no_answer, no_reply = counted(part), counted(part, NOT_SCORED)
     if no_answer:
         yield f"no answer and so not correct: {no_answer}"
@@ -140,7 +142,12 @@ def _notes(of: Publishable, part: Part) -> Iterator[str]:
     if part.label != condition_label({}):
         yield part.label.replace(",", ", ")
     settings = {**manifest.settings, "max_tokens": manifest.settings.get("max_tokens") or "auto"}
-    yield ", ".join(f"{name} {said}" for name, said in settings.items() if said is not None)
+    known = {name: said for name, said in settings.items() if said is not None}
+    yield ", ".join(f"{name} {_said(said)}" for name, said in known.items())
     data = f", data {manifest.fingerprint[:8]}" if manifest.fingerprint else ""
     version = manifest.software.get("eyechart", "")
     yield f"eyechart {version}, {manifest.task} version {manifest.task_version}{data}"
+
+
+def _said(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -223,7 +223,10 @@ def hf_eval_results(
     for of in runs:
         for name, text in hub_files(of, benchmark, threshold, per_length=per_length):
             if files.setdefault(name, text) != text:
-                raise UsageError(f"two of the runs are the same but for their replies: {name}")
+                raise UsageError(
+                    f"two of the runs are of one task, version and settings and go to {name}; "
+                    "name one of them"
+                )
     for name, text in files.items():
         path = output / FOLDER / name
         _refuse_others(path, lambda text: text.startswith(HEADER))

@@ -17,6 +17,7 @@ import orjson
 import pandas as pd
 
 from harness import journal
+from harness.leaderboard import is_control
 from harness.reach import conditions
 from harness.spec import Condition, condition_label
 from harness.tables import NOT_SCORED, UNANSWERED, Run, read_run
@@ -60,10 +61,11 @@ class Publishable:
         """Its conditions, in the order of the task file."""
         cells = self.run.manifest.cells
         labels = [condition_label(cell.condition) for cell in cells]
-        return [
-            Part(label, condition, self.run.cells[[one == label for one in labels]])
-            for label, condition in conditions(self.run).items()
-        ]
+        found = []
+        for label, condition in conditions(self.run).items():
+            mine = self.run.cells[[one == label for one in labels]]
+            found.append(Part(label, condition, mine, is_control(self.run, mine.index)))
+        return found
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Part:
     condition: Condition
     cells: pd.DataFrame
     """Its rows of `Run.cells`, by length."""
+    control: bool = False
+    """Whether a model that sees nothing is right; see `leaderboard.is_control`."""
 
     @property
     def scored(self) -> pd.DataFrame:
