@@ -75,7 +75,8 @@ def every_eval_ever(
 
     A JSON file a run, with a result a cell and each condition's area and effective length, and a
     file of samples beside it: data/BENCHMARK/ORG/NAME/UUID.json and UUID_samples.jsonl. The same
-    run gives the same files.
+    run gives the same files. They hold commands and what servers say of themselves, addresses and
+    folders too: look them over before others do.
     """
     from harness import publish, results
 

@@ -17,7 +17,7 @@ UNKNOWN: Literal["unknown"] = "unknown"
 Weights: TypeAlias = Literal["open", "closed", "unknown"]
 Deployment: TypeAlias = Literal["self_deployed", "externally_managed", "unknown"]
 
-HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.:+-]*")
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.:+-]*", re.ASCII)
 """`organisation/model`, as model hubs write it; more slashes are a path."""
 
 

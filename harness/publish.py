@@ -31,7 +31,8 @@ DATASET = "eyechart/eyechart"
 """Stands for the benchmark's data set on the hub until there is one."""
 _BEGINNING = 4096
 """Characters of a file by which it is known."""
-_FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+_DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
 
 
 def _runs(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
@@ -40,7 +41,8 @@ def _runs(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
     Raises:
         JournalError: one is no run, or has samples without a reply and `incomplete` is false.
     """
-    runs = [publishable(folder, warn) for folder in dict.fromkeys(folders)]
+    once = {folder.resolve(): folder for folder in folders}
+    runs = [publishable(folder, warn) for folder in once.values()]
     lacking = [of for of in runs if of.missing]
     if lacking and not incomplete:
         raise JournalError(
@@ -70,12 +72,17 @@ def every_eval_ever(
     `tasks` names the user's own task files, as `--task` does, so that prompts can be made again.
     """
     runs = _runs(folders, incomplete=incomplete)
+    models = list(dict.fromkeys(of.run.manifest.model for of in runs))
+    if publisher.model_id is not None and len(models) > 1:
+        raise UsageError(
+            f"--model-id names one model, and the runs are of {len(models)}: {', '.join(models)}"
+        )
     evaluations = [Evaluation(of, publisher, threshold) for of in runs]
     prompts = [_prompts(of, tasks) if samples else None for of in runs]
     for one, known in zip(evaluations, prompts, strict=True):
         for path in _write_record(one, output, known):
             typer.echo(str(path))
-    unknown = [one.model.name for one in evaluations if one.model.developer == UNKNOWN]
+    unknown = (one.model.name for one in evaluations if one.model.developer == UNKNOWN)
     for name in dict.fromkeys(unknown):
         warn(f"nobody knows who made {name!r}, and the datastore asks: say it with --model-id")
     if publisher.organization == UNKNOWN:
@@ -118,8 +125,8 @@ def _prompts(of: Publishable, tasks: str) -> Prompts:
     found = prompts_of(of.run, tasks)
     if found.task is None:
         raise UsageError(
-            f"{of.run.folder}: no prompts, {found.why}; --task names it, --no-samples does "
-            "without prompts and replies"
+            f"{of.run.folder}: its prompts cannot be made again, {found.why}; name its file with "
+            "--task, or leave the samples out with --no-samples"
         )
     return found
 
@@ -174,7 +181,7 @@ def _made_again(shown: Shown, prompts: Prompts) -> Iterator[str]:
         if prompt is None:
             raise UsageError(
                 f"{shown.run.folder}: the prompt of {detail.record['id']} is not what was asked: "
-                "the task's generator or items changed; --no-samples does without prompts"
+                "the task's generator or items changed; --no-samples leaves the samples out"
             )
         yield prompt
 
@@ -189,7 +196,7 @@ def read_benchmark(
     org: str | None,
 ) -> Benchmark:
     """What the options say; raises `UsageError` on what the form does not have."""
-    if not HUB_NAME.fullmatch(dataset):
+    if not _DATASET.fullmatch(dataset):
         raise UsageError(f"--dataset wants a data set of the hub, ORG/NAME, not {dataset!r}")
     if url is None and (name or user or org):
         raise UsageError("--source-name, --source-user and --source-org need a --source-url")
@@ -245,7 +252,9 @@ def _refuse_others(path: Path, is_ours: Callable[[str], bool]) -> None:
             ours = is_ours(file.read(_BEGINNING))
     except FileNotFoundError:
         return
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         ours = False
+    except OSError as error:
+        raise JournalError(f"cannot write {path}: {error.strerror}") from error
     if not ours:
         raise JournalError(f"{path} is not a file of this run's; move it away or use another -o")

@@ -329,6 +329,24 @@ def test_a_prompt_that_was_not_asked_is_not_published(lab: Lab) -> None:
     assert [path for path in (lab.folder / "eee").rglob("*") if path.is_file()] == []
 
 
+def test_a_place_that_cannot_be_written_is_named(lab: Lab) -> None:
+    """A file where a folder should be."""
+    lab.bench_run("--model", lab.fake(right), task=lab.plain)
+    (lab.folder / "eee").write_text("mine")
+    export(lab, lab.the_run()).one_line(1, "cannot write", "eee", "Not a directory")
+
+
+def test_one_name_is_not_given_to_several_models(lab: Lab) -> None:
+    """`--model-id` is of one model; the same run named twice is one."""
+    lab.bench_run("--model", lab.fake(right), task=lab.plain)
+    mine = lab.the_run()
+    done = export(lab, mine, mine.parent / ".." / mine.parent.name / mine.name)
+    assert len(done.out.split()) == 2
+    lab.bench_run("--model", lab.model("Final answer: 2"), task=lab.plain)
+    runs = [path.parent for path in (lab.out / "runs").rglob(SAMPLES)]
+    export(lab, *runs, "--model-id", "a/b").one_line(2, "runs are of 2: ", "fake/model")
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
@@ -367,6 +385,11 @@ def test_the_publisher_says_what_no_run_knows(lab: Lab) -> None:
     assert record["evaluation_id"].startswith("mine.lab.plain@3-")
 
 
+def runs_of(lab: Lab, provider: str) -> list[Path]:
+    """The folders of all runs of a provider's models."""
+    return [path.parent for path in (lab.out / "runs" / provider).rglob(SAMPLES)]
+
+
 def package(lab: Lab, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The package's Python, run where `data/` is."""
     return subprocess.run(
@@ -394,16 +417,16 @@ def test_the_real_package_takes_runs_of_every_kind(lab: Lab) -> None:
     """Its validator, its JSON schemas and its search for duplicates find nothing wrong with every
     outcome, with texts, with tasks that have no axes, and with the embedded model.
     """
-    copying = lab.bench_run("--samples", "3", "--lengths", "5", "--model", "tiny", task=_COPYING)
-    assert copying.code == 0, copying
+    copying = ("copying/repeated_words", "--samples", "3", "--lengths", "5", "--model", "tiny")
+    assert lab.bench("run", "--out", lab.out, "--task", *copying).code == 0
+    assert export(lab, *runs_of(lab, "tiny")).code == 0
     for task in (lab.plain, lab.echo):
         assert lab.bench_run("--model", lab.fake(right), task=task).code == 0
-    runs = [path.parent for path in (lab.out / "runs").rglob(SAMPLES)]
     said = ("--model-id", "lab/model", "--organization", "Lab", "--relationship", "other")
-    assert export(lab, *runs, *said, "--incomplete").code == 0
+    assert export(lab, *runs_of(lab, "fake"), *said, "--incomplete").code == 0
     code, reports = validate(lab)
     assert [one for one in reports if one["errors"] or one["warnings"]] == []
-    assert (code, len(reports)) == (0, 2 * len(runs))
+    assert (code, len(reports)) == (0, 8)
     files = [str(path) for path in (lab.folder / "eee" / "data").rglob("*.json*")]
     strict = package(lab, "-c", NEITHER_SCHEMA_NOR_PYDANTIC, *files)
     assert (strict.returncode, strict.stdout) == (0, ""), strict
@@ -419,6 +442,3 @@ def test_the_real_package_warns_of_a_model_that_nobody_made(lab: Lab) -> None:
     code, (report,) = validate(lab)
     assert (code, report["valid"]) == (2, True)
     assert "must be known" in report["warnings"][0]["msg"]
-
-
-_COPYING = Path("copying/repeated_words")
