@@ -33,6 +33,8 @@ Json: TypeAlias = dict[str, Any]
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
 
 _LEVEL = 0.95
+_FURTHER = MEASURES[MEASURES.index("accuracy_of_answered") :]
+"""What a cell has besides its accuracy."""
 _UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 """What the coalition's folders may not have in their names."""
 _DEVICES = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?|data")
@@ -202,7 +204,7 @@ class Evaluation:
                 length=length,
                 scored=n,
                 **{name: int(cell[name]) for name in OUTCOMES},
-                **{name: _known(cell[name]) for name in MEASURES[3:]},
+                **{name: _known(cell[name]) for name in _FURTHER},
             ),
         )
 

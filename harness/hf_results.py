@@ -51,7 +51,7 @@ def hub_files(
     of: Publishable, benchmark: Benchmark, threshold: Threshold, *, per_length: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Name and text of the file of each condition that has a scored sample."""
-    from huggingface_hub import eval_result_entries_to_yaml  # noqa: PLC0415  60 ms
+    from huggingface_hub import eval_result_entries_to_yaml  # noqa: PLC0415  70 ms
 
     manifest = of.run.manifest
     for part in of.parts:
