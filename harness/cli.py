@@ -11,6 +11,19 @@ from typing import Annotated
 
 import typer
 
+from harness.cli_export import export_app
+from harness.cli_options import (
+    AxisOption,
+    OutOption,
+    OwnTasksOption,
+    RelativeOption,
+    RunsArgument,
+    TaskArgument,
+    TaskOption,
+    ThresholdOption,
+    examples,
+)
+
 app = typer.Typer(
     name="bench",
     help="An eye chart for language models: how far does a model see, and what moves that point?",
@@ -25,36 +38,7 @@ tasks_app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(tasks_app, name="tasks")
-
-
-def _examples(*lines: str) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-TaskOption = Annotated[
-    str,
-    typer.Option(
-        "--task", "-t", metavar="NAME[,NAME]", help="Task, group, task file or folder of them."
-    ),
-]
-TaskArgument = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
-]
-AxisOption = Annotated[
-    list[str] | None,
-    typer.Option("--axis", metavar="AXIS=VALUE[,VALUE]", help="Values to run; 'all' for all."),
-]
-ThresholdOption = Annotated[
-    float, typer.Option(metavar="SHARE", help="Accuracy from which a length counts as seen.")
-]
-RelativeOption = Annotated[
-    bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
-]
-RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
-OwnTasksOption = Annotated[
-    str, typer.Option("--task", "-t", metavar="NAME[,NAME]", help="Your task files, for prompts.")
-]
-OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
+app.add_typer(export_app, name="export")
 
 
 @app.callback(invoke_without_command=True)
@@ -77,7 +61,7 @@ def _root(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench run --task counting --model tiny",
         "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
         "bench run --task counting --model gpt-4o --dry-run",
@@ -168,7 +152,7 @@ def _tasks(context: typer.Context) -> None:
 
 
 @tasks_app.command(
-    epilog=_examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
+    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
 )
 def show(name: TaskArgument) -> None:
     """Print a task's file and one prompt for each default condition."""
@@ -177,7 +161,7 @@ def show(name: TaskArgument) -> None:
     verbs.show_tasks(name)
 
 
-@tasks_app.command(epilog=_examples("bench tasks check my_task.yaml", "bench tasks check counting"))
+@tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
 def check(name: TaskArgument) -> None:
     """Check a task file, then prove that right replies win and wrong ones lose."""
     from harness import verbs
@@ -186,7 +170,7 @@ def check(name: TaskArgument) -> None:
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench score results/runs/tiny/counting/ones@1-*",
         "bench score --threshold 0.5 results/runs/tiny/counting/*",
     )
@@ -207,7 +191,7 @@ def score(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench compare results/runs/gpt-4o/counting/ones@1-* results/runs/tiny/counting/ones@1-*",
         "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
     )
@@ -234,7 +218,7 @@ def compare(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench leaderboard",
         "bench leaderboard results/runs/gpt-4o/*/* -o results/leaderboard.csv --readme README.md",
     )
@@ -276,7 +260,7 @@ def leaderboard(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench report results/runs/tiny/*/* -o report.html",
         "bench report results/runs/tiny/counting/ones@1-* -o ones.html --format html,svg",
     )
@@ -305,7 +289,7 @@ def report(
     raise typer.Exit(results.report(runs, output, formats, seen, tasks=tasks))
 
 
-@app.command(epilog=_examples("bench models"))
+@app.command(epilog=examples("bench models"))
 def models() -> None:
     """List the providers and what each needs."""
     from harness import verbs

@@ -96,12 +96,15 @@ class Manifest:
         return TaskSpec.model_validate(self.spec)
 
     def plan_cells(self, cells: list[Cell]) -> None:
-        """Adds to what is planned; a cell never shrinks."""
+        """Adds to what is planned; a cell never shrinks, nor forgets the fingerprint it has."""
         known = {cell.key: cell for cell in self.cells}
         for cell in cells:
             before = known.get(cell.key)
-            if before is None or cell.samples >= before.samples:
-                known[cell.key] = cell
+            if before is not None:
+                knows_less = cell.fingerprint is None and cell.samples == before.samples
+                if knows_less or cell.samples < before.samples:
+                    continue
+            known[cell.key] = cell
         self.cells = list(known.values())
         self.fingerprint = _dataset_fingerprint(self.cells)
 

@@ -100,7 +100,7 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
                 "task_version": str(manifest.task_version),
                 "condition": label,
                 "model": manifest.model,
-                "control": "yes" if _is_control(run, cells.index) else "",
+                "control": "yes" if is_control(run, cells.index) else "",
                 "n": str(int(sums["n"])),
                 "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
                 "threshold": f"{threshold.share:g}",
@@ -125,7 +125,7 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
     return rows, left_out
 
 
-def _is_control(run: Run, places: Iterable[int]) -> bool:
+def is_control(run: Run, places: Iterable[int]) -> bool:
     """Whether the answer is the repeated symbol throughout: right for a model that sees nothing."""
     if not isinstance(run.manifest.task_spec().params.get("repeated"), str):
         return False

@@ -69,7 +69,9 @@ def loaded(code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["run", "--help"], ["tasks"], ["models"]], ids=str
+    "arguments",
+    [["--help"], ["run", "--help"], ["export", "--help"], ["tasks"], ["models"]],
+    ids=str,
 )
 def test_quick_commands_load_nothing_heavy(arguments: list[str]) -> None:
     """Help and lists come without pandas, numpy, openai and aiohttp."""

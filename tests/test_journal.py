@@ -502,6 +502,16 @@ class TestManifest:
         assert [cell.samples for cell in manifest.cells] == [9, 2]
         assert manifest.cells[0].fingerprint is None
 
+    def test_a_plan_made_again_leaves_the_fingerprint(self) -> None:
+        """The same command again, which has nothing to ask, does not unmake a complete run."""
+        manifest = self.manifest()
+        manifest.plan_cells([Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 4, 22)])
+        complete = manifest.fingerprint
+        manifest.plan_cells([Cell(CONDITION, 3, 4), Cell(CONDITION, 5, 2)])
+        assert manifest.fingerprint == complete is not None
+        manifest.plan_cells([Cell(CONDITION, 3, 4, 12)])
+        assert manifest.cells[0].fingerprint == 12
+
     def test_the_fingerprint_does_not_know_the_order_of_growth(self) -> None:
         """The same cells make the same dataset; another sample makes another."""
         cells = [Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 4, 22)]
