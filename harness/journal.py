@@ -79,6 +79,8 @@ class Manifest:
     task_digest: str
     spec: dict[str, Any]
     settings: dict[str, Any]
+    file: str = ""
+    """The task's file, where it is the user's own."""
     server: dict[str, Any] = field(default_factory=dict)
     """What the provider says of the model behind it."""
     answered_by: list[str] = field(default_factory=list)
