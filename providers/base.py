@@ -15,7 +15,8 @@ ProviderError
     ├── ServerFaultError      408, 409, any other 5xx: bad luck, not too much work
     ├── NoReplyError          no reply in time
     ├── BrokenConnectionError no connection, or one that broke
-    └── BadReplyError         a reply that is none: invalid JSON, no choices
+    ├── BadReplyError         a reply that is none: invalid JSON, no choices
+    └── LeftOutError          a batch ended before it came to this request
 """
 
 from __future__ import annotations
@@ -114,6 +115,28 @@ class Provider(Protocol):
         ...
 
 
+class BatchForm(Protocol):
+    """Requests to one model, and its replies, as lines of batch files; nothing is sent here."""
+
+    @property
+    def url(self) -> str:
+        """Where each request is to go: `/v1/chat/completions`."""
+        ...
+
+    @property
+    def caution(self) -> str | None:
+        """What the user should know before such a file is used, if anything."""
+        ...
+
+    def body(self, request: Request) -> Mapping[str, object]:
+        """What `complete` would send for it, the model included."""
+        ...
+
+    def reply(self, line: Mapping[str, object]) -> Reply:
+        """What a line of replies or errors says; raises a `ProviderError` and nothing else."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """How a provider is asked to open its model."""
@@ -209,6 +232,10 @@ class BrokenConnectionError(TransientError):
 
 class BadReplyError(TransientError):
     """A reply that is none: invalid JSON, no choices."""
+
+
+class LeftOutError(TransientError):
+    """A batch ended before it came to this request."""
 
 
 def environment_key(variable: str) -> str:
