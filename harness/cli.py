@@ -12,6 +12,26 @@ from typing import Annotated
 import typer
 
 from harness.cli_export import export_app
+from harness.cli_options import (
+    ApiOption,
+    AxisOption,
+    LengthsOption,
+    LogprobsOption,
+    MaxTokensOption,
+    ModelOption,
+    OutOption,
+    OwnTasksOption,
+    RelativeOption,
+    RunsArgument,
+    SamplesOption,
+    SeedOption,
+    SystemOption,
+    TaskArgument,
+    TaskOption,
+    TemperatureOption,
+    ThresholdOption,
+    examples,
+)
 
 app = typer.Typer(
     name="bench",
@@ -28,36 +48,6 @@ tasks_app = typer.Typer(
 )
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(export_app, name="export")
-
-
-def _examples(*lines: str) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-TaskOption = Annotated[
-    str,
-    typer.Option(
-        "--task", "-t", metavar="NAME[,NAME]", help="Task, group, task file or folder of them."
-    ),
-]
-TaskArgument = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
-]
-AxisOption = Annotated[
-    list[str] | None,
-    typer.Option("--axis", metavar="AXIS=VALUE[,VALUE]", help="Values to run; 'all' for all."),
-]
-ThresholdOption = Annotated[
-    float, typer.Option(metavar="SHARE", help="Accuracy from which a length counts as seen.")
-]
-RelativeOption = Annotated[
-    bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
-]
-RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
-OwnTasksOption = Annotated[
-    str, typer.Option("--task", "-t", metavar="NAME[,NAME]", help="Your task files, for prompts.")
-]
-OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -80,7 +70,7 @@ def _root(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench run --task counting --model tiny",
         "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
         "bench run --task counting --model gpt-4o --dry-run",
@@ -93,24 +83,16 @@ def _root(
 def run(
     *,
     task: TaskOption,
-    model: Annotated[str, typer.Option("--model", "-m", help="provider/model; 'tiny' is inside.")],
-    lengths: Annotated[
-        str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
-    ] = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="Samples per cell.")] = None,
+    model: ModelOption,
+    lengths: LengthsOption = None,
+    samples: SamplesOption = None,
     axis: AxisOption = None,
-    seed: Annotated[int, typer.Option(help="Decides every row.")] = 0,
-    temperature: Annotated[float, typer.Option(min=0.0)] = 0.0,
-    max_tokens: Annotated[
-        str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")
-    ] = "auto",
-    api: Annotated[
-        str, typer.Option(metavar="chat|completions", help="completions: for base models.")
-    ] = "chat",
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="A system prompt.")] = None,
-    logprobs: Annotated[
-        bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
-    ] = False,
+    seed: SeedOption = 0,
+    temperature: TemperatureOption = 0.0,
+    max_tokens: MaxTokensOption = "auto",
+    api: ApiOption = "chat",
+    system: SystemOption = None,
+    logprobs: LogprobsOption = False,
     base_url: Annotated[
         list[str] | None,
         typer.Option("--base-url", metavar="URL", help="Server to ask; several are replicas."),
@@ -171,7 +153,7 @@ def _tasks(context: typer.Context) -> None:
 
 
 @tasks_app.command(
-    epilog=_examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
+    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
 )
 def show(name: TaskArgument) -> None:
     """Print a task's file and one prompt for each default condition."""
@@ -180,7 +162,7 @@ def show(name: TaskArgument) -> None:
     verbs.show_tasks(name)
 
 
-@tasks_app.command(epilog=_examples("bench tasks check my_task.yaml", "bench tasks check counting"))
+@tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
 def check(name: TaskArgument) -> None:
     """Check a task file, then prove that right replies win and wrong ones lose."""
     from harness import verbs
@@ -189,7 +171,7 @@ def check(name: TaskArgument) -> None:
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench score results/runs/tiny/counting/ones@1-*",
         "bench score --threshold 0.5 results/runs/tiny/counting/*",
     )
@@ -210,7 +192,31 @@ def score(
 
 
 @app.command(
-    epilog=_examples(
+    name="import",
+    epilog=examples(
+        "bench import replies.jsonl",
+        "bench import batch_123_output.jsonl batch_123_error.jsonl --out results",
+    ),
+)
+def import_(
+    replies: Annotated[
+        list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
+    ],
+    *,
+    out: OutOption = Path("results"),
+    tasks: OwnTasksOption = "",
+) -> None:
+    """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge.
+
+    Says what is missing. The same file again changes nothing.
+    """
+    from harness import batch_verbs
+
+    raise typer.Exit(batch_verbs.import_replies(replies, out, tasks))
+
+
+@app.command(
+    epilog=examples(
         "bench compare results/runs/gpt-4o/counting/ones@1-* results/runs/tiny/counting/ones@1-*",
         "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
     )
@@ -237,7 +243,7 @@ def compare(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench leaderboard",
         "bench leaderboard results/runs/gpt-4o/*/* -o results/leaderboard.csv --readme README.md",
     )
@@ -279,7 +285,7 @@ def leaderboard(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench report results/runs/tiny/*/* -o report.html",
         "bench report results/runs/tiny/counting/ones@1-* -o ones.html --format html,svg",
     )
@@ -308,7 +314,7 @@ def report(
     raise typer.Exit(results.report(runs, output, formats, seen, tasks=tasks))
 
 
-@app.command(epilog=_examples("bench models"))
+@app.command(epilog=examples("bench models"))
 def models() -> None:
     """List the providers and what each needs."""
     from harness import verbs

@@ -21,9 +21,10 @@ from harness.forecast import Forecast, Room, forecast, rooms
 from harness.journal import CellKey, Journal, JournalError, Settings, set_aside
 from harness.library import TaskError
 from harness.money import Meter
+from harness.opened import Wanted
 from harness.plan import Plan
 from harness.runner import Limits, Progress
-from harness.session import Wanted, run_task
+from harness.session import run_task
 from harness.spec import condition_label
 from harness.stats import smallest_difference
 from harness.verbs import COMPLETE, INCOMPLETE, INTERRUPTED, UsageError, exit_code, say, warn
@@ -86,25 +87,27 @@ class Options:
             )
         return Meter(facts.prices, self.budget)
 
-    def open(self, name: ModelName, log: Path) -> Provider:
-        """The provider; raises `SetupError`."""
-        return open_model(
-            name,
-            ModelSettings(
-                model=name.model,
-                temperature=self.temperature,
-                base_urls=self.base_urls,
-                api=self.settings().api,
-                system=self.system or None,
-                logprobs=self.logprobs,
-                server_args=self.server_args,
-                server_log=log,
-                notify=warn,
-            ),
+    def asked(self, name: ModelName, log: Path | None = None) -> ModelSettings:
+        """How the model is to be asked."""
+        return ModelSettings(
+            model=name.model,
+            temperature=self.temperature,
+            base_urls=self.base_urls,
+            api=self.settings().api,
+            system=self.system or None,
+            logprobs=self.logprobs,
+            server_args=self.server_args,
+            server_log=log,
+            notify=warn,
         )
 
+    def open(self, name: ModelName, log: Path) -> Provider:
+        """The provider; raises `SetupError`."""
+        return open_model(name, self.asked(name, log))
 
-def _wanted(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wanted]]:
+
+def wanted_runs(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wanted]]:
+    """The model and a run of each plan; raises `UsageError` for what no run can have."""
     settings, out = options.settings(), options.out
     options.limits()
     place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
@@ -116,7 +119,7 @@ def _wanted(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wa
 
 def run(plans: Sequence[Plan], options: Options) -> int:
     """Runs the plans one after another and prints a table for each; the exit code."""
-    name, runs = _wanted(plans, options)
+    name, runs = wanted_runs(plans, options)
     meter = options.meter(model_facts(name.label), name.label)
     provider = options.open(name, runs[0].folder / SERVER_LOG)
     for one in runs if options.fresh else ():
@@ -247,7 +250,7 @@ def _report(one: Wanted) -> int:
 
 def show(plans: Sequence[Plan], options: Options) -> int:
     """Prints what the runs would ask and cost, and a prompt of each; asks nothing."""
-    name, runs = _wanted(plans, options)
+    name, runs = wanted_runs(plans, options)
     facts = model_facts(name.label)
     options.meter(facts, name.label)
     counter = _counter(options, name, runs[0].folder / SERVER_LOG)

@@ -1,0 +1,56 @@
+"""Options and arguments that several verbs of `bench` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def examples(*lines: str) -> str:
+    """The end of a verb's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+TaskOption = Annotated[
+    str,
+    typer.Option(
+        "--task", "-t", metavar="NAME[,NAME]", help="Task, group, task file or folder of them."
+    ),
+]
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", "-m", help="provider/model; 'tiny' is inside.")
+]
+LengthsOption = Annotated[
+    str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
+]
+SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
+SeedOption = Annotated[int, typer.Option(help="Decides every row.")]
+TemperatureOption = Annotated[float, typer.Option(min=0.0)]
+MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
+ApiOption = Annotated[
+    str, typer.Option(metavar="chat|completions", help="completions: for base models.")
+]
+SystemOption = Annotated[str | None, typer.Option(metavar="TEXT", help="A system prompt.")]
+LogprobsOption = Annotated[
+    bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
+]
+AxisOption = Annotated[
+    list[str] | None,
+    typer.Option("--axis", metavar="AXIS=VALUE[,VALUE]", help="Values to run; 'all' for all."),
+]
+ThresholdOption = Annotated[
+    float, typer.Option(metavar="SHARE", help="Accuracy from which a length counts as seen.")
+]
+RelativeOption = Annotated[
+    bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
+]
+RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
+OwnTasksOption = Annotated[
+    str, typer.Option("--task", "-t", metavar="NAME[,NAME]", help="Your task files, for prompts.")
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
