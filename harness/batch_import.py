@@ -148,16 +148,21 @@ class Tally:
 
 
 def read_replies(
-    paths: Iterable[Path], intake_of: Callable[[str], Intake | None], batch: str | None = None
+    paths: Iterable[Path],
+    intake_of: Callable[[str], Intake | None],
+    batch: str | None = None,
+    tally: Tally | None = None,
 ) -> Tally:
     """Reads files of replies line by line; `intake_of` gives the run of a tag, where it is here.
+
+    `batch` is where they come from, `tally` what was read of it before.
 
     Raises:
         JournalError: a file or a run's folder cannot be used.
         StopRunError: another model answered a run than before.
         TaskError, TaskFileError, UnknownTaskError: samples cannot be made again.
     """
-    tally = Tally()
+    tally = tally or Tally()
     for path in paths:
         for line in reply_lines(path):
             tally.add(_fate(line, intake_of, batch), path, line.number)

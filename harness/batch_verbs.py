@@ -11,6 +11,7 @@ import typer
 
 from harness.batch_file import FileLimits, SplitFile, request_line, run_tag
 from harness.batch_import import USED, Intake, Intakes, read_replies
+from harness.batch_state import refuse_if_under_way
 from harness.journal import Journal, Manifest
 from harness.launch import Options, wanted_runs
 from harness.leaderboard import find_runs
@@ -63,6 +64,8 @@ def _export_run(wanted: Wanted, form: BatchForm, files: SplitFile) -> int:
     requests = 0
     with Journal(wanted.folder, warn) as book:
         run = OpenRun(wanted, book, warn)
+        if run.pending:
+            refuse_if_under_way(wanted.folder)
         run.save()
         asyncio.run(run.measure(None))
         keep = Recorder(book, run.manifest, warn)

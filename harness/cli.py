@@ -75,6 +75,7 @@ def _root(
         "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
         "bench run --task counting --model gpt-4o --dry-run",
         "bench run --task counting --model gpt-4o --budget 5",
+        "bench run --task counting --model gpt-4o --batch",
         "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
         "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
         "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
@@ -111,6 +112,9 @@ def run(
     budget: Annotated[
         float | None, typer.Option(metavar="USD", help="Dollars after which nothing more is sent.")
     ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Through the vendor's Batch API: cheaper, in a day.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, ask nothing.")] = False,
     out: OutOption = Path("results"),
     fresh: Annotated[
@@ -140,6 +144,7 @@ def run(
         tpm=tpm,
         budget=budget,
         fresh=fresh,
+        batch=batch,
     )
     raise typer.Exit(launch.show(plans, options) if dry_run else launch.run(plans, options))
 

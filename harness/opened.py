@@ -115,7 +115,7 @@ class OpenRun:
             self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
             if self.answered.covers(sample, key):
                 continue
-            if elsewhere is not None and elsewhere.covers(sample, key):
+            if elsewhere is not None and elsewhere.has(key, sample.index):
                 continue
             fit = self._room.get(key)
             if fit is not None and not fit.fits:

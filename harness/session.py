@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from harness import journal, runner
+from harness.batch_state import refuse_if_under_way
 from harness.journal import Journal
 from harness.money import Meter
 from harness.opened import OpenRun, Recorder, Wanted
@@ -43,6 +44,7 @@ async def run_task(
             run.save()
             started(progress, pending)
             return
+        refuse_if_under_way(wanted.folder)
         run.meet(await provider.facts())
         await run.measure(provider)
         if run.manifest.answered_by:  # should another model answer now, one reply shows it

@@ -138,6 +138,62 @@ class BatchForm(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class BatchState:
+    """What a vendor says of one batch."""
+
+    id: str
+    status: str
+    """`validating`, `in_progress`, `finalizing`, `cancelling`, or how it ended: `completed`,
+    `failed` (nothing was asked), `expired`, `cancelled`."""
+    total: int = 0
+    completed: int = 0
+    failed: int = 0
+    """Requests."""
+    output_file: str | None = None
+    error_file: str | None = None
+    """Names by which the vendor gives the files out."""
+    problems: tuple[str, ...] = ()
+    """Why it failed, a line each."""
+
+
+class BatchService(Protocol):
+    """A vendor's Batch API. Every method raises a `ProviderError` and nothing else."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, without keys."""
+        ...
+
+    async def facts(self) -> Mapping[str, object]:
+        """As a `Provider` of the same model says them."""
+        ...
+
+    async def upload(self, file: Path) -> str:
+        """The vendor's name for a file of requests."""
+        ...
+
+    async def create(self, file: str, url: str, token: str) -> BatchState:
+        """Submits an uploaded file; the batch carries `token`, by which `find` knows it."""
+        ...
+
+    async def find(self, token: str, since_s: float) -> BatchState | None:
+        """The batch that carries `token`, among those created since a moment of the epoch."""
+        ...
+
+    async def state(self, batch: str) -> BatchState:
+        """How far a batch is; an `UnknownModelError` where there is none of that id."""
+        ...
+
+    async def fetch(self, file: str, to: Path) -> None:
+        """Downloads a file, whole or not at all; `UnknownModelError` where it is gone."""
+        ...
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """How a provider is asked to open its model."""
 

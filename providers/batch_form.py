@@ -72,5 +72,5 @@ def open_vllm(settings: ModelSettings) -> OpenAIBatchForm:
     """A model that vLLM serves, asked as `vllm_client` would."""
     caution = None
     if settings.api == "completions":
-        caution = "vllm run-batch answers /v1/chat/completions only, as of 0.32"
+        caution = "vllm run-batch takes chat requests only, as of 0.32, and rejects such a file"
     return OpenAIBatchForm(settings, lambda one: plain_body(one, settings), caution)

@@ -58,6 +58,11 @@ class OpenAIProvider:
         self._facts = facts
         self._form = OpenAIForm(settings, endpoint, facts)
 
+    @property
+    def clients(self) -> Sequence[openai.AsyncOpenAI]:
+        """One for each address."""
+        return list(self._clients)
+
     async def complete(self, request: Request) -> Reply:
         """The reply; a parameter that the server does not know is left out from then on."""
         while True:

@@ -11,7 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from providers.base import BatchForm, ModelSettings, Provider, SetupError, redact
+from providers.base import (
+    BatchForm,
+    BatchService,
+    ModelSettings,
+    Provider,
+    SetupError,
+    redact,
+)
 from providers.endpoints import USER_FILE, Endpoint, address_problem, endpoints
 
 FACTORIES = {
@@ -28,6 +35,8 @@ BATCH_FORMS = {"vllm": "providers.batch_form:open_vllm"}
 """Provider -> `module:function` that takes `ModelSettings` and gives a `BatchForm`."""
 COMPATIBLE_FORM = "providers.batch_form:open_compatible"
 """The same for every name in `endpoints.yaml`."""
+COMPATIBLE_SERVICE = "providers.openai_batch:open_service"
+"""The function that gives a `BatchService` for those names."""
 _FIXED = ("azure", "scripted", "tiny")
 """Those that are where they are: no address can be given."""
 _EXTRAS = {"anthropic": "anthropic", "vllm": "vllm"}
@@ -90,6 +99,26 @@ def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
             "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
         )
     return cast("BatchForm", _load(place or COMPATIBLE_FORM)(_checked(name, settings)))
+
+
+def has_batches(name: ModelName) -> None:
+    """Raises `SetupError` where no Batch API is known for the model's provider."""
+    if name.provider in FACTORIES:
+        own = "'bench export batch' writes files for 'vllm run-batch'; " * (name.provider == "vllm")
+        raise SetupError(
+            f"--batch is for openai/… and vendors or servers with a Batch API like OpenAI's, not "
+            f"for {name.label}; {own}leave out --batch"
+        )
+
+
+def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
+    """The Batch API where the model behind `name` is.
+
+    Raises:
+        SetupError: there is none, or a key that it needs is missing.
+    """
+    has_batches(name)
+    return cast("BatchService", _load(COMPATIBLE_SERVICE)(_checked(name, settings)))
 
 
 def _load(place: str) -> Callable[[ModelSettings], object]:
