@@ -12,7 +12,7 @@ import typer
 from harness.batch_file import FileLimits, SplitFile, request_line, run_tag
 from harness.batch_import import USED, Intake, Intakes, read_replies
 from harness.batch_state import refuse_if_under_way
-from harness.journal import Journal, Manifest
+from harness.journal import Journal, JournalError, Manifest
 from harness.launch import Options, wanted_runs
 from harness.leaderboard import find_runs
 from harness.opened import OpenRun, Recorder, Wanted
@@ -38,12 +38,15 @@ def export(
         raise UsageError(f"-o {str(output)!r} is a folder; name a file, requests.jsonl for one")
     if form.caution is not None:
         warn(form.caution)
-    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JournalError(f"cannot write {output}: {error.strerror}") from error
     with SplitFile(output, limits) as files:
         requests = sum(_export_run(one, form, files) for one in runs)
         size = sum(one.plan.size for one in runs)
         if not requests:
-            say(f"nothing to ask: all {size:,} samples have an answer")
+            say(f"nothing to ask: all {size:,} samples have an answer or can have none")
             return COMPLETE
         written = files.keep()
     for path in written:

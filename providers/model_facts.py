@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import date
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
@@ -24,7 +25,7 @@ class Prices(BaseModel):
     """Of replies and of the thinking before them."""
     as_of: date
     """When the vendor asked this."""
-    batch: float | None = Field(None, gt=0, le=1)
+    batch: Annotated[float, Field(gt=0, le=1)] | None = None
     """The share of them that the vendor's Batch API asks; `None` where that is not known."""
 
     def in_batch(self) -> Prices:

@@ -68,7 +68,9 @@ class BatchServer:
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, Batch] = field(default_factory=dict)
     paid: Counter[str] = field(default_factory=Counter)
-    """How often each prompt was answered, whoever asked."""
+    """How often each request of a batch was answered, by its `custom_id`."""
+    single: int = 0
+    """How many requests were answered one by one."""
     asked: list[str] = field(default_factory=list)
     """`METHOD /path` of every request."""
     created: int = 0
@@ -113,7 +115,6 @@ class BatchServer:
 
     def _reply(self, body: dict[str, Any], model: str) -> dict[str, Any]:
         text = self.says(body)
-        self.paid[json.dumps(body, sort_keys=True)] += 1
         choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
         if "messages" in body:
             choice["message"] = {"role": "assistant", "content": text, "refusal": None}
@@ -123,6 +124,7 @@ class BatchServer:
         return {"id": "reply", "model": model, "choices": [choice], "usage": usage}
 
     async def _complete(self, request: web.Request) -> web.Response:
+        self.single += 1
         return web.json_response(self._reply(await request.json(), self.plots[0].model))
 
     async def _upload(self, request: web.Request) -> web.Response:
@@ -204,6 +206,7 @@ class BatchServer:
                 response = {"status_code": 400, "request_id": "r", "body": _error("no such thing")}
                 errors.append(_line(place, line, response=response, error=None))
             else:
+                self.paid[line["custom_id"]] += 1
                 body = self._reply(line["body"], plot.model)
                 response = {"status_code": 200, "request_id": "r", "body": body}
                 output.append(_line(place, line, response=response, error=None))
