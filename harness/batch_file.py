@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _RUN_DIGITS, _DIGITS = 12, 8
 _CUSTOM_ID = re.compile(
     rf"(?P<run>[0-9a-f]{{{_RUN_DIGITS}}})-(?P<condition>[0-9a-f]{{{_DIGITS}}})"
-    rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})"
+    rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})",
+    re.ASCII,
 )
 """64 characters of letters, digits and hyphens at most, as the narrowest of the vendors wants."""
 
@@ -87,7 +88,7 @@ def read_custom_id(given: object) -> Place | None:
 def request_line(
     run: str, sample: Sample, max_tokens: int, form: BatchForm, settings: Settings
 ) -> bytes:
-    """The line that asks `sample`; raises `TypeError` where no JSON can hold its prompt."""
+    """The line that asks `sample`."""
     request = request_of(sample, max_tokens, settings.temperature, settings.seed)
     line = {
         "custom_id": custom_id(run, sample),

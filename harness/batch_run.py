@@ -19,10 +19,9 @@ from harness.batch_state import STATE, Ledger, Submitted
 from harness.journal import Journal, JournalError
 from harness.money import Meter, cost, estimate_tokens
 from harness.opened import OpenRun, Recorder, Wanted
-from harness.patience import Progress, failure, record
+from harness.patience import Progress
 from harness.spec import Sample
 from providers.base import (
-    BadRequestError,
     BatchState,
     ProviderError,
     StopRunError,
@@ -101,12 +100,7 @@ class BatchedRun:
         think = facts.think_tokens if facts.reasoning else 0
         of_system = estimate_tokens(settings.system or "")
         for sample, budget in samples:
-            try:
-                line = request_line(self._tag, sample, budget, self._desk.form, settings)
-            except TypeError as error:  # half a character
-                why = BadRequestError(f"the prompt cannot be sent: {error}")
-                self._keep(record(sample, 1) | failure("error", why))
-                continue
+            line = request_line(self._tag, sample, budget, self._desk.form, settings)
             most = 0.0
             if prices is not None:
                 most = cost(prices, of_system + estimate_tokens(sample.prompt), budget + think)

@@ -16,12 +16,11 @@ from harness.journal import Journal, JournalError, Manifest
 from harness.launch import Options, wanted_runs
 from harness.leaderboard import find_runs
 from harness.opened import OpenRun, Recorder, Wanted
-from harness.patience import failure, record
 from harness.plan import Plan
 from harness.results import show_run
 from harness.tables import incomplete, read_run
 from harness.verbs import COMPLETE, INCOMPLETE, UsageError, say, warn
-from providers.base import BadRequestError, BatchForm
+from providers.base import BatchForm
 from providers.registry import open_batch_form
 
 
@@ -73,13 +72,8 @@ def _export_run(wanted: Wanted, form: BatchForm, files: SplitFile) -> int:
         asyncio.run(run.measure(None))
         keep = Recorder(book, run.manifest, warn)
         for sample, budget in run.samples(keep):
-            try:
-                files.write(request_line(tag, sample, budget, form, wanted.settings))
-            except TypeError as error:  # half a character
-                why = BadRequestError(f"the prompt cannot be sent: {error}")
-                keep(record(sample, 1) | failure("error", why))
-            else:
-                requests += 1
+            files.write(request_line(tag, sample, budget, form, wanted.settings))
+            requests += 1
         run.seen()
         run.save()
     return requests

@@ -404,15 +404,6 @@ class TestExport:
         assert len(set(ids)) == len(ids) > 100
         assert max(map(len, ids)) <= 64
 
-    def test_half_a_character_costs_its_sample(self, lab: Lab) -> None:
-        """As in a direct run: no JSON can hold it."""
-        text = lab.plain.read_text().replace("How many", "How many {{ '\\ud83d' }}")
-        lab.plain.write_text(text)
-        done = export(lab, task=lab.plain)
-        assert done.code == 0
-        (kinds,) = {one["failure"]["type"] for one in records(lab.the_run())}
-        assert kinds == "BadRequestError"
-
     def test_vllm_run_batch_takes_no_completions(self, lab: Lab) -> None:
         """The user is told before the file is used."""
         done = export(lab, "--model", "vllm/x", "--api", "completions")
