@@ -24,6 +24,7 @@ from harness.spec import Sample
 from providers.base import (
     BatchState,
     ProviderError,
+    SetupError,
     StopRunError,
     TransientError,
     UnknownModelError,
@@ -287,6 +288,9 @@ async def run_batched(
                 for job in jobs:
                     await job.recover()
                 await _run_waves(jobs, desk)
+        except SetupError:  # there is nothing to show of a run that cannot be asked
+            begun.clear()
+            raise
         finally:
             for job in jobs:
                 job.save()

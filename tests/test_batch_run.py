@@ -732,8 +732,7 @@ class TestRefused:
         """Nothing stays behind."""
         with serve(api=False) as server:
             done = batched(lab, server)
-        assert done.code == 2
-        assert "has no Batch API (no such model or address (404" in done.err
+        done.one_line(2, "has no Batch API (no such model or address (404")
         assert leftovers(lab) == []
 
     def test_a_missing_key(self, lab: Lab) -> None:
