@@ -13,13 +13,22 @@ import typer
 
 from harness.cli_export import export_app
 from harness.cli_options import (
+    ApiOption,
     AxisOption,
+    LengthsOption,
+    LogprobsOption,
+    MaxTokensOption,
+    ModelOption,
     OutOption,
     OwnTasksOption,
     RelativeOption,
     RunsArgument,
+    SamplesOption,
+    SeedOption,
+    SystemOption,
     TaskArgument,
     TaskOption,
+    TemperatureOption,
     ThresholdOption,
     examples,
 )
@@ -66,6 +75,7 @@ def _root(
         "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
         "bench run --task counting --model gpt-4o --dry-run",
         "bench run --task counting --model gpt-4o --budget 5",
+        "bench run --task counting --model gpt-4o --batch",
         "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
         "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
         "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
@@ -74,24 +84,16 @@ def _root(
 def run(
     *,
     task: TaskOption,
-    model: Annotated[str, typer.Option("--model", "-m", help="provider/model; 'tiny' is inside.")],
-    lengths: Annotated[
-        str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
-    ] = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="Samples per cell.")] = None,
+    model: ModelOption,
+    lengths: LengthsOption = None,
+    samples: SamplesOption = None,
     axis: AxisOption = None,
-    seed: Annotated[int, typer.Option(help="Decides every row.")] = 0,
-    temperature: Annotated[float, typer.Option(min=0.0)] = 0.0,
-    max_tokens: Annotated[
-        str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")
-    ] = "auto",
-    api: Annotated[
-        str, typer.Option(metavar="chat|completions", help="completions: for base models.")
-    ] = "chat",
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="A system prompt.")] = None,
-    logprobs: Annotated[
-        bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
-    ] = False,
+    seed: SeedOption = 0,
+    temperature: TemperatureOption = 0.0,
+    max_tokens: MaxTokensOption = "auto",
+    api: ApiOption = "chat",
+    system: SystemOption = None,
+    logprobs: LogprobsOption = False,
     base_url: Annotated[
         list[str] | None,
         typer.Option("--base-url", metavar="URL", help="Server to ask; several are replicas."),
@@ -110,6 +112,9 @@ def run(
     budget: Annotated[
         float | None, typer.Option(metavar="USD", help="Dollars after which nothing more is sent.")
     ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Through the vendor's Batch API: cheaper, in a day.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, ask nothing.")] = False,
     out: OutOption = Path("results"),
     fresh: Annotated[
@@ -139,6 +144,7 @@ def run(
         tpm=tpm,
         budget=budget,
         fresh=fresh,
+        batch=batch,
     )
     raise typer.Exit(launch.show(plans, options) if dry_run else launch.run(plans, options))
 
@@ -188,6 +194,30 @@ def score(
     from harness import results
 
     raise typer.Exit(results.score(runs, results.read_threshold(threshold, relative=relative)))
+
+
+@app.command(
+    name="import",
+    epilog=examples(
+        "bench import replies.jsonl",
+        "bench import batch_123_output.jsonl batch_123_error.jsonl --out results",
+    ),
+)
+def import_(
+    replies: Annotated[
+        list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
+    ],
+    *,
+    out: OutOption = Path("results"),
+    tasks: OwnTasksOption = "",
+) -> None:
+    """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge.
+
+    Says what is missing. The same file again changes nothing.
+    """
+    from harness import batch_verbs
+
+    raise typer.Exit(batch_verbs.import_replies(replies, out, tasks))
 
 
 @app.command(

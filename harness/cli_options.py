@@ -1,4 +1,4 @@
-"""Options and arguments that several commands of `bench` share."""
+"""Options and arguments that several verbs of `bench` share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help."""
+    """The end of a verb's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -21,6 +21,23 @@ TaskOption = Annotated[
 ]
 TaskArgument = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", "-m", help="provider/model; 'tiny' is inside.")
+]
+LengthsOption = Annotated[
+    str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
+]
+SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
+SeedOption = Annotated[int, typer.Option(help="Decides every row.")]
+TemperatureOption = Annotated[float, typer.Option(min=0.0)]
+MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
+ApiOption = Annotated[
+    str, typer.Option(metavar="chat|completions", help="completions: for base models.")
+]
+SystemOption = Annotated[str | None, typer.Option(metavar="TEXT", help="A system prompt.")]
+LogprobsOption = Annotated[
+    bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
 ]
 AxisOption = Annotated[
     list[str] | None,

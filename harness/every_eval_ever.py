@@ -21,9 +21,9 @@ import orjson
 
 from harness.journal import Manifest
 from harness.model_identity import UNKNOWN, ModelIdentity, Weights, identify
+from harness.opened import software
 from harness.publishable import Part, Publishable
 from harness.reach import curve_of
-from harness.session import software
 from harness.spec import TaskSpec, condition_label
 from harness.stats import RESAMPLES, Bound, Sight, Threshold, sight, span_text
 from harness.tables import MEASURES, OUTCOMES

@@ -79,6 +79,8 @@ class Manifest:
     task_digest: str
     spec: dict[str, Any]
     settings: dict[str, Any]
+    file: str = ""
+    """The task's file, where it is the user's own."""
     server: dict[str, Any] = field(default_factory=dict)
     """What the provider says of the model behind it."""
     answered_by: list[str] = field(default_factory=list)
@@ -245,7 +247,7 @@ def _is_record(read: Any) -> bool:
 
 
 class Answered:
-    """Which samples a journal has an answer to, and to which prompt; eight bytes a sample."""
+    """Which samples have an answer, and to which prompt; eight bytes a sample."""
 
     def __init__(self) -> None:
         self._hashes: dict[CellKey, array[int]] = {}
@@ -254,6 +256,20 @@ class Answered:
     def unsent(self) -> Answered:
         """Samples that were too long for the window there was then: nothing was asked or paid."""
         return Answered()
+
+    @cached_property
+    def failed(self) -> Answered:
+        """Samples that were asked and have no reply; some of them may have an answer as well."""
+        return Answered()
+
+    def note(self, sample: Sample, key: CellKey) -> None:
+        """Adds `sample`, which has just been answered."""
+        self.add(key, sample.index, _mark(sample.prompt_hash, sample.target))
+
+    def has(self, key: CellKey, index: int) -> bool:
+        """Whether a sample is here, to whatever prompt."""
+        hashes = self._hashes.get(key, ())
+        return index < len(hashes) and bool(hashes[index])
 
     def add(self, key: CellKey, index: int, mark: int) -> None:
         hashes = self._hashes.setdefault(key, array("Q"))
@@ -353,12 +369,13 @@ class Journal:
         answered = Answered()
         for record in read_records(self.folder, self._warn):
             kind = (record.get("failure") or {}).get("kind")
-            if kind != "error":
-                key = condition_label(record["condition"]), record["length"]
-                if record["index"] < planned.get(key, 0):
-                    mark = _mark(record["prompt_hash"], record["target"])
-                    unsent = kind == "overflow" and record.get("attempts") == 0
-                    (answered.unsent if unsent else answered).add(key, record["index"], mark)
+            key = condition_label(record["condition"]), record["length"]
+            if record["index"] < planned.get(key, 0):
+                unsent = kind == "overflow" and record.get("attempts") == 0
+                place = answered.unsent if unsent else answered
+                place = answered.failed if kind == "error" else place
+                mark = _mark(record["prompt_hash"], record["target"])
+                place.add(key, record["index"], mark)
         return answered
 
     def _repair(self) -> None:

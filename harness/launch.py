@@ -11,25 +11,37 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import typer
 
+from harness.batch_desk import Desk
+from harness.batch_run import run_batched
+from harness.batch_state import STATE
 from harness.forecast import Forecast, Room, forecast, rooms
 from harness.journal import CellKey, Journal, JournalError, Settings, set_aside
 from harness.library import TaskError
 from harness.money import Meter
+from harness.opened import Wanted
 from harness.plan import Plan
 from harness.runner import Limits, Progress
-from harness.session import Wanted, run_task
+from harness.session import run_task
 from harness.spec import condition_label
 from harness.stats import smallest_difference
 from harness.verbs import COMPLETE, INCOMPLETE, INTERRUPTED, UsageError, exit_code, say, warn
 from providers.base import Api, ModelSettings, Provider, ProviderError, SetupError
-from providers.model_facts import ModelFacts, model_facts
-from providers.registry import ModelName, open_model, parse_model
+from providers.model_facts import ModelFacts, Prices, model_facts
+from providers.registry import (
+    ModelName,
+    has_batches,
+    open_batch_form,
+    open_batches,
+    open_model,
+    parse_model,
+)
 
 SERVER_LOG = "server.log"
 _Result = TypeVar("_Result")
@@ -54,6 +66,7 @@ class Options:
     tpm: float | None = None
     budget: float | None = None
     fresh: bool = False
+    batch: bool = False
 
     def settings(self) -> Settings:
         """What shapes the answers.
@@ -75,6 +88,8 @@ class Options:
         for name, value in (("rpm", self.rpm), ("tpm", self.tpm), ("budget", self.budget)):
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise UsageError(f"--{name} must be above 0, not {value:g}")
+        if self.batch and (self.rpm is not None or self.tpm is not None):
+            raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
         return Limits(max_connections=self.max_connections, rpm=self.rpm, tpm=self.tpm)
 
     def meter(self, facts: ModelFacts, label: str) -> Meter:
@@ -84,50 +99,58 @@ class Options:
                 f"--budget needs the prices of {label}: give them in a file that EYECHART_MODELS "
                 "names, as providers/models.yaml does"
             )
-        return Meter(facts.prices, self.budget)
+        prices = facts.prices.in_batch() if facts.prices and self.batch else facts.prices
+        return Meter(prices, self.budget)
+
+    def asked(self, name: ModelName, log: Path | None = None) -> ModelSettings:
+        """How the model is to be asked."""
+        return ModelSettings(
+            model=name.model,
+            temperature=self.temperature,
+            base_urls=self.base_urls,
+            api=self.settings().api,
+            system=self.system or None,
+            logprobs=self.logprobs,
+            server_args=self.server_args,
+            server_log=log,
+            notify=warn,
+        )
 
     def open(self, name: ModelName, log: Path) -> Provider:
         """The provider; raises `SetupError`."""
-        return open_model(
-            name,
-            ModelSettings(
-                model=name.model,
-                temperature=self.temperature,
-                base_urls=self.base_urls,
-                api=self.settings().api,
-                system=self.system or None,
-                logprobs=self.logprobs,
-                server_args=self.server_args,
-                server_log=log,
-                notify=warn,
-            ),
-        )
+        return open_model(name, self.asked(name, log))
 
 
-def _wanted(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wanted]]:
+def wanted_runs(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wanted]]:
+    """The model and a run of each plan; raises `UsageError` for what no run can have."""
     settings, out = options.settings(), options.out
     options.limits()
     place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
     if place.exists() and not place.is_dir():
         raise UsageError(f"--out {str(out)!r}: {str(place)!r} is not a folder")
     name = parse_model(options.model)
+    if options.batch:
+        has_batches(name)
     return name, [Wanted(one, name.label, settings, out) for one in plans]
 
 
 def run(plans: Sequence[Plan], options: Options) -> int:
     """Runs the plans one after another and prints a table for each; the exit code."""
-    name, runs = _wanted(plans, options)
+    name, runs = wanted_runs(plans, options)
     meter = options.meter(model_facts(name.label), name.label)
-    provider = options.open(name, runs[0].folder / SERVER_LOG)
+    begun: list[tuple[Wanted, Progress]] = []
+    asking = _opened(runs, name, options, meter, begun)
     for one in runs if options.fresh else ():
         if one.folder.exists():
+            if (one.folder / STATE).exists():
+                warn(f"a batch of {one.folder} goes on, and its answers are paid for")
             say(f"the old run is now {set_aside(options.out, one.folder)}")
     code = COMPLETE
-    begun: list[tuple[Wanted, Progress]] = []
     try:
-        _in_loop(_run_all(runs, provider, options.limits(), meter, begun))
+        _in_loop(asking())
     except KeyboardInterrupt:
-        say("interrupted; what was answered is saved, and the same command continues")
+        saved = "batches go on" if options.batch else "what was answered is saved"
+        say(f"interrupted; {saved}, and the same command continues")
         code = INTERRUPTED
     except (ProviderError, JournalError, TaskError) as error:
         if "BENCH_DEBUG" in os.environ:
@@ -147,6 +170,25 @@ def run(plans: Sequence[Plan], options: Options) -> int:
         warn(f"{missing} samples have no reply{why}; {again}")
         code = INCOMPLETE
     return code
+
+
+def _opened(
+    runs: Sequence[Wanted],
+    name: ModelName,
+    options: Options,
+    meter: Meter,
+    begun: list[tuple[Wanted, Progress]],
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    """What will ask the runs, with who answers opened; raises `SetupError`."""
+    if not options.batch:
+        provider = options.open(name, runs[0].folder / SERVER_LOG)
+        return partial(_run_all, runs, provider, options.limits(), meter, begun)
+    asked = options.asked(name)
+    service, form = open_batches(name, asked), open_batch_form(name, asked)
+    facts = model_facts(name.label)
+    if facts.prices is not None and facts.prices.batch is None:
+        warn(f"no batch price of {name.label} is known; its list price is assumed")
+    return partial(run_batched, runs, Desk(service, form, facts, meter, say, warn), begun)
 
 
 def _share_log(logs: Sequence[Path]) -> None:
@@ -247,9 +289,9 @@ def _report(one: Wanted) -> int:
 
 def show(plans: Sequence[Plan], options: Options) -> int:
     """Prints what the runs would ask and cost, and a prompt of each; asks nothing."""
-    name, runs = _wanted(plans, options)
+    name, runs = wanted_runs(plans, options)
     facts = model_facts(name.label)
-    options.meter(facts, name.label)
+    prices = options.meter(facts, name.label).prices
     counter = _counter(options, name, runs[0].folder / SERVER_LOG)
 
     async def count() -> list[tuple[Forecast, dict[CellKey, Room]]]:
@@ -276,15 +318,15 @@ def show(plans: Sequence[Plan], options: Options) -> int:
 
     ahead = _in_loop(count())
     for one, (expected_use, room) in zip(runs, ahead, strict=True):
-        _show_plan(one, expected_use, facts, room)
+        _show_plan(one, expected_use, prices, room)
     forecasts = [expected_use for expected_use, _ in ahead]
-    if facts.prices is not None:
-        expected, most = map(
-            sum, zip(*(one.dollars(facts.prices) for one in forecasts), strict=True)
-        )
+    if prices is not None:
+        expected, most = map(sum, zip(*(one.dollars(prices) for one in forecasts), strict=True))
+        of = "batch " if options.batch and prices.batch is not None else ""
+        assumed = "; no batch price is known" if options.batch and prices.batch is None else ""
         typer.echo(
             f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
-            f"at the prices of {facts.prices.as_of}"
+            f"at the {of}prices of {prices.as_of}{assumed}"
         )
     elif name.provider not in ("tiny", "scripted", "vllm") and not options.base_urls:
         typer.echo(f"cost: unknown, providers/models.yaml has no prices of {name.label}")
@@ -312,7 +354,7 @@ def _answered(one: Wanted) -> str:
 
 
 def _show_plan(
-    one: Wanted, ahead: Forecast, facts: ModelFacts, room: Mapping[CellKey, Room]
+    one: Wanted, ahead: Forecast, prices: Prices | None, room: Mapping[CellKey, Room]
 ) -> None:
     planned, spec = one.plan, one.plan.task.spec
     rule = "counted" if ahead.exact else "estimated: one a digit or sign, one per five letters"
@@ -335,8 +377,8 @@ def _show_plan(
         ("characters", f"{ahead.characters:,}"),
         ("tokens", f"{ahead.prompt_tokens:,} of prompts ({rule}), {replies}"),
     ]
-    if facts.prices is not None:
-        expected, most = ahead.dollars(facts.prices)
+    if prices is not None:
+        expected, most = ahead.dollars(prices)
         rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
     rows += [
         ("too long", f"{label} at length {length}: {fit}; not to be sent")

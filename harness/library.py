@@ -34,6 +34,14 @@ class TaskError(Exception):
     """A task that fails while its samples are made."""
 
 
+class AbsentTaskError(UnknownTaskError):
+    """No file is known of the task that a run was made with."""
+
+
+class ChangedTaskError(TaskError):
+    """A task that is no longer what a run was made with."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One task file, opened."""
@@ -152,6 +160,27 @@ def find(asked: str) -> dict[str, Path]:
     return found
 
 
+def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
+    """The task that a run was made with: that of `file`, of `others`, which names files as
+    `--task` does, or the built-in one.
+
+    Raises:
+        AbsentTaskError: none of its name is at hand.
+        ChangedTaskError: it has changed since.
+        UnknownTaskError: `others` names nothing.
+        TaskFileError: its file is wrong.
+    """
+    files = (
+        built_in_files() | ({name: Path(file)} if file else {}) | (find(others) if others else {})
+    )
+    if name not in files or not files[name].is_file():
+        raise AbsentTaskError(f"the task file of {name} is not at hand; name it with --task")
+    task = open_task(name, files[name], trial=False)
+    if task.spec.digest() != digest:
+        raise ChangedTaskError(f"{name} has changed since this run; name the file as it was")
+    return task
+
+
 def _find_one(part: str) -> Iterator[tuple[str, Path]]:
     built_in = built_in_files()
     group = [(name, file) for name, file in built_in.items() if name.startswith(f"{part}/")]
@@ -213,6 +242,8 @@ def open_task(name: str, path: Path, *, trial: bool = True) -> Task:
 
 
 __all__ = [
+    "AbsentTaskError",
+    "ChangedTaskError",
     "Task",
     "TaskError",
     "TaskFileError",
@@ -220,5 +251,6 @@ __all__ = [
     "built_in_files",
     "find",
     "open_task",
+    "reopen",
     "tasks_root",
 ]

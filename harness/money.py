@@ -27,6 +27,8 @@ class Meter:
     prices: Prices | None = None
     budget: float | None = None
     spent: float = 0.0
+    full: bool = False
+    """Whether what is left of the budget is too little for anything more."""
 
     def charge(self, usage: Usage) -> None:
         """Adds an exchange, where prices are known."""
@@ -36,7 +38,7 @@ class Meter:
     @property
     def exhausted(self) -> bool:
         """Whether nothing more may be sent."""
-        return self.budget is not None and self.spent >= self.budget
+        return self.full or (self.budget is not None and self.spent >= self.budget)
 
 
 def cost(prices: Prices, prompt_tokens: float, output_tokens: float) -> float:

@@ -139,9 +139,7 @@ class Patience:
                     return record(sample, tries.all) | failure("error", error)
             except SampleError as error:
                 self.gate.used(tokens + request.max_tokens, 0)
-                kind = "overflow" if isinstance(error, PromptOverflowError) else "error"
-                kind = "refused" if isinstance(error, RefusedError) else kind
-                return record(sample, tries.all + 1) | failure(kind, error)
+                return record(sample, tries.all + 1) | failure(kind_of(error), error)
             finally:
                 self.in_flight.discard(worker)
                 self.gate.leave()
@@ -244,8 +242,8 @@ def record(sample: Sample, attempts: int) -> dict[str, Any]:
     }
 
 
-def answer(reply: Reply, latency_s: float) -> dict[str, Any]:
-    """What it says of a reply."""
+def answer(reply: Reply, latency_s: float | None) -> dict[str, Any]:
+    """What it says of a reply; nobody knows how long one from a batch took."""
     usage = reply.usage
     said: dict[str, Any] = {
         "reply": reply.text,
@@ -255,7 +253,7 @@ def answer(reply: Reply, latency_s: float) -> dict[str, Any]:
         "prompt_tokens": None if usage is None else usage.prompt_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
         "model": reply.model,
-        "latency_s": round(latency_s, 4),
+        "latency_s": None if latency_s is None else round(latency_s, 4),
     }
     if reply.without:
         said["without"] = reply.without
@@ -267,6 +265,13 @@ def answer(reply: Reply, latency_s: float) -> dict[str, Any]:
 def overflow(sample: Sample, why: str) -> dict[str, Any]:
     """The record of a sample that is known not to fit the model's window and is not sent."""
     return record(sample, 0) | failure("overflow", PromptOverflowError(why))
+
+
+def kind_of(error: ProviderError) -> str:
+    """What kind of failure an error is that ended a sample."""
+    if isinstance(error, PromptOverflowError):
+        return "overflow"
+    return "refused" if isinstance(error, RefusedError) else "error"
 
 
 def failure(kind: str, error: Exception) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from harness.leaderboard import (
 from harness.rescore import said_of_changes, write_results
 from harness.show import print_table, print_verdict
 from harness.stats import Threshold
-from harness.tables import incomplete, read_run, to_csv
+from harness.tables import Run, incomplete, read_run, to_csv
 from harness.verbs import COMPLETE, INCOMPLETE, UsageError, read_axes, say, warn
 
 FORMATS = ("html", "png", "svg")
@@ -49,11 +49,16 @@ def score(folders: Sequence[Path], threshold: Threshold) -> int:
         judged = read_run(folder, warn)
         for line in said_of_changes(judged):
             say(line)
-        path = write_results(judged, threshold)
-        print_table(judged, judged.cells, threshold)
-        typer.echo(f"{path}\n")
+        show_run(judged, threshold)
         missing += incomplete(judged)
     return INCOMPLETE if missing else COMPLETE
+
+
+def show_run(judged: Run, threshold: Threshold = Threshold()) -> None:
+    """Writes all that follows from a run and prints its table."""
+    path = write_results(judged, threshold)
+    print_table(judged, judged.cells, threshold)
+    typer.echo(f"{path}\n")
 
 
 def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:

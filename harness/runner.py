@@ -17,7 +17,7 @@ from harness.patience import Limits, Patience, Progress
 from harness.spec import Sample, condition_label
 from providers.base import Provider, Request, StopRunError
 
-__all__ = ["Append", "Limits", "Progress", "run"]
+__all__ = ["Append", "Limits", "Progress", "request_of", "run"]
 
 Append = Callable[[dict[str, Any]], None]
 
@@ -69,6 +69,18 @@ async def run(
     return progress
 
 
+def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
+    """What a provider is asked for `sample`."""
+    return Request(
+        prompt=sample.prompt,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed if temperature else None,
+        sample_id=sample.id,
+        prefix=f"{condition_label(sample.condition)}|{sample.index}",
+    )
+
+
 @dataclass(slots=True)
 class _Crew:
     """The workers and what they share."""
@@ -85,14 +97,7 @@ class _Crew:
         """One worker: sample after sample, until there are none or the run is to stop."""
         try:
             for sample, max_tokens in self.samples:
-                request = Request(
-                    prompt=sample.prompt,
-                    max_tokens=max_tokens,
-                    temperature=self.temperature,
-                    seed=self.seed if self.temperature else None,
-                    sample_id=sample.id,
-                    prefix=f"{condition_label(sample.condition)}|{sample.index}",
-                )
+                request = request_of(sample, max_tokens, self.temperature, self.seed)
                 record = await self.patience.ask(sample, request)
                 if record is None:
                     return

@@ -15,7 +15,8 @@ ProviderError
     ├── ServerFaultError      408, 409, any other 5xx: bad luck, not too much work
     ├── NoReplyError          no reply in time
     ├── BrokenConnectionError no connection, or one that broke
-    └── BadReplyError         a reply that is none: invalid JSON, no choices
+    ├── BadReplyError         a reply that is none: invalid JSON, no choices
+    └── LeftOutError          a batch ended before it came to this request
 """
 
 from __future__ import annotations
@@ -114,6 +115,84 @@ class Provider(Protocol):
         ...
 
 
+class BatchForm(Protocol):
+    """Requests to one model, and its replies, as lines of batch files; nothing is sent here."""
+
+    @property
+    def url(self) -> str:
+        """Where each request is to go: `/v1/chat/completions`."""
+        ...
+
+    @property
+    def caution(self) -> str | None:
+        """What the user should know before such a file is used, if anything."""
+        ...
+
+    def body(self, request: Request) -> Mapping[str, object]:
+        """What `complete` would send for it, the model included."""
+        ...
+
+    def reply(self, line: Mapping[str, object]) -> Reply:
+        """What a line of replies or errors says; raises a `ProviderError` and nothing else."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """What a vendor says of one batch."""
+
+    id: str
+    status: str
+    """`validating`, `in_progress`, `finalizing`, `cancelling`, or how it ended: `completed`,
+    `failed` (nothing was asked), `expired`, `cancelled`."""
+    total: int = 0
+    completed: int = 0
+    failed: int = 0
+    """Requests."""
+    output_file: str | None = None
+    error_file: str | None = None
+    """Names by which the vendor gives the files out."""
+    problems: tuple[str, ...] = ()
+    """Why it failed, a line each."""
+
+
+class BatchService(Protocol):
+    """A vendor's Batch API. Every method raises a `ProviderError` and nothing else."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, without keys."""
+        ...
+
+    async def facts(self) -> Mapping[str, object]:
+        """As a `Provider` of the same model says them."""
+        ...
+
+    async def upload(self, file: Path) -> str:
+        """The vendor's name for a file of requests."""
+        ...
+
+    async def create(self, file: str, url: str, token: str) -> BatchState:
+        """Submits an uploaded file; the batch carries `token`, by which `find` knows it."""
+        ...
+
+    async def find(self, token: str, since_s: float) -> BatchState | None:
+        """The batch that carries `token`, among those created since a moment of the epoch."""
+        ...
+
+    async def state(self, batch: str) -> BatchState:
+        """How far a batch is; an `UnknownModelError` where there is none of that id."""
+        ...
+
+    async def fetch(self, file: str, to: Path) -> None:
+        """Downloads a file, whole or not at all; `UnknownModelError` where it is gone."""
+        ...
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """How a provider is asked to open its model."""
@@ -209,6 +288,10 @@ class BrokenConnectionError(TransientError):
 
 class BadReplyError(TransientError):
     """A reply that is none: invalid JSON, no choices."""
+
+
+class LeftOutError(TransientError):
+    """A batch ended before it came to this request."""
 
 
 def environment_key(variable: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import date
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 from providers.overridable import entries
 
@@ -24,6 +25,13 @@ class Prices(BaseModel):
     """Of replies and of the thinking before them."""
     as_of: date
     """When the vendor asked this."""
+    batch: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The share of them that the vendor's Batch API asks; `None` where that is not known."""
+
+    def in_batch(self) -> Prices:
+        """What a batch costs: the list price where no other is known."""
+        share = 1.0 if self.batch is None else self.batch
+        return self.model_copy(update={"input": self.input * share, "output": self.output * share})
 
 
 class ModelFacts(BaseModel):

@@ -22,7 +22,9 @@ from providers.base import (
     redact,
 )
 from providers.documents import as_document, stops
+from providers.endpoints import Endpoint
 from providers.http_errors import error_of
+from providers.model_facts import ModelFacts
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -34,8 +36,8 @@ _FINISH: dict[str, FinishReason] = {
     "content_filter": "content_filter",
     "SAFETY": "content_filter",
 }
-
-
+_OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
+"""Parameter -> what newer models call it."""
 _READ, _SHOWN = 4096, 80
 """Bytes of what is no JSON that are looked at for keys, and characters that are shown."""
 
@@ -51,6 +53,75 @@ def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
     system = [{"role": "system", "content": settings.system}] if settings.system else []
     body = {"messages": [*system, {"role": "user", "content": request.prompt}]}
     return body | ({"logprobs": True} if settings.logprobs else {})
+
+
+class OpenAIForm:
+    """Bodies as one server wants them: by its names for parameters, without those it has not.
+
+    What an entry of `endpoints.yaml` or `models.yaml` says is known from the start, the rest is
+    learnt as the server rejects it.
+    """
+
+    def __init__(self, settings: ModelSettings, endpoint: Endpoint, facts: ModelFacts) -> None:
+        self._settings = settings
+        self._endpoint = endpoint
+        self._facts = facts
+        self.dropped: set[str] = set()
+        """Parameters that the server turned out not to take."""
+        self._renamed: dict[str, str] = {}
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """What is sent besides the model."""
+        body: dict[str, Any] = {"max_tokens": request.max_tokens}
+        if self._facts.reasoning:
+            body["max_tokens"] += self._facts.think_tokens
+            body["reasoning_effort"] = self._facts.effort
+        else:
+            body["temperature"] = request.temperature
+        body["seed"] = request.seed
+        rename = {**self._endpoint.rename, **self._renamed}
+        renamed = {
+            rename.get(name, name): value
+            for name, value in (body_of(request, self._settings) | body).items()
+            if value is not None
+        }
+        for name in (*self._endpoint.drop, *self.dropped):
+            renamed.pop(name, None)
+        return renamed
+
+    def adapt(self, name: str, said: str) -> bool:
+        """Asks without `name` from now on, or by the other name that the server wants for it.
+
+        False for the limit of the reply's tokens, without which there is no limit to the cost.
+        """
+        if name in self.dropped or name in self._renamed:
+            return True  # another request found out meanwhile
+        other = next(
+            (new for old, new in _OTHER_NAMES.items() if old == name and new in said), None
+        )
+        model = self._settings.model
+        if other is not None:
+            self._renamed[name] = other
+            self._settings.notify(f"{model} wants {other!r} for {name!r}")
+        elif name in _OTHER_NAMES.values() or name in _OTHER_NAMES:
+            return False
+        else:
+            self.dropped.add(name)
+            self._settings.notify(f"{model} does not take {name!r}; it is asked without")
+        return True
+
+
+def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
+    """What a server without habits of its own is sent, the model included."""
+    body = {
+        "model": settings.model,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        **body_of(request, settings),
+    }
+    if request.seed is not None:
+        body["seed"] = request.seed
+    return body
 
 
 def path_of(settings: ModelSettings) -> str:

@@ -11,7 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from providers.base import ModelSettings, Provider, SetupError, redact
+from providers.base import (
+    BatchForm,
+    BatchService,
+    ModelSettings,
+    Provider,
+    SetupError,
+    redact,
+)
 from providers.endpoints import USER_FILE, Endpoint, address_problem, endpoints
 
 FACTORIES = {
@@ -24,6 +31,12 @@ FACTORIES = {
 """Provider -> `module:function` that takes `ModelSettings` and gives a `Provider`."""
 COMPATIBLE = "providers.openai_api:open_provider"
 """The same for every name in `endpoints.yaml`."""
+BATCH_FORMS = {"vllm": "providers.batch_form:open_vllm"}
+"""Provider -> `module:function` that takes `ModelSettings` and gives a `BatchForm`."""
+COMPATIBLE_FORM = "providers.batch_form:open_compatible"
+"""The same for every name in `endpoints.yaml`."""
+COMPATIBLE_SERVICE = "providers.openai_batch:open_service"
+"""The function that gives a `BatchService` for those names."""
 _FIXED = ("azure", "scripted", "tiny")
 """Those that are where they are: no address can be given."""
 _EXTRAS = {"anthropic": "anthropic", "vllm": "vllm"}
@@ -69,9 +82,57 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
         SetupError: a package, key or file that the provider needs is missing, or it cannot be
             asked in that way.
     """
-    settings = replace(
-        settings or ModelSettings(name.model), model=name.model, provider=name.provider
+    settings = _checked(name, settings or ModelSettings(name.model))
+    return cast("Provider", _load(FACTORIES.get(name.provider, COMPATIBLE))(settings))
+
+
+def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
+    """How the model behind `name` is asked in batch files; needs neither key nor network.
+
+    Raises:
+        SetupError: it is not asked in OpenAI's form, or cannot be asked in that way.
+    """
+    place = BATCH_FORMS.get(name.provider)
+    if place is None and name.provider in FACTORIES:
+        raise SetupError(
+            f"{name.label} is not asked in the Batch form of OpenAI's; that is for openai/…, "
+            "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
+        )
+    return cast("BatchForm", _load(place or COMPATIBLE_FORM)(_checked(name, settings)))
+
+
+def has_batches(name: ModelName) -> None:
+    """Raises `SetupError` where no Batch API is known for the model's provider."""
+    if name.provider in FACTORIES:
+        own = "'bench export batch' writes files for 'vllm run-batch'; " * (name.provider == "vllm")
+        raise SetupError(
+            f"--batch is for openai/… and vendors or servers with a Batch API like OpenAI's, not "
+            f"for {name.label}; {own}leave out --batch"
+        )
+
+
+def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
+    """The Batch API where the model behind `name` is.
+
+    Raises:
+        SetupError: there is none, or a key that it needs is missing.
+    """
+    has_batches(name)
+    return cast("BatchService", _load(COMPATIBLE_SERVICE)(_checked(name, settings)))
+
+
+def _load(place: str) -> Callable[[ModelSettings], object]:
+    """The function at `module:function`."""
+    module_name, _, attribute = place.partition(":")
+    return cast(
+        "Callable[[ModelSettings], object]",
+        getattr(importlib.import_module(module_name), attribute),
     )
+
+
+def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
+    """`settings` with the names in `name`; raises `SetupError` where they do not go together."""
+    settings = replace(settings, model=name.model, provider=name.provider)
     if settings.base_urls and name.provider in _FIXED:
         raise SetupError(f"{name.provider} takes no --base-url")
     for url in settings.base_urls:
@@ -81,12 +142,7 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
         raise SetupError(f"--vllm-arg is for models of vllm/, not of {name.provider}")
     if settings.system is not None and settings.api == "completions":
         raise SetupError("plain completions have no system prompt: leave out --system or --api")
-    module_name, _, attribute = FACTORIES.get(name.provider, COMPATIBLE).partition(":")
-    factory = cast(
-        "Callable[[ModelSettings], Provider]",
-        getattr(importlib.import_module(module_name), attribute),
-    )
-    return factory(settings)
+    return settings
 
 
 def _endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:

@@ -32,7 +32,7 @@ from providers.base import (
 )
 from providers.documents import as_document
 from providers.http_errors import error_of
-from providers.openai_form import body_of, path_of, read_json, reply_of
+from providers.openai_form import body_of, path_of, plain_body, read_json, reply_of
 from providers.replicas import Replicas
 from providers.vllm_server import VllmServer
 
@@ -62,14 +62,7 @@ class VllmProvider:
     async def complete(self, request: Request) -> Reply:
         """The model's reply; raises a `ProviderError` and nothing else."""
         session = self._session or await self._open()
-        body = {
-            "model": self._settings.model,
-            "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            **body_of(request, self._settings),
-        }
-        if request.seed is not None:
-            body["seed"] = request.seed
+        body = plain_body(request, self._settings)
         try:
             with self._replicas.use(request.prefix) as url, self._errors(url):
                 return reply_of(await self._post(session, f"{url}{self._path}", body))

@@ -59,7 +59,9 @@ class FakeServer:
 
 
 @contextmanager
-def fake_server(answer: Callable[[Asked, int], Response]) -> Iterator[FakeServer]:
+def fake_server(
+    answer: Callable[[Asked, int], Response], *, reads_json: bool = True
+) -> Iterator[FakeServer]:
     """Serves on loopback until the block ends; `answer` gets the request and its number."""
     asked: list[Asked] = []
     lock = threading.Lock()
@@ -72,7 +74,8 @@ def fake_server(answer: Callable[[Asked, int], Response]) -> Iterator[FakeServer
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
-            self.respond(json.loads(self.rfile.read(length)))
+            content = self.rfile.read(length)
+            self.respond(json.loads(content) if reads_json else {})
 
         def respond(self, asked_for: dict[str, Any]) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}

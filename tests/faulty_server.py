@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -276,7 +276,21 @@ def _hang_up(request: web.Request) -> web.Response:
     return web.Response()
 
 
-async def _serve(server: FaultyServer, port: int, ready: Callable[[], None]) -> None:
+class Serves(Protocol):
+    """What can be served."""
+
+    base_url: str
+    """Where, once it is."""
+
+    def application(self) -> web.Application:
+        """What answers."""
+        ...
+
+
+_Server = TypeVar("_Server", bound=Serves)
+
+
+async def _serve(server: Serves, port: int, ready: Callable[[], None]) -> None:
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
@@ -290,7 +304,7 @@ async def _serve(server: FaultyServer, port: int, ready: Callable[[], None]) -> 
 
 
 @contextmanager
-def serving(server: FaultyServer) -> Iterator[FaultyServer]:
+def serving(server: _Server) -> Iterator[_Server]:
     """Serves on loopback, in a thread with a loop of its own, until the block ends."""
     ready = threading.Event()
     loop = asyncio.new_event_loop()

@@ -14,8 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import httpx2
+
+from harness import journal
+from tests.conftest import records
 
 ROOT = Path(__file__).parent.parent
 MODEL = ROOT / "providers" / "tiny" / "model"
@@ -28,6 +32,8 @@ ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
 }
 WINDOW = 4096
+Answers: TypeAlias = dict[str, tuple[object, ...]]
+"""Sample id -> reply, finish reason, tokens of prompt and reply."""
 STARTED_S = 300.0
 """How long a server may take to answer on a busy machine."""
 GONE_S = 15.0
@@ -136,3 +142,27 @@ def assert_nobody_left(folder: Path) -> None:
     while at_work(folder) and time.monotonic() < end_s:
         time.sleep(0.05)
     assert at_work(folder) == {}
+
+
+def runs(out: Path) -> list[Path]:
+    """The folders of all runs in `out`."""
+    return [manifest.parent for manifest in (out / "runs").rglob(journal.MANIFEST)]
+
+
+def answers(out: Path) -> Answers:
+    """What was answered in all runs in `out`."""
+    names = ("reply", "finish_reason", "prompt_tokens", "output_tokens")
+    return {
+        record["id"]: tuple(record[name] for name in names)
+        for folder in runs(out)
+        for record in records(folder)
+    }
+
+
+def assert_same(expected: Answers, got: Answers) -> None:
+    """Fails with every sample whose answer differs."""
+    assert expected
+    assert expected.keys() == got.keys()
+    differing = [f"{key}: {expected[key]} {got[key]}" for key in got if expected[key] != got[key]]
+    share = f"{len(differing)} of {len(got)} answers differ"
+    assert not differing, "\n".join([share, *differing])

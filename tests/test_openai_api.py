@@ -306,7 +306,7 @@ def test_openai_itself_gets_its_own_parameter_names(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     settings = ModelSettings("gpt-4o", provider="openai")
     provider = openai_api.open_provider(settings)
-    sent = provider._body(Request("x", 9, seed=3))
+    sent = provider._form.body(Request("x", 9, seed=3))
     assert sent.pop("messages") == [{"role": "user", "content": "x"}]
     assert sent == {"max_completion_tokens": 9, "temperature": 0.0, "seed": 3}
     asyncio.run(provider.aclose())
@@ -328,13 +328,11 @@ def test_every_error_of_the_sdk_is_mapped() -> None:
     ]
     assert len(kinds) > 10
     client = openai.AsyncOpenAI(api_key=KEY, base_url="http://127.0.0.1:1/v1")
-    settings = ModelSettings("m", provider="openai", base_urls=("http://127.0.0.1:1/v1",))
-    provider = openai_api.open_provider(settings)
     for kind in kinds:
         if not issubclass(kind, openai.APIStatusError):
             error = kind.__new__(kind)
             Exception.__init__(error, f"said {client.api_key}")
-            mapped = provider._mapped(error, "an address")
+            mapped = openai_api.mapped(error, client)
             assert isinstance(mapped, base.ProviderError)
+            assert KEY not in str(mapped)
     asyncio.run(client.close())
-    asyncio.run(provider.aclose())

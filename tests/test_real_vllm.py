@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 import pytest
@@ -25,11 +25,15 @@ from tests.real_server import (
     STARTED_S,
     VLLM,
     WINDOW,
+    Answers,
     Server,
+    answers,
     assert_nobody_left,
+    assert_same,
     children,
     engines,
     patiently,
+    runs,
     serving,
 )
 
@@ -38,8 +42,6 @@ pytestmark = [
     pytest.mark.skipif(not VLLM.exists(), reason="no vllm beside this Python; see .ci/vllm"),
 ]
 
-Answers: TypeAlias = dict[str, tuple[object, ...]]
-"""Sample id -> reply, finish reason, tokens of prompt and reply."""
 SMALL = ("--lengths", "5,10,20,50", "--samples", "4")
 ONE_ROW = ("--task", "counting/ones", "--axis", "separator=none")
 WAYS = {
@@ -76,34 +78,10 @@ def bench(out: Path, *arguments: str) -> Done:
     return done
 
 
-def runs(out: Path) -> list[Path]:
-    """The folders of all runs in `out`."""
-    return [manifest.parent for manifest in (out / "runs").rglob(journal.MANIFEST)]
-
-
 def the_run(out: Path) -> Path:
     """The folder of the only run there is."""
     (folder,) = runs(out)
     return folder
-
-
-def answers(out: Path) -> Answers:
-    """What was answered in all runs in `out`."""
-    names = ("reply", "finish_reason", "prompt_tokens", "output_tokens")
-    return {
-        record["id"]: tuple(record[name] for name in names)
-        for folder in runs(out)
-        for record in records(folder)
-    }
-
-
-def assert_same(expected: Answers, got: Answers) -> None:
-    """Fails with every sample whose answer differs."""
-    assert expected
-    assert expected.keys() == got.keys()
-    differing = [f"{key}: {expected[key]} {got[key]}" for key in got if expected[key] != got[key]]
-    share = f"{len(differing)} of {len(got)} answers differ"
-    assert not differing, "\n".join([share, *differing])
 
 
 @pytest.fixture(scope="module")

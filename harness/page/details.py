@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from harness import journal
 from harness.library import (
+    AbsentTaskError,
+    ChangedTaskError,
     Task,
     TaskError,
     TaskFileError,
     UnknownTaskError,
-    built_in_files,
-    find,
-    open_task,
+    reopen,
 )
 from harness.plan import PlanError, make_sample, sample_id
 from harness.score import Verdict, judge_record
@@ -149,22 +148,17 @@ def _sample(
 
 
 def prompts_of(run: Run, others: str = "") -> Prompts:
-    """Where the prompts of `run` come from: the built-in task of its name, or one that `others`
-    names as `--task` does.
+    """Where the prompts of `run` come from: the task of its name, as `library.reopen` finds it.
 
     A task file is used only if it says what the run's manifest says.
     """
     manifest = run.manifest
-    files = {name: Path(path) for name, path in built_in_files().items()}
     try:
-        if others:
-            files |= find(others)
-        if manifest.task not in files:
-            why = f"the task file of {manifest.task} is not at hand"
-            return Prompts(None, why, absent=True)
-        task = open_task(manifest.task, files[manifest.task], trial=False)
+        task = reopen(manifest.task, manifest.task_digest, others=others)
+    except AbsentTaskError:
+        return Prompts(None, f"the task file of {manifest.task} is not at hand", absent=True)
+    except ChangedTaskError:
+        return Prompts(None, f"{manifest.task} has changed since this run")
     except (UnknownTaskError, TaskFileError) as error:
         return Prompts(None, f"the task file of {manifest.task} cannot be read: {error}")
-    if task.spec.digest() != manifest.task_digest:
-        return Prompts(None, f"{manifest.task} has changed since this run")
     return Prompts(task)

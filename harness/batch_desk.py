@@ -1,0 +1,67 @@
+"""What the runs of one command share while their batches are under way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from harness.batch_file import FileLimits
+from harness.journal import Warn
+from harness.money import Meter
+from providers.base import BatchForm, BatchService, TransientError
+from providers.model_facts import ModelFacts
+
+FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
+"""Between two looks at the same batch: at first, and once it has taken long."""
+SILENCE_S = 3600.0
+"""Longest that a service may fail to answer; the batches go on without us."""
+_Result = TypeVar("_Result")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Clocks and how to wait."""
+
+    sleep: Sleep = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    """Seconds of the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all runs of a command share: who answers, what it costs, whom to tell."""
+
+    service: BatchService
+    form: BatchForm
+    facts: ModelFacts
+    meter: Meter
+    say: Warn
+    warn: Warn
+    limits: FileLimits = field(default_factory=FileLimits)
+    waiting: Waiting = field(default_factory=Waiting)
+
+    async def ask(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
+        """What the service says, asked again while it fails in ways that pass.
+
+        Raises:
+            TransientError: for an hour it did nothing else.
+            ProviderError: it fails in another way.
+        """
+        began_s = self.waiting.clock()
+        wait_s = FIRST_POLL_S
+        while True:
+            try:
+                return await call()
+            except TransientError as error:
+                if self.waiting.clock() - began_s > SILENCE_S:
+                    raise
+                pause_s = max(wait_s, error.retry_after_s or 0.0)
+                if wait_s == FIRST_POLL_S:
+                    self.warn(f"{self.service.address} is asked again in {pause_s:.0f} s: {error}")
+                await self.waiting.sleep(pause_s)
+                wait_s = min(2 * wait_s, LONGEST_POLL_S)

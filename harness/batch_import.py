@@ -1,0 +1,214 @@
+"""Replies from files, into the journals of the runs that asked for them.
+
+A line that cannot be used costs itself only, and none is written twice: the same file may be read
+again, whole or in part, beside direct answers to the same samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from harness.batch_file import Line, Place, condition_tag, read_custom_id, reply_lines
+from harness.journal import Answered, Journal, Manifest, Settings, Warn, read_manifest
+from harness.library import Task, reopen
+from harness.money import Meter
+from harness.opened import Recorder
+from harness.patience import answer, failure, kind_of, record
+from harness.plan import make_sample
+from providers.base import (
+    BatchForm,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    SampleError,
+    TransientError,
+    redact,
+)
+from providers.registry import open_batch_form, parse_model
+
+Fate: TypeAlias = Literal[
+    "answered", "failed", "known", "torn", "no JSON", "foreign", "no run", "unplanned", "changed"
+]
+"""What became of a line."""
+USED: tuple[Fate, Fate, Fate] = ("answered", "failed", "known")
+"""What lines that went well became."""
+_UNUSED: Mapping[Fate, str] = {
+    "torn": "a last line that breaks off",
+    "no JSON": "no JSON object",
+    "foreign": "no custom_id of ours",
+    "no run": "of a run that is not here; --out names the folder that holds it",
+    "unplanned": "of a sample that its run does not have",
+    "changed": "to another prompt: the task changed since it was asked",
+}
+"""Why a line could not be used."""
+
+
+class Intake:
+    """Reply lines on their way into the journal of one run."""
+
+    def __init__(
+        self,
+        task: Task,
+        manifest: Manifest,
+        answered: Answered,
+        keep: Callable[[dict[str, Any]], None],
+        form: BatchForm,
+        *,
+        meter: Meter | None = None,
+    ) -> None:
+        """`keep` takes each record, `meter` is charged for each reply."""
+        self._task = task
+        self._answered = answered
+        self._keep = keep
+        self._form = form
+        self._meter = meter or Meter()
+        self._seed = int(manifest.settings["seed"])
+        self._sizes = {cell.key: cell.samples for cell in manifest.cells}
+        self._conditions = {condition_tag(cell.key[0]): cell for cell in manifest.cells}
+        self.last_failure = ""
+        """Why the latest sample without a reply has none."""
+
+    def take(self, place: Place, line: Mapping[str, Any], batch: str | None = None) -> Fate:
+        """Writes what `line` says of the sample at `place`; `batch` is where it comes from.
+
+        Raises:
+            StopRunError: another model answered than before.
+            JournalError: the journal has an answer to another prompt, or cannot be written.
+            TaskError: the sample cannot be made.
+        """
+        cell = self._conditions.get(place.condition)
+        if cell is None:
+            return "unplanned"
+        key = cell.key[0], place.length
+        if place.index >= self._sizes.get(key, 0):
+            return "unplanned"
+        sample = make_sample(self._task, cell.condition, place.length, place.index, self._seed)
+        if not sample.prompt_hash.startswith(place.prompt):
+            return "changed"
+        if self._answered.covers(sample, key):
+            return "known"
+        of_batch = {} if batch is None else {"batch": batch}
+        try:
+            reply = self._read(line)
+        except ProviderError as error:
+            if isinstance(error, TransientError) and error.usage is not None:
+                self._meter.charge(error.usage)
+            kind = kind_of(error)
+            self.last_failure = str(error)
+            if kind == "error" and self._answered.failed.has(key, place.index):
+                return "known"
+            self._keep(record(sample, 1) | failure(kind, error) | of_batch)
+            (self._answered.failed if kind == "error" else self._answered).note(sample, key)
+            return "failed" if kind == "error" else "answered"
+        if reply.usage is not None:
+            self._meter.charge(reply.usage)
+        self._keep(record(sample, 1) | answer(reply, None) | of_batch)
+        self._answered.note(sample, key)
+        return "answered"
+
+    def _read(self, line: Mapping[str, Any]) -> Reply:
+        try:
+            return self._form.reply(line)
+        except ProviderError:
+            raise
+        except Exception as error:  # a mistake of ours about what servers say costs its line only
+            raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the lines of some files."""
+
+    fates: Counter[Fate] = field(default_factory=Counter)
+    firsts: dict[Fate, str] = field(default_factory=dict)
+    """Where the first line of each fate stands: `file:line`."""
+
+    def add(self, fate: Fate, path: Path, number: int) -> None:
+        """Counts a line."""
+        self.fates[fate] += 1
+        self.firsts.setdefault(fate, f"{path}:{number}")
+
+    @property
+    def unused(self) -> int:
+        """Lines that said nothing of use."""
+        return sum(self.fates[fate] for fate in _UNUSED)
+
+    def complaints(self) -> list[str]:
+        """A line for each kind of lines that could not be used."""
+        return [
+            f"{self.firsts[fate]}: {what} ({self.fates[fate]:,} such)"
+            for fate, what in _UNUSED.items()
+            if self.fates[fate]
+        ]
+
+
+def read_replies(
+    paths: Iterable[Path],
+    intake_of: Callable[[str], Intake | None],
+    batch: str | None = None,
+    tally: Tally | None = None,
+) -> Tally:
+    """Reads files of replies line by line; `intake_of` gives the run of a tag, where it is here.
+
+    `batch` is where they come from, `tally` what was read of it before.
+
+    Raises:
+        JournalError: a file or a run's folder cannot be used.
+        StopRunError: another model answered a run than before.
+        TaskError, TaskFileError, UnknownTaskError: samples cannot be made again.
+    """
+    tally = tally or Tally()
+    for path in paths:
+        for line in reply_lines(path):
+            tally.add(_fate(line, intake_of, batch), path, line.number)
+    return tally
+
+
+def _fate(line: Line, intake_of: Callable[[str], Intake | None], batch: str | None) -> Fate:
+    if line.read is None:
+        return "torn" if line.torn else "no JSON"
+    place = read_custom_id(line.read.get("custom_id"))
+    if place is None:
+        return "foreign"
+    intake = intake_of(place.run)
+    return "no run" if intake is None else intake.take(place, line.read, batch)
+
+
+class Intakes:
+    """The runs that replies belong to, opened and locked as they are met."""
+
+    def __init__(
+        self, folders: Mapping[str, Path], tasks: str, stack: ExitStack, warn: Warn
+    ) -> None:
+        """`folders` has every run by its tag; `tasks` names task files, as `--task` does."""
+        self._folders = folders
+        self._tasks = tasks
+        self._stack = stack
+        self._warn = warn
+        self.opened: dict[Path, Intake] = {}
+
+    def of(self, tag: str) -> Intake | None:
+        """The run of `tag`; `None` where there is none here."""
+        folder = self._folders.get(tag)
+        if folder is None:
+            return None
+        if folder not in self.opened:
+            self.opened[folder] = self._open(folder)
+        return self.opened[folder]
+
+    def _open(self, folder: Path) -> Intake:
+        manifest = read_manifest(folder)
+        task = reopen(manifest.task, manifest.task_digest, file=manifest.file, others=self._tasks)
+        name = parse_model(manifest.model)
+        settings = Settings(**manifest.settings)
+        form = open_batch_form(
+            name, ModelSettings(name.model, api=settings.api, system=settings.system)
+        )
+        book = self._stack.enter_context(Journal(folder, self._warn))
+        answered = book.answered({cell.key: cell.samples for cell in manifest.cells})
+        return Intake(task, manifest, answered, Recorder(book, manifest, self._warn), form)

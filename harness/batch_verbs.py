@@ -1,0 +1,126 @@
+"""`bench export batch` and `bench import`: requests into files, replies from files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import typer
+
+from harness.batch_file import FileLimits, SplitFile, request_line, run_tag
+from harness.batch_import import USED, Intake, Intakes, read_replies
+from harness.batch_state import refuse_if_under_way
+from harness.journal import Journal, JournalError, Manifest
+from harness.launch import Options, wanted_runs
+from harness.leaderboard import find_runs
+from harness.opened import OpenRun, Recorder, Wanted
+from harness.plan import Plan
+from harness.results import show_run
+from harness.tables import incomplete, read_run
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, say, warn
+from providers.base import BatchForm
+from providers.registry import open_batch_form
+
+
+def export(
+    plans: Sequence[Plan],
+    options: Options,
+    output: Path,
+    limits: FileLimits = FileLimits(),  # noqa: B008  frozen
+) -> int:
+    """Writes what has no answer yet as requests of OpenAI's Batch form; the exit code."""
+    name, runs = wanted_runs(plans, options)
+    form = open_batch_form(name, options.asked(name))
+    if output.is_dir():
+        raise UsageError(f"-o {str(output)!r} is a folder; name a file, requests.jsonl for one")
+    if form.caution is not None:
+        warn(form.caution)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JournalError(f"cannot write {output}: {error.strerror}") from error
+    with SplitFile(output, limits) as files:
+        requests = sum(_export_run(one, form, files) for one in runs)
+        size = sum(one.plan.size for one in runs)
+        if not requests:
+            say(f"nothing to ask: all {size:,} samples have an answer or can have none")
+            return COMPLETE
+        written = files.keep()
+    for path in written:
+        typer.echo(str(path))
+    before = f"; {size - requests:,} samples need none" if size > requests else ""
+    say(f"{requests:,} requests{before}; 'bench import' takes the replies")
+    numbered = output.parent.glob(f"{output.stem}-*{output.suffix}")
+    old = sorted({output, *numbered} - set(written))
+    for path in old:
+        if path.exists():
+            warn(f"{path} is of an earlier export: its samples may be among these")
+    return COMPLETE
+
+
+def _export_run(wanted: Wanted, form: BatchForm, files: SplitFile) -> int:
+    """Writes what one run has no answer to; how many requests that are."""
+    tag = run_tag(wanted.out, wanted.folder)
+    requests = 0
+    with Journal(wanted.folder, warn) as book:
+        run = OpenRun(wanted, book, warn)
+        if run.pending:
+            refuse_if_under_way(wanted.folder)
+        run.save()
+        asyncio.run(run.measure(None))
+        keep = Recorder(book, run.manifest, warn)
+        for sample, budget in run.samples(keep):
+            files.write(request_line(tag, sample, budget, form, wanted.settings))
+            requests += 1
+        run.seen()
+        run.save()
+    return requests
+
+
+def import_replies(files: Sequence[Path], out: Path, tasks: str) -> int:
+    """Fills the journals of the runs that asked, judges them and prints their tables; the exit
+    code says whether anything is missing.
+    """
+    for path in files:
+        if not path.is_file():
+            raise UsageError(f"no file {str(path)!r}")
+    with ExitStack() as stack:
+        folders = {run_tag(out, folder): folder for folder in find_runs(out)}
+        intakes = Intakes(folders, tasks, stack, warn)
+        tally = read_replies(files, intakes.of)
+    for complaint in tally.complaints():
+        warn(complaint)
+    if not intakes.opened:
+        warn(f"no reply to a run under {out / 'runs'}")
+        return INCOMPLETE
+    new, failed, known = (tally.fates[fate] for fate in USED)
+    say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
+    missing = [_shown(folder, intake) for folder, intake in intakes.opened.items()]
+    return INCOMPLETE if any(missing) else COMPLETE
+
+
+def _shown(folder: Path, intake: Intake) -> int:
+    """Judges a run, prints its table, and says what is missing; how many samples are."""
+    judged = read_run(folder, warn)
+    show_run(judged)
+    missing = incomplete(judged)
+    if missing:
+        size = sum(cell.samples for cell in judged.manifest.cells)
+        failed = int(judged.cells["error"].sum())
+        last = f" (the last: {intake.last_failure})" if intake.last_failure else ""
+        parts = [f"{failed:,} failed{last}"] if failed else []
+        parts += [f"{missing - failed:,} never came"] if missing > failed else []
+        warn(
+            f"{judged.manifest.task}: {missing:,} of {size:,} samples have no reply: "
+            f"{', '.join(parts)}; {_again(judged.manifest)}"
+        )
+    return missing
+
+
+def _again(manifest: Manifest) -> str:
+    """How to get what is missing."""
+    command = manifest.commands[-1] if manifest.commands else "bench export batch"
+    what = "writes only those" if command.startswith("bench export") else "asks only those"
+    return f"the same command again {what}: {command}"
