@@ -223,9 +223,10 @@ def verdict() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  Inspect's form
         facts = state.metadata[FACTS]
         found = verdict_of(state.output, facts)
+        why = state.output.completion if found.outcome == "overflow" else found.why
         said: dict[str, Any] = {
             "answer": None if found.answer is None else str(found.answer),
-            "explanation": found.why or f"reads {found.answer!r}, target {facts['target']!r}",
+            "explanation": why or f"reads {found.answer!r}, target {facts['target']!r}",
             "metadata": {"outcome": found.outcome, "signed_error": found.signed_error},
         }
         if found.outcome == "correct":

@@ -85,7 +85,7 @@ def _task(
         solver=ask(),
         scorer=[verdict(), outcome()],
         config=GenerateConfig(temperature=0.0),
-        continue_on_fail=True,  # one request that fails must not cost the others
+        score_on_error=True,  # a request that fails is counted, and costs its own sample
         version=planned[0].task.spec.version if len(planned) == 1 else ",".join(names),
         metadata={"eyechart": version("eyechart"), "tasks": names},
     )
