@@ -31,7 +31,6 @@ from inspect_ai.solver import TaskState
 
 from harness.score import Outcome, Verdict, judge
 from harness.spec import Answer
-from harness.stats import curve, sight
 
 PACKAGE = "eyechart"
 """What the names begin with, and what the entry point is called."""
@@ -96,7 +95,7 @@ def _cell(score: SampleScore) -> tuple[str, str, int, int]:
     return known["task"], known["condition"], known["length"], known["index"]
 
 
-def told_apart(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def _told_apart(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """(task, condition) -> what tells it from the others: the task if there are several, and the
     axes on which its task's conditions differ.
     """
@@ -122,8 +121,10 @@ def told_apart(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], s
 @metric(name=f"{PACKAGE}/by_length")
 @ours
 def by_length() -> Metric:
-    """Accuracy, standard error and number of the scored samples of each length; where several
-    conditions were asked, accuracy and number in each of their cells too.
+    """Accuracy, standard error and number of the scored samples of each length; where one task was
+    asked under several conditions, accuracy and number in each of their cells too.
+
+    The cells of several tasks would be a hundred rows; those are in each task's own evaluation.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
@@ -133,8 +134,8 @@ def by_length() -> Metric:
             rows[f"length={length}"] = share(some)
             rows[f"length={length} stderr"] = error(some)
             rows[f"length={length} n"] = len(some)
-        names = told_apart(_cell(score)[:2] for score in scores)
-        if len(names) > 1:
+        names = _told_apart(_cell(score)[:2] for score in scores)
+        if len(names) > 1 == len({task for task, _ in names}):
             for (task, condition, length), some in _groups(scores, lambda score: _cell(score)[:3]):
                 name = f"{names[task, condition]} length={length}"
                 rows[name] = share(some)
@@ -169,8 +170,10 @@ def effective_length() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
+        from harness.stats import curve, sight  # noqa: PLC0415  NumPy is slow to load
+
         replies = [score for score in scores if score.score.value != "error"]
-        names = told_apart(_cell(score)[:2] for score in replies)
+        names = _told_apart(_cell(score)[:2] for score in replies)
         rows: dict[str, float | None] = {}
         for condition, some in _groups(replies, lambda score: _cell(score)[:2]):
             again: Counter[tuple[int, int]] = Counter()

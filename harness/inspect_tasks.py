@@ -1,12 +1,13 @@
 """Every task file as a task of inspect_ai, under its own name: `eyechart/counting/bernoulli`.
 
-Inspect imports this module through the entry point `eyechart` and finds what it registers; nothing
+Inspect imports this module through the entry point `eyechart` and finds what it registers, also
+where it looks for the tasks of others, so what is slow to load waits until a task is made. Nothing
 else imports it. Prompts, budgets and verdicts are those of `bench run`, sample by sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 
@@ -18,10 +19,10 @@ from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from harness.inspect_scores import FACTS, PACKAGE, ours, outcome, verdict
+from harness.library import Task as TaskFile
 from harness.library import built_in_files
 from harness.plan import Plan, output_budget
 from harness.spec import Sample, condition_label
-from harness.verbs import USAGE, UsageError, exit_code, open_tasks, plans
 from providers.model_facts import model_facts
 
 _SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
@@ -31,7 +32,7 @@ _SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
 class BadParameterError(click.ClickException):
     """What `-T` asks for cannot be; of a kind that Inspect's command says in one line."""
 
-    exit_code = USAGE
+    exit_code = 2
 
 
 @solver(f"{PACKAGE}/ask")
@@ -66,12 +67,16 @@ def _task(
     Raises:
         BadParameterError: a value that does not fit, or a task file with mistakes.
     """
+    from harness.verbs import USAGE, exit_code, open_tasks, plans  # noqa: PLC0415  see above
+
     try:
+        if any(isinstance(value, bool) for value in axes.values()):
+            axes = _named(axes, open_tasks(asked, trial=False))
         planned = plans(
             asked,
             lengths=None if lengths is None else _text(lengths),
             samples=None if samples is None else _whole("samples", samples),
-            axes=[f"{axis}={_text(value)}" for axis, value in _named(asked, axes).items()],
+            axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
             seed=_whole("seed", seed),
         )
         samples_ = [_sample(plan, sample) for plan in planned for sample in plan]
@@ -114,23 +119,15 @@ def _sample(plan: Plan, sample: Sample) -> InspectSample:
     )
 
 
-def _named(asked: str, axes: Mapping[str, object]) -> dict[str, object]:
+def _named(axes: Mapping[str, object], tasks: Sequence[TaskFile]) -> dict[str, object]:
     """`axes` with the names that were meant where `-T hint=on` is a truth value to YAML."""
-    if not any(isinstance(value, bool) for value in axes.values()):
-        return dict(axes)
-    tasks = open_tasks(asked, trial=False)
-    known = {
-        axis: {
-            name for task in tasks if axis in task.spec.axes for name in task.spec.axes[axis].values
-        }
-        for axis in axes
-    }
-    return {
-        axis: next((name for name in _SWITCHES[value] if name in known[axis]), value)
-        if isinstance(value, bool)
-        else value
-        for axis, value in axes.items()
-    }
+    named = dict(axes)
+    for axis, value in axes.items():
+        if isinstance(value, bool):
+            specs = (task.spec.axes[axis] for task in tasks if axis in task.spec.axes)
+            known = {name for spec in specs for name in spec.values}
+            named[axis] = next((name for name in _SWITCHES[value] if name in known), value)
+    return named
 
 
 def _text(value: object) -> str:
@@ -141,7 +138,7 @@ def _text(value: object) -> str:
 
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"-T {name} must be a whole number, not {value!r}")
+        raise BadParameterError(f"-T {name} must be a whole number, not {value!r}")
     return value
 
 
