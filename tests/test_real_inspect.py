@@ -40,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def ended(folder: Path, server: Server, *command: str) -> subprocess.CompletedProcess[str]:
-    """A command in `folder`, once it has ended; `openai-api/local/…` and `vllm/…` are the server."""
+    """A command in `folder`, once it has ended; `openai-api/local/` and `vllm/` are the server."""
     addresses = {"LOCAL_BASE_URL": server.base_url, "VLLM_BASE_URL": server.base_url}
     return subprocess.run(
         command,
