@@ -14,9 +14,10 @@ import pytest
 pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install -e '.[inspect]'")
 
 from inspect_ai._eval.loader import load_tasks
+from inspect_ai._util.registry import registry_name
 
 from harness import inspect_tasks
-from harness.inspect_scores import FACTS
+from harness.inspect_scores import FACTS, ours
 from harness.inspect_tasks import BadParameterError
 from harness.library import built_in_files, open_task
 from harness.plan import output_budget, plan
@@ -89,6 +90,17 @@ def made(name: str, **parameters: Any) -> Any:
     """The task of that name, as Inspect makes it."""
     (task,) = load_tasks([name], parameters)
     return task
+
+
+def test_names_begin_as_ours_wherever_we_are_installed() -> None:
+    """Inspect would put the import package of an installed module before them."""
+
+    def made() -> None:
+        """Stands for a task, scorer or metric."""
+
+    made.__module__ = "pytest"
+    assert registry_name(made, "eyechart/counting") == "pytest/eyechart/counting"
+    assert registry_name(ours(made), "eyechart/counting") == "eyechart/counting"
 
 
 @pytest.mark.parametrize("name", built_in_files())
