@@ -147,3 +147,13 @@ def test_the_runner_never_reaches_judging() -> None:
 def test_the_walk_goes_far() -> None:
     """From the session one comes to the provider's seam by way of the runner."""
     assert {"harness.runner", "providers.base"} <= reaches("harness.session")
+
+
+def test_only_what_inspect_itself_loads_imports_inspect() -> None:
+    """Two modules do, and nothing of ours but they themselves imports them."""
+    theirs = {"harness.inspect_scores", "harness.inspect_tasks"}
+    for path in [*modules("harness"), *modules("providers")]:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        wants = {one for one in imports(path) if one.partition(".")[0] == "inspect_ai"}
+        assert bool(wants) == (name in theirs), name
+        assert name in theirs or not ours(path) & theirs, name
