@@ -49,6 +49,7 @@ class Options:
     logprobs: bool = False
     base_urls: tuple[str, ...] = ()
     server_args: tuple[str, ...] = ()
+    model_args: tuple[str, ...] = ()
     max_connections: int = 64
     rpm: float | None = None
     tpm: float | None = None
@@ -98,6 +99,7 @@ class Options:
                 system=self.system or None,
                 logprobs=self.logprobs,
                 server_args=self.server_args,
+                model_args=self.model_args,
                 server_log=log,
                 notify=warn,
             ),
@@ -110,7 +112,7 @@ def _wanted(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wa
     place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
     if place.exists() and not place.is_dir():
         raise UsageError(f"--out {str(out)!r}: {str(place)!r} is not a folder")
-    name = parse_model(options.model)
+    name = parse_model(options.model, options.model_args)
     return name, [Wanted(one, name.label, settings, out) for one in plans]
 
 
