@@ -44,6 +44,9 @@ def lm_eval(
     api: Annotated[
         str, typer.Option(metavar="chat|completions", help="completions: for base models.")
     ] = "chat",
+    max_tokens: Annotated[
+        str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")
+    ] = "auto",
 ) -> None:
     """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
 
@@ -53,4 +56,5 @@ def lm_eval(
 
     plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
     settings = launch.Options(model="", out=output, seed=seed, api=api).settings()
-    raise typer.Exit(export_lm_eval.export(plans, output, api=settings.api))
+    most = verbs.max_tokens(max_tokens)
+    raise typer.Exit(export_lm_eval.export(plans, output, api=settings.api, max_tokens=most))

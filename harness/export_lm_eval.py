@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import typer
 import yaml
 
 from harness.plan import Plan, output_budget
@@ -89,6 +90,14 @@ _SHARED_NAME = "cell"
 """Without a suffix, so that lm-eval takes it for no task."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a prompt is put, and how long a reply may be."""
+
+    api: Api
+    max_tokens: int | None
+
+
 @dataclass(slots=True)
 class _Folder:
     """Where the export is written, before it takes its place."""
@@ -129,8 +138,10 @@ class _Folder:
         return name
 
 
-def export(plans: Sequence[Plan], output: Path, *, api: Api) -> int:
+def export(plans: Sequence[Plan], output: Path, *, api: Api, max_tokens: int | None = None) -> int:
     """Writes the plans' samples as tasks into `output`; the exit code.
+
+    A reply may have `max_tokens`, or what `bench run` would give it.
 
     Raises:
         UsageError: `output` is a file, or a folder with files of somebody else's.
@@ -139,9 +150,9 @@ def export(plans: Sequence[Plan], output: Path, *, api: Api) -> int:
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as made:
         folder = _Folder(Path(made))
-        tops = _write(folder, plans, api)
+        tops = _write(folder, plans, _Form(api, max_tokens))
         _place(folder, output, before)
-    print(output)  # noqa: T201  the result
+    typer.echo(output)
     size = sum(one.size for one in plans)
     chat = " --apply_chat_template" if api == "chat" else ""
     say(
@@ -197,7 +208,7 @@ def _maker() -> str:
     return f"eyechart {software()['eyechart']}: {command}".replace("\n", " ")
 
 
-def _write(folder: _Folder, plans: Sequence[Plan], api: Api) -> list[str]:
+def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:
     """All files; the names of the groups on top."""
     folder.write("utils.py", _stamped(_HARNESS / "lm_eval_task.py"))
     _write_scoring(folder)
@@ -205,7 +216,7 @@ def _write(folder: _Folder, plans: Sequence[Plan], api: Api) -> list[str]:
     tops: dict[str, list[str]] = {}
     for plan in plans:
         group = plan.task.name.partition("/")[0]
-        tops.setdefault(group, []).append(_write_task(folder, plan, api))
+        tops.setdefault(group, []).append(_write_task(folder, plan, form))
     names = []
     for group, members in tops.items():
         name = folder.claim(f"eyechart_{_word(group)}", group)
@@ -233,7 +244,7 @@ def _stamped(source: Path) -> str:
     return f"# {_maker()}\n{source.read_text(encoding='utf-8')}"
 
 
-def _write_task(folder: _Folder, plan: Plan, api: Api) -> str:
+def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
     """The task's cells and groups; the name of the uppermost."""
     task = plan.task
     place = _word(task.name)
@@ -245,7 +256,7 @@ def _write_task(folder: _Folder, plan: Plan, api: Api) -> str:
         values = "__".join(condition.values())
         inner = folder.claim(f"{name}__{values}", f"{task.name} {label}") if values else name
         cells = [
-            _write_cell(folder, plan, (condition, length), api=api, inner=inner)
+            _write_cell(folder, plan, (condition, length), form=form, inner=inner)
             for length in plan.lengths
         ]
         if not values:
@@ -258,7 +269,7 @@ def _write_task(folder: _Folder, plan: Plan, api: Api) -> str:
 
 
 def _write_cell(
-    folder: _Folder, plan: Plan, cell: tuple[Condition, int], *, api: Api, inner: str
+    folder: _Folder, plan: Plan, cell: tuple[Condition, int], *, form: _Form, inner: str
 ) -> str:
     """One cell's samples, a line each, and its task."""
     condition, length = cell
@@ -268,7 +279,7 @@ def _write_cell(
     budget, until = 0, None
     with folder.open(f"{file}.jsonl").open("w", encoding="utf-8") as rows:
         for sample in _samples(plan, condition, length):
-            row = _row(plan, sample, api)
+            row = _row(plan, sample, form)
             rows.write(json.dumps(row, ensure_ascii=False) + "\n")
             budget = max(budget, row["budget"])
             # lm-eval has stops for a task, not for a sample: those of all; the scoring has the rest
@@ -305,7 +316,7 @@ def _samples(plan: Plan, condition: Condition, length: int) -> Iterator[Sample]:
         yield plan.sample(condition, length, index)
 
 
-def _row(plan: Plan, sample: Sample, api: Api) -> dict[str, Any]:
+def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:
     """A sample as a document of lm-eval's; its id is the one in a run's journal."""
     answer = plan.task.spec.answer
     row: dict[str, Any] = {
@@ -317,9 +328,9 @@ def _row(plan: Plan, sample: Sample, api: Api) -> dict[str, Any]:
         "target": str(sample.target),
         "answer": answer.type,
         "phrase": answer.phrase,
-        "budget": output_budget(sample),
+        "budget": form.max_tokens or output_budget(sample),
     }
-    if api == "completions":
+    if form.api == "completions":
         row |= {"prompt": as_document(sample.prompt), "stops": stops(sample.prompt)}
     return row
 

@@ -41,7 +41,12 @@ class _Loader(yaml.SafeLoader):
     """Reads task files as lm-eval's index does: functions by name."""
 
 
-_Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+def _name(loader: yaml.SafeLoader, node: yaml.Node) -> str:
+    assert isinstance(node, yaml.ScalarNode)
+    return str(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("!function", _name)
 
 
 def read(path: Path) -> Any:
