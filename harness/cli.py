@@ -78,6 +78,7 @@ def _root(
         "bench run --task counting --model gpt-4o --batch",
         "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
         "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
+        "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
         "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
     )
 )
@@ -101,6 +102,10 @@ def run(
     vllm_arg: Annotated[
         list[str] | None,
         typer.Option("--vllm-arg", metavar="ARG", help="For the server that vllm/ starts."),
+    ] = None,
+    model_arg: Annotated[
+        list[str] | None,
+        typer.Option("--model-arg", metavar="KEY=VALUE", help="For the model that lm-eval/ loads."),
     ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="Requests in flight, at most.")] = 64,
     rpm: Annotated[
@@ -139,6 +144,7 @@ def run(
         logprobs=logprobs,
         base_urls=tuple(base_url or ()),
         server_args=tuple(vllm_arg or ()),
+        model_args=tuple(model_arg or ()),
         max_connections=max_connections,
         rpm=rpm,
         tpm=tpm,

@@ -36,6 +36,85 @@ export_app = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+@export_app.command(
+    epilog=examples(
+        "bench export batch --task counting --model gpt-4o -o requests.jsonl",
+        "bench export batch --task counting --model vllm/tiny -o requests.jsonl",
+        "vllm run-batch -i requests.jsonl -o replies.jsonl --model DIR --served-model-name tiny",
+        "bench import replies.jsonl",
+    )
+)
+def batch(
+    *,
+    task: TaskOption,
+    model: ModelOption,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="Several, numbered, if it is large."),
+    ],
+    lengths: LengthsOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    temperature: TemperatureOption = 0.0,
+    max_tokens: MaxTokensOption = "auto",
+    api: ApiOption = "chat",
+    system: SystemOption = None,
+    logprobs: LogprobsOption = False,
+    out: OutOption = Path("results"),
+) -> None:
+    """Write what a run would ask as a file for OpenAI's Batch API or 'vllm run-batch'.
+
+    Only what has no answer yet is written. 'bench import' takes the replies into the same run that
+    'bench run' would fill, and either goes on where the other stopped.
+    """
+    from harness import batch_verbs, launch, verbs
+
+    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    options = launch.Options(
+        model=model,
+        out=out,
+        seed=seed,
+        temperature=temperature,
+        max_tokens=verbs.max_tokens(max_tokens),
+        api=api,
+        system=system,
+        logprobs=logprobs,
+    )
+    raise typer.Exit(batch_verbs.export(plans, options, output))
+
+
+@export_app.command(
+    "lm-eval",
+    epilog=examples(
+        "bench export lm-eval --task counting -o eyechart_tasks",
+        "lm_eval run --include_path eyechart_tasks --tasks eyechart_counting --apply_chat_template",
+    ),
+)
+def lm_eval(
+    *,
+    task: TaskOption,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
+    lengths: LengthsOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    api: ApiOption = "chat",
+    max_tokens: MaxTokensOption = "auto",
+) -> None:
+    """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
+
+    One lm-eval task a cell, groups above them; the same samples, ids and verdicts as `bench run`.
+    """
+    from harness import export_lm_eval, launch, verbs
+
+    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    settings = launch.Options(model="", out=output, seed=seed, api=api).settings()
+    most = verbs.max_tokens(max_tokens)
+    raise typer.Exit(export_lm_eval.export(plans, output, api=settings.api, max_tokens=most))
+
+
 IncompleteOption = Annotated[
     bool, typer.Option("--incomplete", help="Also runs that have samples without a reply.")
 ]
@@ -173,51 +252,3 @@ def hf_eval_results(
             threshold=results.read_threshold(threshold, relative=relative),
         )
     )
-
-
-@export_app.command(
-    epilog=examples(
-        "bench export batch --task counting --model gpt-4o -o requests.jsonl",
-        "bench export batch --task counting --model vllm/tiny -o requests.jsonl",
-        "vllm run-batch -i requests.jsonl -o replies.jsonl --model DIR --served-model-name tiny",
-        "bench import replies.jsonl",
-    )
-)
-def batch(
-    *,
-    task: TaskOption,
-    model: ModelOption,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help="Several, numbered, if it is large."),
-    ],
-    lengths: LengthsOption = None,
-    samples: SamplesOption = None,
-    axis: AxisOption = None,
-    seed: SeedOption = 0,
-    temperature: TemperatureOption = 0.0,
-    max_tokens: MaxTokensOption = "auto",
-    api: ApiOption = "chat",
-    system: SystemOption = None,
-    logprobs: LogprobsOption = False,
-    out: OutOption = Path("results"),
-) -> None:
-    """Write what a run would ask as a file for OpenAI's Batch API or 'vllm run-batch'.
-
-    Only what has no answer yet is written. 'bench import' takes the replies into the same run that
-    'bench run' would fill, and either goes on where the other stopped.
-    """
-    from harness import batch_verbs, launch, verbs
-
-    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
-    options = launch.Options(
-        model=model,
-        out=out,
-        seed=seed,
-        temperature=temperature,
-        max_tokens=verbs.max_tokens(max_tokens),
-        api=api,
-        system=system,
-        logprobs=logprobs,
-    )
-    raise typer.Exit(batch_verbs.export(plans, options, output))

@@ -61,6 +61,7 @@ class Options:
     logprobs: bool = False
     base_urls: tuple[str, ...] = ()
     server_args: tuple[str, ...] = ()
+    model_args: tuple[str, ...] = ()
     max_connections: int = 64
     rpm: float | None = None
     tpm: float | None = None
@@ -112,6 +113,7 @@ class Options:
             system=self.system or None,
             logprobs=self.logprobs,
             server_args=self.server_args,
+            model_args=self.model_args,
             server_log=log,
             notify=warn,
         )
@@ -128,7 +130,7 @@ def wanted_runs(plans: Sequence[Plan], options: Options) -> tuple[ModelName, lis
     place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
     if place.exists() and not place.is_dir():
         raise UsageError(f"--out {str(out)!r}: {str(place)!r} is not a folder")
-    name = parse_model(options.model)
+    name = parse_model(options.model, options.model_args)
     if options.batch:
         has_batches(name)
     return name, [Wanted(one, name.label, settings, out) for one in plans]

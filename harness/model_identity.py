@@ -121,6 +121,17 @@ def _identify(manifest: Manifest) -> ModelIdentity:
             engine_version=version if isinstance(version, str) else None,
             deployment="self_deployed" if "server_args" in server else UNKNOWN,
         )
+    if provider == "lm-eval":
+        kind, _, model = asked.partition("/")
+        developer, name = _named(model or kind)
+        version = server.get("lm_eval")
+        return replace(
+            known,
+            developer=developer,
+            model=name,
+            engine=f"lm-eval {kind}",
+            engine_version=version if isinstance(version, str) else None,
+        )
     if provider in _LOCAL:
         here = bool(hosts) and hosts <= _LOOPBACK
         return replace(known, engine=provider, deployment="self_deployed" if here else UNKNOWN)

@@ -210,6 +210,8 @@ class ModelSettings:
     """A system prompt; of the chat form only."""
     logprobs: bool = False
     """Whether replies carry the probabilities of their tokens."""
+    model_args: tuple[str, ...] = ()
+    """`KEY=VALUE` for the library that loads the model, where one does."""
     server_args: tuple[str, ...] = ()
     """Handed to the server that the provider starts, where it starts one."""
     server_log: Path | None = None
@@ -303,9 +305,14 @@ def environment_key(variable: str) -> str:
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise SetupError(f"{variable} holds characters that no key has; set it anew")
+    keep_secret(key)
+    return key
+
+
+def keep_secret(key: str) -> None:
+    """Makes `redact` leave out `key` from now on."""
     if len(key) >= _SHORTEST_SECRET:
         _KEYS.add(key)
-    return key
 
 
 def redact(text: str, secret: str = "") -> str:

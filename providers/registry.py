@@ -7,7 +7,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -20,10 +20,12 @@ from providers.base import (
     redact,
 )
 from providers.endpoints import USER_FILE, Endpoint, address_problem, endpoints
+from providers.lm_eval_args import label_of, read_args
 
 FACTORIES = {
     "anthropic": "providers.anthropic_api:open_provider",
     "azure": "providers.openai_api:open_azure",
+    "lm-eval": "providers.lm_eval_bridge:open_provider",
     "scripted": "providers.scripted:open_provider",
     "tiny": "providers.tiny.provider:open_provider",
     "vllm": "providers.vllm_client:open_provider",
@@ -37,10 +39,10 @@ COMPATIBLE_FORM = "providers.batch_form:open_compatible"
 """The same for every name in `endpoints.yaml`."""
 COMPATIBLE_SERVICE = "providers.openai_batch:open_service"
 """The function that gives a `BatchService` for those names."""
-_FIXED = ("azure", "scripted", "tiny")
+_FIXED = ("azure", "lm-eval", "scripted", "tiny")
 """Those that are where they are: no address can be given."""
-_EXTRAS = {"anthropic": "anthropic", "vllm": "vllm"}
-"""Provider -> the extra, and the package, that it needs."""
+_EXTRAS = {"anthropic": "anthropic", "lm-eval": "lm_eval", "vllm": "vllm"}
+"""Provider, and the extra that it needs, -> the package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +51,34 @@ class ModelName:
 
     provider: str
     model: str
+    detail: str = ""
+    """What else tells models apart, where the name alone does not."""
 
     @property
     def label(self) -> str:
         """How the model is written in tables and folders; `tiny` for the embedded one."""
-        return self.provider if self.model == self.provider else f"{self.provider}/{self.model}"
+        if self.model == self.provider:
+            return self.provider
+        return "/".join(filter(None, (self.provider, self.model, self.detail)))
 
 
-def parse_model(given: str) -> ModelName:
+def parse_model(given: str, model_args: Sequence[str] = ()) -> ModelName:
     """What `given` names: `provider/model`, the embedded `tiny`, or a bare name of OpenAI's.
 
+    Of `lm-eval/TYPE` the arguments say which model it is: see `providers.lm_eval_args.label_of`.
+
     Raises:
-        SetupError: empty, or no provider of that name.
+        SetupError: empty, no provider of that name, or arguments that it does not take.
     """
+    name = _parse(given)
+    if name.provider == "lm-eval":
+        return replace(name, detail=label_of(read_args(model_args)))
+    if model_args:
+        raise SetupError(f"--model-arg is for models of lm-eval/, not of {name.provider}")
+    return name
+
+
+def _parse(given: str) -> ModelName:
     provider, slash, model = given.strip().partition("/")
     if not provider or (slash and not model):
         raise SetupError(f"model {given!r} is not of the form provider/model")
@@ -176,6 +193,7 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
         ),
         ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),
         ("vllm", "vLLM: servers that run, or one started here", f"--base-url, or {extra('vllm')}"),
+        ("lm-eval", "whatever lm-eval loads: hf, gguf, …", f"--model-arg, {extra('lm-eval')}"),
         ("azure", "a deployment on Azure OpenAI", ", ".join(map(key, azure))),
         ("scripted", "replies from a text file, one a line, in turn", "the file"),
     ]

@@ -11,10 +11,10 @@ import sys
 import textwrap
 import time
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
@@ -28,6 +28,9 @@ from harness.session import Wanted, run_task
 from providers import registry
 from providers.base import Provider, Request
 from providers.scripted import ScriptedProvider
+
+if TYPE_CHECKING:
+    from tests.real_server import Server
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests start can be interrupted
@@ -316,3 +319,19 @@ def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     (tasks / "rows.py").write_text(ROWS)
     monkeypatch.delenv("BENCH_DEBUG", raising=False)
     return Lab(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One real vLLM for all tests that join one; EYECHART_VLLM_URL names one that runs already.
+
+    On CPUs a cache block has 128 tokens unless told otherwise, more than most rows have.
+    """
+    from tests.real_server import WINDOW, Server, serving
+
+    if running := os.environ.get("EYECHART_VLLM_URL"):
+        yield Server(running.removesuffix("/").removesuffix("/v1"))
+        return
+    folder = tmp_path_factory.mktemp("server")
+    with serving(folder, "--max-model-len", str(WINDOW), "--block-size", "32") as one:
+        yield one

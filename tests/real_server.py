@@ -19,7 +19,7 @@ from typing import TypeAlias
 import httpx2
 
 from harness import journal
-from tests.conftest import records
+from tests.conftest import Done, records
 
 ROOT = Path(__file__).parent.parent
 MODEL = ROOT / "providers" / "tiny" / "model"
@@ -166,3 +166,35 @@ def assert_same(expected: Answers, got: Answers) -> None:
     differing = [f"{key}: {expected[key]} {got[key]}" for key in got if expected[key] != got[key]]
     share = f"{len(differing)} of {len(got)} answers differ"
     assert not differing, "\n".join([share, *differing])
+
+
+def start(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """`bench run` with `out` as its working folder, where all that it starts works too."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", "run", *arguments, "--out", str(out)],
+        env=ENVIRONMENT,
+        cwd=out,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def end(process: subprocess.Popen[bytes]) -> Done:
+    """What the command left behind; a traceback is never right."""
+    out, err = process.communicate(timeout=STARTED_S)
+    done = Done(process.returncode, out.decode(), err.decode())
+    assert "Traceback" not in done.err, done.err
+    return done
+
+
+def bench(out: Path, *arguments: str) -> Done:
+    """`bench run` from start to end, which must be a good one."""
+    done = end(start(out, *arguments))
+    assert done.code == 0, done
+    return done
+
+
+def the_run(out: Path) -> Path:
+    """The folder of the only run there is."""
+    (folder,) = runs(out)
+    return folder

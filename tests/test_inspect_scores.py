@@ -30,6 +30,8 @@ from harness.inspect_scores import (
     verdict,
 )
 
+pytestmark = pytest.mark.inspect
+
 FIVE = {"target": 5, "answer": {"type": "integer", "phrase": "Final answer:"}}
 SOME = ModelUsage(input_tokens=9, output_tokens=3, total_tokens=12)
 

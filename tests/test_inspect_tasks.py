@@ -23,6 +23,8 @@ from harness.library import built_in_files, open_task
 from harness.plan import output_budget, plan
 from tests.conftest import Lab
 
+pytestmark = pytest.mark.inspect
+
 EVALUATE = """\
 import itertools
 import json

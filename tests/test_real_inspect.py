@@ -10,7 +10,6 @@ import math
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import pytest
 from harness import journal
 from harness.score import Verdict, judge_record
 from tests.conftest import records
-from tests.real_server import ENVIRONMENT, STARTED_S, VLLM, WINDOW, Server, serving
+from tests.real_server import ENVIRONMENT, STARTED_S, VLLM, WINDOW, Server
 
 INSPECT = Path(sys.executable).with_name("inspect")
 pytestmark = [
@@ -29,14 +28,6 @@ pytestmark = [
 ]
 
 UNSCORED = ("refused", "truncated", "overflow", "error")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for all tests of this file."""
-    folder = tmp_path_factory.mktemp("server")
-    with serving(folder, "--max-model-len", str(WINDOW)) as running:
-        yield running
 
 
 def ended(folder: Path, server: Server, *command: str) -> subprocess.CompletedProcess[str]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,7 @@ import pytest
 from harness import journal
 from tests.conftest import Done, has_lines, records
 from tests.real_server import (
-    ENVIRONMENT,
     MODEL,
-    STARTED_S,
     VLLM,
     WINDOW,
     Answers,
@@ -30,11 +26,15 @@ from tests.real_server import (
     answers,
     assert_nobody_left,
     assert_same,
+    bench,
     children,
+    end,
     engines,
     patiently,
     runs,
     serving,
+    start,
+    the_run,
 )
 
 pytestmark = [
@@ -50,47 +50,6 @@ WAYS = {
     "system": ("--system", "Be brief."),
 }
 """How a prompt can be put."""
-
-
-def start(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """`bench run` with `out` as its working folder, where all that it starts works too."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "harness.cli", "run", *arguments, "--out", str(out)],
-        env=ENVIRONMENT,
-        cwd=out,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def end(process: subprocess.Popen[bytes]) -> Done:
-    """What the command left behind; a traceback is never right."""
-    out, err = process.communicate(timeout=STARTED_S)
-    done = Done(process.returncode, out.decode(), err.decode())
-    assert "Traceback" not in done.err, done.err
-    return done
-
-
-def bench(out: Path, *arguments: str) -> Done:
-    """`bench run` from start to end, which must be a good one."""
-    done = end(start(out, *arguments))
-    assert done.code == 0, done
-    return done
-
-
-def the_run(out: Path) -> Path:
-    """The folder of the only run there is."""
-    (folder,) = runs(out)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server for all tests that join one."""
-    folder = tmp_path_factory.mktemp("server")
-    # on CPUs a cache block has 128 tokens unless told otherwise, more than most rows here
-    with serving(folder, "--max-model-len", str(WINDOW), "--block-size", "32") as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

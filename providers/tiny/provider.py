@@ -1,20 +1,17 @@
 """The embedded model as a provider: questions that wait together are answered together.
 
-`complete` puts its request on a list; one thread takes all that waits, renders, tokenizes and
-generates, and hands each reply back to the event loop as it ends. NumPy and the model are loaded
-by that thread, on the first request.
+One thread takes all that waits, renders, tokenizes and generates, and hands each reply back to the
+event loop as it ends. NumPy and the model are loaded by that thread, on the first request.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import os
 import sys
 import threading
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -33,6 +30,7 @@ from providers.base import (
     Usage,
 )
 from providers.documents import as_document, until_stop
+from providers.one_thread import Job, OneThread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,10 +41,6 @@ if TYPE_CHECKING:
     from providers.tiny.runtime import Generated, TinyModel
 
 _SHIPPED: Final = Path(__file__).with_name("model")
-_MOST_AT_ONCE = 2048
-"""Requests taken in one go: enough to fill batches, few enough to hold their prompts."""
-_STRAGGLERS_S = 0.005
-"""How long a free thread waits for more requests before it starts with what it has."""
 _MOST_WORKERS = 8
 
 
@@ -179,37 +173,6 @@ def _compiled(text: str, folder: Path) -> Template:
         raise SetupError(f"the chat template of {str(folder)!r} is wrong: {exc}") from exc
 
 
-class _Job:
-    """One request on its way through the thread."""
-
-    __slots__ = ("_future", "_loop", "request")
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[Reply] = self._loop.create_future()
-
-    async def reply(self) -> Reply:
-        return await self._future
-
-    @property
-    def cancelled(self) -> bool:
-        return self._future.cancelled()
-
-    def settle(self, outcome: Reply | ProviderError) -> None:
-        """From any thread; the first outcome counts, and a loop that has closed wants none."""
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._settle, outcome)
-
-    def _settle(self, outcome: Reply | ProviderError) -> None:
-        if self._future.done():
-            return
-        if isinstance(outcome, Reply):
-            self._future.set_result(outcome)
-        else:
-            self._future.set_exception(outcome)
-
-
 class _Loaded:
     """What the thread works with."""
 
@@ -255,10 +218,7 @@ class TinyProvider:
         self._api: Api = api
         self._system = system
         self._name = name
-        self._waiting: list[_Job] = []
-        self._changed = threading.Condition()
-        self._closed = False
-        self._thread: threading.Thread | None = None
+        self._thread = OneThread("tiny-model", self._answer, _error)
         self._loaded: _Loaded | None = None
         self._loading = threading.Lock()
 
@@ -267,16 +227,7 @@ class TinyProvider:
         _refuse_temperature(request.temperature)
         if request.max_tokens < 1:
             raise BadRequestError(f"max_tokens is {request.max_tokens!r}; ask for one at least")
-        job = _Job(request)
-        with self._changed:
-            if self._closed:
-                raise _closed_error()
-            self._waiting.append(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="tiny-model", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-        return await job.reply()
+        return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:
         """What defines the answers; loads the model."""
@@ -300,11 +251,7 @@ class TinyProvider:
 
     async def aclose(self) -> None:
         """Stops the thread within one step of the model; whoever still waits gets an error."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
+        await self._thread.aclose()
 
     def _load(self) -> _Loaded:
         with self._loading:
@@ -312,44 +259,12 @@ class TinyProvider:
                 self._loaded = _Loaded(self._folder)
             return self._loaded
 
-    def _serve(self) -> None:
-        while jobs := self._take():
-            try:
-                self._answer(jobs)
-            except BaseException as exc:  # noqa: BLE001  whatever broke, nobody may wait for ever
-                for job in jobs:
-                    job.settle(self._error(exc))
-        with self._changed:
-            left, self._waiting = self._waiting, []
-        for job in left:
-            job.settle(_closed_error())
-
-    def _error(self, cause: BaseException) -> ProviderError:
-        """An error of its own for each caller: a raised one grows its caller's traceback."""
-        if self._closed:
-            return _closed_error()
-        if isinstance(cause, SetupError):
-            return SetupError(str(cause))
-        return BadReplyError(f"the embedded model failed with {cause!r}; please report this")
-
-    def _take(self) -> list[_Job]:
-        """All that waits, once something does; nothing once closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed)
-        if not self._closed:
-            time.sleep(_STRAGGLERS_S)
-        with self._changed:
-            if self._closed:
-                return []
-            taken, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
-            return taken
-
-    def _answer(self, jobs: list[_Job]) -> None:
+    def _answer(self, jobs: list[Job]) -> None:
         loaded = self._load()
         window = loaded.model.config.window
         wanted = [job for job in jobs if not job.cancelled]
         prompts: list[list[int]] = []
-        fitting: list[_Job] = []
+        fitting: list[Job] = []
         for job, ids in zip(
             wanted, self._ids(loaded, [job.request.prompt for job in wanted]), strict=True
         ):
@@ -384,9 +299,14 @@ class TinyProvider:
             [job.request.max_tokens for job in fitting],
             workers=loaded.workers,
             on_finished=settle,
-            should_stop=lambda: self._closed,
+            should_stop=lambda: self._thread.closed,
         )
 
 
-def _closed_error() -> StopRunError:
-    return StopRunError("the embedded model was closed before it answered; open it again")
+def _error(cause: BaseException | None) -> ProviderError:
+    """What is raised where the thread failed by `cause`, or was closed."""
+    if cause is None:
+        return StopRunError("the embedded model was closed before it answered; open it again")
+    if isinstance(cause, SetupError):
+        return SetupError(str(cause))
+    return BadReplyError(f"the embedded model failed with {cause!r}; please report this")

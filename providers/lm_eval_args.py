@@ -1,0 +1,80 @@
+"""What `--model-arg KEY=VALUE` says of a model of lm-eval's: its name, and what is told of it.
+
+Reads no value: what lm-eval makes of `dtype=float32` or `batch_size=8` is lm-eval's own business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from providers.base import SetupError, keep_secret, redact
+
+_NAMES = ("model", "pretrained", "path", "model_path", "engine", "load", "base_url")
+"""Arguments that say which model it is, the first of them that is given."""
+_WEIGHTS = (
+    *("revision", "subfolder", "gguf_file", "peft", "delta", "lora_local_path", "steer_path"),
+    *("autogptq", "quantization"),
+)
+"""Arguments that make other weights of the same model."""
+_HOW = frozenset(
+    {
+        *("batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"),
+        *("verify_certificate", "ca_cert_path", "trust_remote_code", "offload_folder"),
+    }
+)
+"""Arguments that say how to run it, and change no answer."""
+_SECRET = re.compile(
+    r"key$|secret|password|credential|auth|header|^(?:hf_|access_)?token$", re.IGNORECASE
+)
+_SECOND = re.compile(r",\s*([A-Za-z_]\w*)=")
+
+
+def read_args(given: Sequence[str]) -> dict[str, str]:
+    """Name -> value as it was typed; values of secret names are kept out of all that is written.
+
+    Raises:
+        SetupError: one is not of the form KEY=VALUE, or comes twice.
+    """
+    args: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise SetupError(f"--model-arg wants KEY=VALUE, not {redact(one)!r}")
+        if is_secret(name):
+            keep_secret(value)
+        elif not value.startswith(("{", "[", "(", "'", '"')) and (second := _SECOND.search(value)):
+            raise SetupError(f"give {second[1]!r} in a --model-arg of its own, not after a comma")
+        if name in args:
+            raise SetupError(f"--model-arg {name!r} is given twice")
+        args[name] = value
+    return args
+
+
+def is_secret(name: str) -> bool:
+    """Whether an argument of that name holds what nobody may read."""
+    return bool(_SECRET.search(name))
+
+
+def label_of(args: Mapping[str, str]) -> str:
+    """What follows `lm-eval/TYPE/` in tables and folders: the model, then what makes other weights.
+
+    `EleutherAI/pythia-70m`, or `EleutherAI/pythia-70m,revision=step1000,peft=my/adapter`: two
+    checkpoints never share a run's folder or a leaderboard's row. The model is the first of
+    `model`, `pretrained`, `path`, `model_path`, `engine`, `load` and `base_url` that is given;
+    empty for types that need none. Other arguments (`dtype`) are no part of it: they are in the
+    manifest, and a run is not continued under others.
+    """
+    model = next((args[name] for name in _NAMES if name in args), "")
+    others = (f"{name}={args[name]}" for name in _WEIGHTS if name in args)
+    return redact(",".join(filter(None, [model, *others])))
+
+
+def told_of(args: Mapping[str, str]) -> dict[str, str]:
+    """The arguments that shape answers, for the manifest; never a key."""
+    return {
+        name: redact(value)
+        for name, value in sorted(args.items())
+        if name not in _HOW and not is_secret(name)
+    }
