@@ -46,7 +46,8 @@ class ApiModel:
         self._kind = kind
         self._settings = settings
         self._chat = _takes_messages(lm)
-        self._own = type(lm).model_call is not over_http.model_call  # type: ignore[attr-defined]
+        theirs = getattr(over_http, "model_call", None)
+        self._own = getattr(type(lm), "model_call", None) is not theirs
         """It sends its requests itself."""
         self._url = str(lm.base_url or "")
         self._session: aiohttp.ClientSession | None = None
@@ -225,6 +226,39 @@ class ApiModel:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+class LlamaServer:
+    """lm-eval's `gguf`, a llama.cpp server, in the form of its other types that ask one.
+
+    Its own requests have no limit of tokens, one temperature, and are tried three times.
+    """
+
+    tokenizer = None
+    tokenized_requests = False
+    verify_certificate = True
+    timeout = 300
+    header: Mapping[str, str] = {}
+    model = "gguf"
+    _seed = None
+
+    def __init__(self, lm: Any) -> None:
+        self.base_url = f"{str(lm.base_url).rstrip('/')}/v1/completions"
+
+    def create_message(self, messages: list[str]) -> str:
+        return messages[0]
+
+    def _create_payload(
+        self, messages: str, *, gen_kwargs: Mapping[str, Any], seed: int | None, **_: object
+    ) -> dict[str, Any]:
+        body = {
+            "prompt": messages,
+            "max_tokens": gen_kwargs["max_gen_toks"],
+            "temperature": gen_kwargs["temperature"],
+            "stop": gen_kwargs.get("until", []),
+            "seed": seed,
+        }
+        return {name: value for name, value in body.items() if value is not None}
 
 
 def _takes_messages(lm: Any) -> bool:

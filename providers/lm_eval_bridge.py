@@ -8,6 +8,7 @@ imported before the model is loaded.
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.metadata
 import threading
 from collections.abc import Mapping, Sequence
@@ -88,19 +89,23 @@ class LmEvalProvider:
             await self._thread.aclose(_FAREWELL_S)
             if isinstance(self._model, ApiModel):
                 await self._model.aclose()
+            self._model = None
+            gc.collect()  # engines end their processes when nobody holds them any more
         finally:
             if self._quiet is not None:
                 self._quiet.close()
 
     def _load(self) -> LocalModel | ApiModel:
         """The model, loaded once; raises `SetupError`."""
-        from providers.lm_eval_api import ApiModel  # noqa: PLC0415  imports aiohttp
+        from providers.lm_eval_api import ApiModel, LlamaServer  # noqa: PLC0415  imports aiohttp
         from providers.lm_eval_local import LocalModel  # noqa: PLC0415
 
         with self._loading:
             if self._model is None:
                 self._quiet = self._quiet or Quiet(self._settings.server_log)
                 lm, over_http = load(self._kind, self._args, self._quiet)
+                if hasattr(lm, "gguf_completion"):
+                    lm, over_http = LlamaServer(lm), LlamaServer
                 if isinstance(lm, over_http):
                     self._model = ApiModel(lm, self._kind, self._settings, over_http)
                 else:

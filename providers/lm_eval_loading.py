@@ -24,8 +24,8 @@ _AUTO = 64
 """What `batch_size=auto` begins with, as lm-eval does; shortage of memory finds the rest."""
 _DEVICE = "cuda:0"
 """What `lm_eval` asks for by default; models that are told so use the CPU where there is none."""
-_EXTRA = {"torch": "hf", "transformers": "hf", "accelerate": "hf"}
-"""Package -> the extra of lm-eval's that brings it, where that has another name."""
+_EXTRA = {"torch": "hf", "transformers": "hf", "accelerate": "hf", "peft": "hf", "vllm": "vllm"}
+"""Package -> the extra of lm-eval's that brings it; others are installed by their own names."""
 _SHOWN = 400
 _STDOUT = 1
 _QUIET = {
@@ -113,10 +113,9 @@ def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
         raise
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        extra = _EXTRA.get(package, kind)
-        remedy = f"pip install 'lm-eval[{extra}]', or {package}" if package else "install it"
+        wanted = f"'lm-eval[{_EXTRA[package]}]'" if package in _EXTRA else package or "…"
         raise SetupError(
-            f"lm-eval's {kind} lacks a package ({one_line(error)}): {remedy}"
+            f"lm-eval's {kind} lacks a package ({one_line(error)}): pip install {wanted}"
         ) from error
     except (Exception, SystemExit) as error:  # whatever a model's library raises
         raise SetupError(

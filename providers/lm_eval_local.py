@@ -88,6 +88,10 @@ class LocalModel:
         self.at_once = int(size) if size.isdecimal() and int(size) else AT_ONCE
         """Prompts in one batch; fewer once memory was short."""
         self.window: int | None = self._window()
+        self._padded = hasattr(lm, "tok_batch_encode") and _is_causal(lm)
+        """One budget and one way to stop for a whole batch, as transformers has it."""
+        self._each = hasattr(lm, "modify_gen_kwargs")
+        """Each request has its own, as engines have it."""
         self._seen = _Seen()
         self._observe(closed)
         self._text(Request("1", 1))  # a missing template is said now
@@ -100,12 +104,19 @@ class LocalModel:
     def _observe(self, closed: Callable[[], bool]) -> None:
         """Looks at the tokens on their way, and stops a model of PyTorch's between two of them."""
         generate = getattr(self._lm, "_model_generate", None)
-        if generate is None or getattr(self._lm, "backend", "causal") != "causal":
+        if generate is None or not _is_causal(self._lm):
             return
 
+        pad = getattr(getattr(self._lm, "tokenizer", None), "pad_token_id", None)
+
         def observed(*args: Any, **kwargs: Any) -> Any:
-            made = generate(*args, **kwargs)
-            for ids, row in _rows(made, kwargs, self._ends()):
+            more = {}
+            if self._padded and self._settings.api == "completions":
+                # a row ends at its own stop, and the batch with the last row; lm-eval's criterion
+                # goes on until all have met the same one
+                more = {"stop_strings": kwargs["stop"], "tokenizer": self._lm.tokenizer}
+            made = generate(*args, **kwargs, **more)
+            for ids, row in _rows(made, kwargs, self._ends(), pad):
                 self._seen.rows[tuple(ids)].append(row)
             return made
 
@@ -208,19 +219,18 @@ class LocalModel:
     def _key(self, request: Request) -> tuple[object, ...]:
         """Requests of one key can share a batch.
 
-        Where replies are looked at, each is cut at its own budget, and the batch has the largest.
+        Rows of a padded one are cut here each at its own budget, and the batch has the largest;
+        not so where lm-eval takes thinking out of them, so that nobody knows what is left.
         """
-        shared = hasattr(self._lm, "_model_generate") and not self._thinks()
+        thinks = getattr(self._lm, "think_end_token", None) is not None
+        shared = self._each or (self._padded and not thinks)
         until = tuple(stops(request.prompt)) if self._settings.api == "completions" else ()
         budget = None if shared else request.max_tokens
         return (request.temperature, request.seed, until, budget)
 
-    def _thinks(self) -> bool:
-        return getattr(self._lm, "think_end_token", None) is not None
-
     def _fitting(self, batch: list[_Asked]) -> list[_Asked]:
         """As many of the batch as the window takes with the largest budget among them."""
-        if self.window is None:
+        if self.window is None or self._each:
             return batch
         longest = len(batch[0].ids or ())
         budget = 0
@@ -267,13 +277,13 @@ class LocalModel:
 
         first = batch[0].request
         most = max(one.request.max_tokens for one in batch)
-        wanted = self._wanted(first, most)
+        until = stops(first.prompt) if self._settings.api == "completions" else []
         self._seen.rows.clear()
         if first.seed is not None:
             _seed(first.seed)
         texts = self._lm.generate_until(
             [
-                Instance("generate_until", {}, (one.text, dict(wanted)), place)
+                Instance("generate_until", {}, (one.text, self._wanted(one.request, most)), place)
                 for place, one in enumerate(batch)
             ],
             **self._quietly,
@@ -281,7 +291,7 @@ class LocalModel:
         if len(texts) != len(batch):
             raise SampleError(f"lm-eval's {self._kind} gave {len(texts)} replies to {len(batch)}")
         return [
-            self._reply(one, text, self._seen.pop(one.ids), wanted["until"])
+            self._reply(one, text, self._seen.pop(one.ids), until)
             for one, text in zip(batch, texts, strict=True)
         ]
 
@@ -290,11 +300,11 @@ class LocalModel:
         wanted = {
             "do_sample": request.temperature > 0,
             "temperature": request.temperature,
-            "max_gen_toks": most,
+            "max_gen_toks": request.max_tokens if self._each else most,
             "until": stops(request.prompt) if self._settings.api == "completions" else [],
         }
-        if request.seed is not None and "vllm" in type(self._lm).__module__:
-            wanted["seed"] = request.seed  # it has a generator for each request
+        if request.seed is not None and hasattr(self._lm, "lora_request"):
+            wanted["seed"] = request.seed  # vLLM has a generator for each request
         return wanted
 
     @property
@@ -334,8 +344,12 @@ class LocalModel:
         return Reply(text, "length" if len(ids) >= one.request.max_tokens else "stop", usage)
 
 
+def _is_causal(lm: Any) -> bool:
+    return getattr(lm, "backend", "causal") == "causal"
+
+
 def _rows(
-    made: Any, kwargs: Mapping[str, Any], ends: frozenset[int]
+    made: Any, kwargs: Mapping[str, Any], ends: frozenset[int], pad: int | None
 ) -> Iterator[tuple[list[int], _Generated]]:
     """Each prompt's tokens and what was generated, as transformers, vLLM and SGLang give it."""
     if "context" in kwargs:
@@ -348,6 +362,8 @@ def _rows(
             end = next((at for at, token in enumerate(said) if token in ends), None)
             prompt = [token for token, keep in zip(ids, kept, strict=True) if keep]
             if end is None:
+                while said and said[-1] == pad:  # it ended at a stop before others did
+                    said.pop()
                 yield prompt, _Generated(said, None)
             else:
                 yield prompt, _Generated(said[: end + 1], "stop")

@@ -81,6 +81,9 @@ class Engine(Base):
         shown = [one["content"] for one in history if self.system or one["role"] != "system"]
         return self.template.format("|".join(shown))
 
+    modify_gen_kwargs = None
+    """Says that each request has its own arguments."""
+
     def tok_encode(self, text: str) -> list[int]:
         return [ord(sign) for sign in text]
 
@@ -137,10 +140,19 @@ class Transformers(Engine):
 
     eot_token_id = END
     backend = "causal"
+    tok_batch_encode = None
+    """Says that a batch has one set of arguments."""
+    tokenizer = types.SimpleNamespace(pad_token_id=PAD)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "modify_gen_kwargs":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
 
     def _model_generate(  # type: ignore[override]
-        self, *, context: Any, attention_mask: Any, max_length: int
+        self, *, context: Any, attention_mask: Any, max_length: int, stop: list[str], **more: Any
     ) -> Any:
+        assert not more or more == {"stop_strings": stop, "tokenizer": self.tokenizer}
         rows = []
         for ids, kept in zip(context.tolist(), attention_mask.tolist(), strict=True):
             prompt = self.tok_decode([one for one, keep in zip(ids, kept, strict=True) if keep])
@@ -159,6 +171,7 @@ class Transformers(Engine):
             context=np.array([[PAD] * (width - len(ids)) + ids for ids in prompts]),
             attention_mask=np.array([[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts]),
             max_length=width + wanted["max_gen_toks"],
+            stop=wanted["until"],
         )
         return [self.cut(self.tok_decode(row[width:]), wanted["until"]) for row in made.tolist()]
 
@@ -250,6 +263,17 @@ class Own(Chat):
         return self.said
 
 
+class Gguf(Plain):
+    """As lm-eval's `gguf`."""
+
+    def __init__(self, base_url: str, **_: Any) -> None:
+        super().__init__()
+        self.base_url = base_url
+
+    def gguf_completion(self) -> None:
+        raise NotImplementedError
+
+
 class Broken(Base):
     def __init__(self, **_: Any) -> None:
         raise RuntimeError("weights.bin is\nno file of weights")
@@ -273,6 +297,7 @@ class FakeLmEval:
             "local-chat-completions": Chat,
             "warm": Warm,
             "own": Own,
+            "gguf": Gguf,
             "broken": Broken,
             "lacking": Lacking,
         }

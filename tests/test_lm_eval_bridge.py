@@ -499,6 +499,15 @@ class TestServers:
         said, _ = self.reply(Response(body=sglang))
         assert said == Reply("7", "length", Usage(5, 40))
 
+    def test_a_llama_server_is_told_when_to_end(self) -> None:
+        """lm-eval asks it for as much as it likes to say."""
+        body = {"choices": [{"text": " 7", "finish_reason": "length"}]}
+        said, (asked,) = self.reply(Response(body=body), "gguf", path="", api="completions")
+        assert (said.text, said.finish_reason) == (" 7", "length")
+        assert asked.path == "/v1/v1/completions"  # the address is the server's own, without /v1
+        assert (asked.body["max_tokens"], asked.body["temperature"]) == (40, 0.0)
+        assert "seed" not in asked.body
+
     @pytest.mark.parametrize(
         ("said", "kind"),
         [
