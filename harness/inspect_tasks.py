@@ -67,7 +67,7 @@ def _task(
     Raises:
         BadParameterError: a value that does not fit, or a task file with mistakes.
     """
-    from harness.verbs import USAGE, exit_code, open_tasks, plans  # noqa: PLC0415  see above
+    from harness.verbs import USAGE, exit_code, open_tasks, plans  # noqa: PLC0415  typer is for commands
 
     try:
         if any(isinstance(value, bool) for value in axes.values()):
@@ -79,14 +79,14 @@ def _task(
             axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
             seed=_whole("seed", seed),
         )
-        samples_ = [_sample(plan, sample) for plan in planned for sample in plan]
+        dataset = [_sample(plan, sample) for plan in planned for sample in plan]
     except Exception as error:  # the last resort: known errors become their line
         if exit_code(error) != USAGE:
             raise
         raise BadParameterError(str(error)) from error
     names = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
     return Task(
-        dataset=MemoryDataset(samples_, name=asked),
+        dataset=MemoryDataset(dataset, name=asked),
         solver=ask(),
         scorer=[verdict(), outcome()],
         config=GenerateConfig(temperature=0.0),
@@ -143,6 +143,8 @@ def _whole(name: str, value: object) -> int:
 
 
 def _register(name: str) -> None:
+    """Makes `name` known to Inspect, which finds the tasks that exist once a module is imported."""
+
     def made(
         lengths: object = None, samples: object = None, seed: object = 0, **axes: object
     ) -> Task:
