@@ -8,6 +8,8 @@ through `_model_generate`, where the tokens still are.
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -388,9 +390,6 @@ def _is_memory(error: BaseException) -> bool:
 
 def _free_memory() -> None:
     """Gives back what a failed batch held."""
-    import gc  # noqa: PLC0415
-    import sys  # noqa: PLC0415
-
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -399,8 +398,6 @@ def _free_memory() -> None:
 
 def _seed(seed: int) -> None:
     """For models that draw from PyTorch's own generator; a batch is one draw."""
-    import sys  # noqa: PLC0415
-
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(seed)
