@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from harness.batch_file import Line, Place, condition_tag, read_custom_id, reply_lines
-from harness.journal import Answered, Journal, Manifest, Settings, Warn, read_manifest
+from harness.journal import (
+    Answered,
+    Journal,
+    Manifest,
+    Settings,
+    Warn,
+    read_manifest,
+    text_mark,
+)
 from harness.library import Task, reopen
 from harness.money import Meter
 from harness.opened import Recorder
@@ -32,7 +40,16 @@ from providers.base import (
 from providers.registry import open_batch_form, parse_model
 
 Fate: TypeAlias = Literal[
-    "answered", "failed", "known", "torn", "no JSON", "foreign", "no run", "unplanned", "changed"
+    "answered",
+    "failed",
+    "known",
+    "torn",
+    "no JSON",
+    "foreign",
+    "request",
+    "no run",
+    "unplanned",
+    "changed",
 ]
 """What became of a line."""
 USED: tuple[Fate, Fate, Fate] = ("answered", "failed", "known")
@@ -44,6 +61,7 @@ _UNUSED: Mapping[Fate, str] = {
     "no run": "of a run that is not here; --out names the folder that holds it",
     "unplanned": "of a sample that its run does not have",
     "changed": "to another prompt: the task changed since it was asked",
+    "request": "a request and no reply to one",
 }
 """Why a line could not be used."""
 
@@ -100,11 +118,16 @@ class Intake:
                 self._meter.charge(error.usage)
             kind = kind_of(error)
             self.last_failure = str(error)
-            if kind == "error" and self._answered.failed.has(key, place.index):
+            if kind != "error":
+                self._keep(record(sample, 1) | failure(kind, error) | of_batch)
+                self._answered.note(sample, key)
+                return "answered"
+            reason = text_mark(str(error))
+            if self._answered.failed.mark(key, place.index) == reason:
                 return "known"
             self._keep(record(sample, 1) | failure(kind, error) | of_batch)
-            (self._answered.failed if kind == "error" else self._answered).note(sample, key)
-            return "failed" if kind == "error" else "answered"
+            self._answered.failed.add(key, place.index, reason)
+            return "failed"
         if reply.usage is not None:
             self._meter.charge(reply.usage)
         self._keep(record(sample, 1) | answer(reply, None) | of_batch)
@@ -175,6 +198,8 @@ def _fate(line: Line, intake_of: Callable[[str], Intake | None], batch: str | No
     place = read_custom_id(line.read.get("custom_id"))
     if place is None:
         return "foreign"
+    if "body" in line.read and not line.read.keys() & {"response", "error"}:
+        return "request"
     intake = intake_of(place.run)
     return "no run" if intake is None else intake.take(place, line.read, batch)
 

@@ -33,6 +33,9 @@ from providers.base import (
 _SLOWER = 1.5
 SETTLE_S = 10.0
 """How long a request of a killed command may take to become a batch that can be found."""
+_LEAST_SHARE = 0.1
+"""Of the budget, that the worst case of a wave takes if it is not the last: a batch may take a day,
+however small."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
 
 
@@ -119,14 +122,17 @@ class BatchedRun:
         desk = self._desk
         part = RequestFile(self.ledger.partial(token), desk.limits)
         most = 0.0
+        short = False
         while self.ahead is not None:
             line, dollars = self.ahead
-            if not part.takes(line) or (left is not None and most + dollars > left):
+            short = left is not None and most + dollars > left
+            if short or not part.takes(line):
                 break
             part.write(line)
             most += dollars
             self._next()
-        if not part.requests:
+        least = _LEAST_SHARE * (desk.meter.budget or 0.0)
+        if not part.requests or (short and most < least):
             part.discard()
             return None
         batch = Submitted(
@@ -224,11 +230,18 @@ class BatchedRun:
             )
             return False
         tally = Tally()
+        gone = False
         for what, file in (("output", state.output_file), ("error", state.error_file)):
-            if file is not None:
-                await self._import(what, file, batch, tally)
+            if file is not None and not await self._import(what, file, batch, tally):
+                gone |= what == "output"
         for complaint in tally.complaints():
             desk.warn(complaint)
+        if gone:  # answers that are paid for
+            desk.warn(
+                f"{about}: the same command looks for its answers again, and deleting "
+                f"{self.ledger.folder / STATE} gives them up"
+            )
+            return False
         if state.status != "completed":
             desk.warn(
                 f"{about} {state.status} with {state.completed:,} of {state.total:,} answered"
@@ -239,17 +252,19 @@ class BatchedRun:
         self.ledger.close(batch)
         return True
 
-    async def _import(self, what: str, file: str, batch: Submitted, tally: Tally) -> None:
+    async def _import(self, what: str, file: str, batch: Submitted, tally: Tally) -> bool:
+        """Takes a file of an ended batch into the journal; whether it was there."""
         path = self.ledger.replies_of(batch, what)
         try:
             await self._desk.ask(lambda: self._desk.service.fetch(file, path))
         except UnknownModelError as error:
             self._desk.warn(f"{self.name}: batch {batch.id}: its {what} file is gone ({error})")
-            return
+            return False
         before = tally.unused
         read_replies([path], {self._tag: self._intake}.get, batch.id, tally)
         if tally.unused == before:
             path.unlink(missing_ok=True)
+        return True
 
 
 def _remedy(problem: str) -> str:

@@ -35,6 +35,8 @@ def export(
     form = open_batch_form(name, options.asked(name))
     if output.is_dir():
         raise UsageError(f"-o {str(output)!r} is a folder; name a file, requests.jsonl for one")
+    if output.exists() and not output.is_file():
+        raise UsageError(f"-o {str(output)!r} is no file that can be replaced; name another")
     if form.caution is not None:
         warn(form.caution)
     try:
@@ -46,18 +48,24 @@ def export(
         size = sum(one.plan.size for one in runs)
         if not requests:
             say(f"nothing to ask: all {size:,} samples have an answer or can have none")
+            _warn_of_others(output, [])
             return COMPLETE
         written = files.keep()
     for path in written:
         typer.echo(str(path))
     before = f"; {size - requests:,} samples need none" if size > requests else ""
     say(f"{requests:,} requests{before}; 'bench import' takes the replies")
-    numbered = output.parent.glob(f"{output.stem}-*{output.suffix}")
-    old = sorted({output, *numbered} - set(written))
-    for path in old:
-        if path.exists():
-            warn(f"{path} is of an earlier export: its samples may be among these")
+    _warn_of_others(output, written)
     return COMPLETE
+
+
+def _warn_of_others(output: Path, written: Sequence[Path]) -> None:
+    """Says which files of an earlier export are still there, so that nobody pays for them again."""
+    numbered = output.parent.glob(f"{output.stem}-*{output.suffix}")
+    for path in sorted({output, *numbered} - set(written)):
+        if path.exists():
+            what = "its samples may be among these" if written else "its samples need no asking"
+            warn(f"{path} is of an earlier export: {what}")
 
 
 def _export_run(wanted: Wanted, form: BatchForm, files: SplitFile) -> int:

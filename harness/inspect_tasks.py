@@ -15,7 +15,7 @@ import click
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
-from inspect_ai.model import GenerateConfig, get_model
+from inspect_ai.model import GenerateConfig, ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from harness.inspect_scores import FACTS, PACKAGE, ours, outcome, verdict
@@ -23,6 +23,8 @@ from harness.library import Task as TaskFile
 from harness.library import built_in_files
 from harness.plan import Plan, output_budget
 from harness.spec import Sample, condition_label
+from providers.base import PromptOverflowError
+from providers.http_errors import error_of
 from providers.model_facts import model_facts
 
 _SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
@@ -45,12 +47,29 @@ def ask() -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         model = get_model()
-        if model.config.max_tokens is not None:
-            return await generate(state)
         room = state.metadata[FACTS]["max_tokens"] + _room_to_think(str(model))
-        return await generate(state, max_tokens=room)
+        try:
+            if model.config.max_tokens is not None:
+                return await generate(state)
+            return await generate(state, max_tokens=room)
+        except Exception as error:  # of whatever SDK Inspect's provider uses
+            if not _is_overflow(error):
+                raise
+            state.output = ModelOutput.from_content(
+                str(model), " ".join(str(error).split()), stop_reason="model_length"
+            )
+            return state
 
     return solve
+
+
+def _is_overflow(error: Exception) -> bool:
+    """Whether a server rejects the prompt for its length, in words that Inspect does not know."""
+    status = getattr(error, "status_code", None)
+    said = getattr(getattr(error, "response", None), "text", None) or str(error)
+    return isinstance(status, int) and isinstance(
+        error_of(status, str(said), {}), PromptOverflowError
+    )
 
 
 @cache

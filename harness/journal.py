@@ -259,7 +259,9 @@ class Answered:
 
     @cached_property
     def failed(self) -> Answered:
-        """Samples that were asked and have no reply; some of them may have an answer as well."""
+        """Samples that were asked and have no reply, with the mark of the latest reason; some of
+        them may have an answer as well.
+        """
         return Answered()
 
     def note(self, sample: Sample, key: CellKey) -> None:
@@ -268,8 +270,12 @@ class Answered:
 
     def has(self, key: CellKey, index: int) -> bool:
         """Whether a sample is here, to whatever prompt."""
+        return self.mark(key, index) != 0
+
+    def mark(self, key: CellKey, index: int) -> int:
+        """What a sample was added with; 0 if it is not here."""
         hashes = self._hashes.get(key, ())
-        return index < len(hashes) and bool(hashes[index])
+        return hashes[index] if index < len(hashes) else 0
 
     def add(self, key: CellKey, index: int, mark: int) -> None:
         hashes = self._hashes.setdefault(key, array("Q"))
@@ -304,7 +310,12 @@ class Answered:
 
 def _mark(prompt_hash: str, target: Target) -> int:
     """Prompt and target in 64 bits, never 0."""
-    said = hashlib.sha256(f"{prompt_hash}|{target!r}".encode(errors="replace")).digest()
+    return text_mark(f"{prompt_hash}|{target!r}")
+
+
+def text_mark(text: str) -> int:
+    """A text in 64 bits, never 0."""
+    said = hashlib.sha256(text.encode(errors="replace")).digest()
     return int.from_bytes(said[:8]) or 1
 
 
@@ -370,12 +381,15 @@ class Journal:
         for record in read_records(self.folder, self._warn):
             kind = (record.get("failure") or {}).get("kind")
             key = condition_label(record["condition"]), record["length"]
-            if record["index"] < planned.get(key, 0):
-                unsent = kind == "overflow" and record.get("attempts") == 0
-                place = answered.unsent if unsent else answered
-                place = answered.failed if kind == "error" else place
-                mark = _mark(record["prompt_hash"], record["target"])
-                place.add(key, record["index"], mark)
+            if record["index"] >= planned.get(key, 0):
+                continue
+            if kind == "error":
+                reason = text_mark(str(record["failure"].get("message")))
+                answered.failed.add(key, record["index"], reason)
+                continue
+            unsent = kind == "overflow" and record.get("attempts") == 0
+            mark = _mark(record["prompt_hash"], record["target"])
+            (answered.unsent if unsent else answered).add(key, record["index"], mark)
         return answered
 
     def _repair(self) -> None:

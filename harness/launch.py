@@ -41,6 +41,7 @@ from providers.registry import (
     open_batches,
     open_model,
     parse_model,
+    told_of,
 )
 
 SERVER_LOG = "server.log"
@@ -133,7 +134,8 @@ def wanted_runs(plans: Sequence[Plan], options: Options) -> tuple[ModelName, lis
     name = parse_model(options.model, options.model_args)
     if options.batch:
         has_batches(name)
-    return name, [Wanted(one, name.label, settings, out) for one in plans]
+    told = told_of(name, options.model_args)
+    return name, [Wanted(one, name.label, settings, out, told) for one in plans]
 
 
 def run(plans: Sequence[Plan], options: Options) -> int:
@@ -168,7 +170,8 @@ def run(plans: Sequence[Plan], options: Options) -> int:
         why = next((f" (the last: {p.last_failure})" for _, p in begun[::-1] if p.failed), "")
         again = "the same command asks them again"
         if meter.exhausted:
-            why, again = f" (the budget of ${meter.budget:g} is spent)", "a new budget goes on"
+            over = "may not pay for more" if meter.full else "is spent"
+            why, again = f" (the budget of ${meter.budget:g} {over})", "a new budget goes on"
         warn(f"{missing} samples have no reply{why}; {again}")
         code = INCOMPLETE
     return code

@@ -162,7 +162,8 @@ def find(asked: str) -> dict[str, Path]:
 
 def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
     """The task that a run was made with: that of `file`, of `others`, which names files as
-    `--task` does, or the built-in one.
+    `--task` does, or the built-in one. A file of `others` that was renamed since is known by what
+    is in it.
 
     Raises:
         AbsentTaskError: none of its name is at hand.
@@ -170,10 +171,13 @@ def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
         UnknownTaskError: `others` names nothing.
         TaskFileError: its file is wrong.
     """
-    files = (
-        built_in_files() | ({name: Path(file)} if file else {}) | (find(others) if others else {})
-    )
+    named = find(others) if others else {}
+    files = built_in_files() | ({name: Path(file)} if file else {}) | named
     if name not in files or not files[name].is_file():
+        for path in named.values():  # it may have another name by now
+            task = open_task(name, path, trial=False)
+            if task.spec.digest() == digest:
+                return task
         raise AbsentTaskError(f"the task file of {name} is not at hand; name it with --task")
     task = open_task(name, files[name], trial=False)
     if task.spec.digest() != digest:

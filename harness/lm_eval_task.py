@@ -44,8 +44,8 @@ class Cell(ConfigurableTask):  # type: ignore[misc]  # lm-eval brings no types
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Reads the samples; lm-eval would look for a data set's path from where it was started."""
-        lines = (HERE / (dataset_kwargs or {})["rows"]).read_text(encoding="utf-8").splitlines()
-        self.dataset = {"test": Dataset.from_list([json.loads(line) for line in lines])}
+        with (HERE / (dataset_kwargs or {})["rows"]).open(encoding="utf-8") as rows:
+            self.dataset = {"test": Dataset.from_list([json.loads(row) for row in rows])}
 
 
 def process_results(doc: dict[str, Any], results: list[str | None]) -> dict[str, float]:

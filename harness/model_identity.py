@@ -111,6 +111,8 @@ def _identify(manifest: Manifest) -> ModelIdentity:
             deployment="externally_managed",
             weights=vendor.weights,
         )
+    if vendor is not None and not hosts:  # replies from files: who served them is not known
+        return replace(known, developer=vendor.developer, model=_flat(asked))
     if provider == "azure" or (provider in _PLATFORMS and hosts == {_PLATFORMS[provider]}):
         return replace(known, platform=provider, deployment="externally_managed")
     if provider == "vllm":

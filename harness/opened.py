@@ -9,7 +9,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,6 +37,8 @@ class Wanted:
     model: str
     settings: Settings
     out: Path
+    told: Mapping[str, object] = field(default_factory=dict)
+    """What is known of who answers before anybody is asked."""
 
     @property
     def folder(self) -> Path:
@@ -60,6 +62,7 @@ class OpenRun:
         self._warn = warn
         self.manifest = _manifest(wanted)
         self.answered = book.answered({cell.key: cell.samples for cell in self.manifest.cells})
+        self._check(wanted.told)
         plan = wanted.plan
         for cell in self.manifest.cells:
             if (index := self.answered.first(cell.key)) is not None:
@@ -87,10 +90,17 @@ class OpenRun:
     def meet(self, facts: Mapping[str, object]) -> None:
         """Takes note of who is to answer; raises `JournalError` where it is not who did before."""
         said = orjson.loads(orjson.dumps(dict(facts)))
-        if any(self.answered.first(cell.key) is not None for cell in self.manifest.cells):
-            _check_server(self.manifest, said, self.wanted.folder)
+        self._check(said, whole=True)
         self.manifest.server = said
         self.save()
+
+    def _check(self, facts: Mapping[str, object], *, whole: bool = False) -> None:
+        """Keeps what answers apart from what answered before; `whole` where there are no facts
+        besides.
+        """
+        if any(self.answered.first(cell.key) is not None for cell in self.manifest.cells):
+            known = {} if whole else self.manifest.server
+            _check_server(self.manifest, {**known, **facts}, self.wanted.folder)
 
     async def measure(self, counter: Provider | None) -> None:
         """Finds the cells that the model's window cannot hold, and says so."""

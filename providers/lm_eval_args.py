@@ -5,8 +5,10 @@ Reads no value: what lm-eval makes of `dtype=float32` or `batch_size=8` is lm-ev
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from providers.base import SetupError, keep_secret, redact
 
@@ -78,3 +80,43 @@ def told_of(args: Mapping[str, str]) -> dict[str, str]:
         for name, value in sorted(args.items())
         if name not in _HOW and not is_secret(name)
     }
+
+
+def facts_of(args: Mapping[str, str]) -> dict[str, object]:
+    """What the arguments say of who answers, before anything is loaded: themselves, and what lies
+    in folders and files of weights that they name.
+    """
+    digests = {
+        name: _digest(files)
+        for name in (*_NAMES, *_WEIGHTS)
+        if name in args and (files := list(_weights_in(Path(args[name]).expanduser())))
+    }
+    told: dict[str, object] = {"model_args": told_of(args)}
+    return told | ({"weights": digests} if digests else {})
+
+
+_PROBES, _PROBE = 8, 65_536
+"""Places in a file that are looked at, and bytes at each: training changes all of them."""
+
+
+def _weights_in(path: Path) -> Iterator[Path]:
+    try:
+        if path.is_file():
+            yield path
+        elif (path / "config.json").is_file() or (path / "adapter_config.json").is_file():
+            yield from sorted(one for one in path.iterdir() if one.is_file())
+    except (OSError, ValueError):  # a name that no file can have
+        return
+
+
+def _digest(files: Sequence[Path]) -> str:
+    """Of names, sizes and samples of the content, so that many gigabytes take no time."""
+    digest = hashlib.sha256()
+    for path in files:
+        size = path.stat().st_size
+        digest.update(f"{path.name}\0{size}\0".encode(errors="replace"))
+        with path.open("rb") as file:
+            for place in range(_PROBES):
+                file.seek(max(0, size - _PROBE) * place // (_PROBES - 1))
+                digest.update(file.read(_PROBE))
+    return digest.hexdigest()[:16]

@@ -24,7 +24,7 @@ from providers.base import (
     SetupError,
     StopRunError,
 )
-from providers.lm_eval_args import read_args, told_of
+from providers.lm_eval_args import facts_of, read_args
 from providers.lm_eval_loading import AT_ONCE, Quiet, is_installed, load, missing, one_line
 from providers.one_thread import Job, OneThread
 
@@ -67,7 +67,7 @@ class LmEvalProvider:
             "engine": "lm-eval",
             "lm_eval": importlib.metadata.version("lm_eval"),
             "type": self._kind,
-            "model_args": told_of(self._args),
+            **facts_of(self._args),
             **model.facts(),
         }
 

@@ -20,7 +20,7 @@ from providers.base import (
     redact,
 )
 from providers.endpoints import USER_FILE, Endpoint, address_problem, endpoints
-from providers.lm_eval_args import label_of, read_args
+from providers.lm_eval_args import facts_of, label_of, read_args
 
 FACTORIES = {
     "anthropic": "providers.anthropic_api:open_provider",
@@ -78,8 +78,15 @@ def parse_model(given: str, model_args: Sequence[str] = ()) -> ModelName:
     return name
 
 
+def told_of(name: ModelName, model_args: Sequence[str]) -> dict[str, object]:
+    """What the provider's `facts` will say that is known before it is opened."""
+    return facts_of(read_args(model_args)) if name.provider == "lm-eval" else {}
+
+
 def _parse(given: str) -> ModelName:
     provider, slash, model = given.strip().partition("/")
+    if not slash and provider in FACTORIES and provider != "tiny":
+        raise SetupError(f"{provider!r} is a provider and no model: {provider}/… names one of its")
     if not provider or (slash and not model):
         raise SetupError(f"model {given!r} is not of the form provider/model")
     if not slash:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +139,23 @@ class TestRoundTrip:
         assert records(lab.the_run()) == before
         assert "0 new answers, 0 without a reply, 16 known before" in again.err
 
+    def test_a_newer_reason_is_kept(self, lab: Lab) -> None:
+        """What a sample failed of last is what counts."""
+        export(lab)
+        for code in ("batch_expired", "batch_cancelled"):
+            done = take(lab, answer_all(lab, partial(left_out, code=code)))
+            assert f"16 failed (the last: {code}" in done.err
+        assert len(records(lab.the_run())) == 32
+        assert "batch_cancelled" in records(lab.the_run())[-1]["failure"]["message"]
+
+    def test_requests_are_no_replies(self, lab: Lab) -> None:
+        """The wrong file is told from the right one, and nothing is written."""
+        export(lab)
+        done = take(lab, lab.folder / "requests.jsonl")
+        assert done.code == 1
+        assert "requests.jsonl:1: a request and no reply to one (16 such)" in done.err
+        assert records(lab.the_run()) == []
+
     def test_only_what_has_no_answer_is_exported(self, lab: Lab) -> None:
         """After an import, after a direct run, and in more samples of the same run."""
         export(lab)
@@ -148,8 +166,9 @@ class TestRoundTrip:
         assert "6 requests; 10 samples need none" in done.err
         assert requests(lab.folder / "requests.jsonl") == asked[10:]
         assert take(lab, answer_all(lab)).code == 0
-        said = "nothing to ask: all 16 samples have an answer or can have none\n"
-        assert export(lab).err == said
+        said, old = export(lab).err.splitlines()
+        assert said == "nothing to ask: all 16 samples have an answer or can have none"
+        assert old.endswith("requests.jsonl is of an earlier export: its samples need no asking")
         assert "16 requests; 16 samples need none" in export(lab, "--samples", "8").err
 
     def test_direct_runs_go_on_where_an_import_stopped(self, lab: Lab) -> None:
@@ -319,6 +338,13 @@ class TestRuns:
         (lab.folder / "lab").rename(moved)
         take(lab, file).one_line(2, "lab/ones is not at hand", "--task")
         assert take(lab, file, more=("--task", moved / "ones.yaml")).code == 0
+
+    def test_a_renamed_task_file_is_known_by_what_is_in_it(self, lab: Lab) -> None:
+        """Its samples are those of its old name."""
+        export(lab)
+        file = answer_all(lab)
+        lab.ones.parent.rename(lab.folder / "new")
+        assert take(lab, file, more=("--task", lab.folder / "new" / "ones.yaml")).code == 0
 
     def test_a_generator_that_changed_makes_other_prompts(self, lab: Lab) -> None:
         """Its answers are refused, line by line."""

@@ -28,7 +28,7 @@ from providers.base import (
     redact,
 )
 from providers.documents import CUE
-from providers.lm_eval_args import label_of, read_args, told_of
+from providers.lm_eval_args import facts_of, label_of, read_args, told_of
 from providers.lm_eval_bridge import LmEvalProvider
 from providers.lm_eval_loading import Quiet
 from providers.registry import needs, open_model, parse_model
@@ -597,6 +597,24 @@ class TestNames:
         with pytest.raises(SetupError, match="--model-arg is for models of lm-eval/"):
             parse_model("tiny", ("dtype=float32",))
 
+    def test_weights_on_disk_are_known_by_what_is_in_them(self, tmp_path: Path) -> None:
+        """A checkpoint that was overwritten is another model, a copy of it is the same."""
+        for name in ("m", "copy"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "config.json").write_text("{}")
+            (tmp_path / name / "model.safetensors").write_bytes(bytes(10**6))
+        args = {"pretrained": str(tmp_path / "m")}
+        before = facts_of(args)["weights"]
+        assert facts_of({"pretrained": str(tmp_path / "copy")})["weights"] == before
+        (tmp_path / "m" / "model.safetensors").write_bytes(bytes(10**6 - 1) + b"x")
+        assert facts_of(args)["weights"] != before
+        assert "weights" not in facts_of({"model": "no/such\0folder"})
+
+    def test_a_provider_is_no_model(self) -> None:
+        """Its name alone is not taken for a model of OpenAI's."""
+        with pytest.raises(SetupError, match="'lm-eval' is a provider and no model: lm-eval/"):
+            parse_model("lm-eval", ("pretrained=a/b",))
+
 
 class TestCommand:
     """`bench run --model lm-eval/…`."""
@@ -615,9 +633,12 @@ class TestCommand:
         assert orjson.loads(said)["server"]["model_args"] == {"pretrained": "a/b"}
         assert KEY.encode() not in said
         assert all(record["finish_reason"] == "stop" for record in records(folder))
-        done = lab.bench_run(*model, "--model-arg", "dtype=float16")
-        done.one_line(1, "another model or server", "model_args", "--fresh")
+        for more in ((), ("--lengths", "3")):  # also where nothing is left to ask
+            done = lab.bench_run(*model, "--model-arg", "dtype=float16", *more)
+            assert "another model or server (model_args was" in done.err
+            assert done.code == 1
         assert len(records(folder)) == 8
+        assert b"float16" not in (folder / journal.MANIFEST).read_bytes()
 
     def test_other_models_refuse_it(self, lab: Lab) -> None:
         """One line, before anything is done."""

@@ -32,6 +32,7 @@ def manifest(model: str, server: dict[str, Any] | None = None) -> Manifest:
         ("tiny", {}, "eyechart/tiny"),
         ("scripted//tmp/replies.txt", {}, "eyechart/scripted"),
         ("openai/gpt-4o", {"base_url": OPENAI}, "openai/gpt-4o"),
+        ("openai/gpt-4o", {}, "openai/gpt-4o"),
         ("openai/my-model", {"base_url": ["http://127.0.0.1:8000/v1"]}, "unknown/my-model"),
         ("openai/gpt-4o", {"base_url": ["http://[bad", *OPENAI]}, "unknown/gpt-4o"),
         ("openai/Qwen/Qwen3-4B", {"base_url": ["http://gpu:8000/v1"]}, "Qwen/Qwen3-4B"),
