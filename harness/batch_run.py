@@ -261,7 +261,13 @@ class BatchedRun:
             self._desk.warn(f"{self.name}: batch {batch.id}: its {what} file is gone ({error})")
             return False
         before = tally.unused
-        read_replies([path], {self._tag: self._intake}.get, batch.id, tally)
+        try:
+            read_replies([path], {self._tag: self._intake}.get, batch.id, tally)
+        except StopRunError as error:  # another model answers by now
+            raise StopRunError(
+                f"{error}; what was paid for is in {path}: 'bench export batch' with another "
+                "--out, then 'bench import' of that file with it, keep it"
+            ) from error
         if tally.unused == before:
             path.unlink(missing_ok=True)
         return True

@@ -364,6 +364,13 @@ class TestBadly:
             done = batched(lab, server)
         assert done.code == 1
         assert "is now answered by 'stand-in-2', and was by 'stand-in-1'" in done.err
+        (replies,) = lab.the_run().glob("replies-*")
+        assert str(replies) in done.err
+        other = ("--out", lab.folder / "other")
+        asked = ("--task", lab.ones, "--model", MODEL, "-o", lab.folder / "requests.jsonl")
+        assert lab.bench("export", "batch", *asked, *other).code == 0
+        said = lab.bench("import", replies, *other).err
+        assert "8 new answers, 0 without a reply" in said
 
     def test_replies_to_another_prompt_are_kept_apart(self, lab: Lab) -> None:
         """A generator that changed while the batch was under way makes other prompts."""
