@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 
 from harness.batch_desk import FIRST_POLL_S, LONGEST_POLL_S, Desk
 from harness.batch_file import RequestFile, request_line, run_tag
@@ -121,19 +122,25 @@ class BatchedRun:
         token = secrets.token_hex(8)
         desk = self._desk
         part = RequestFile(self.ledger.partial(token), desk.limits)
+        least = _LEAST_SHARE * (desk.meter.budget or 0.0)
         most = 0.0
         short = False
+        small: list[tuple[bytes, float]] = []
         while self.ahead is not None:
             line, dollars = self.ahead
             short = left is not None and most + dollars > left
             if short or not part.takes(line):
                 break
             part.write(line)
+            if most < least:
+                small.append(self.ahead)
             most += dollars
             self._next()
-        least = _LEAST_SHARE * (desk.meter.budget or 0.0)
         if not part.requests or (short and most < least):
             part.discard()
+            if small and self.ahead is not None:  # they wait for more to be left
+                self._lines = chain(small, [self.ahead], self._lines)
+                self._next()
             return None
         batch = Submitted(
             token=token,

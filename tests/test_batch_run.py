@@ -670,6 +670,18 @@ class TestMoney:
             assert batched(lab, server, "--max-tokens", "10", "--budget", "1000").code == 0
             assert_as_direct(lab, server, "--max-tokens", "10")
 
+    def test_the_last_wave_is_no_drop(self, lab: Lab) -> None:
+        """Of 52 dollars 10, 5 and 2 requests are paid for at the worst; one alone is not sent."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        many = ("--max-tokens", "10", "--samples", "8")
+        with serve() as server:
+            done = batched(lab, server, *many, "--budget", "52")
+            assert done.code == 1
+            assert (server.created, len(server.paid)) == (3, 17)
+            assert "15 samples have no reply (the budget of $52 may not pay for more)" in done.err
+            assert batched(lab, server, *many, "--budget", "1000").code == 0
+            assert set(server.paid.values()) == {1}
+
     def test_a_budget_too_small_for_anything_submits_nothing(self, lab: Lab) -> None:
         """And says so."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
