@@ -77,12 +77,15 @@ class Gate:
                 raise
         else:
             self._in_flight += 1
-        try:
-            await self._wait_for_rates(tokens)
-        except BaseException:
-            self.leave()
-            raise
-        return self._clock()
+        now_s = self._clock()
+        if self._paces or now_s < self._open_at_s:
+            try:
+                await self._wait_for_rates(tokens)
+            except BaseException:
+                self.leave()
+                raise
+            now_s = self._clock()
+        return now_s
 
     async def _wait_for_rates(self, tokens: int) -> None:
         for pace, of_tokens in self._paces:

@@ -103,7 +103,7 @@ class Patience:
     clock: Callable[[], float]
     in_flight: set[asyncio.Task[None] | None] = field(default_factory=set)
     """Workers whose request may already be paid for."""
-    stopped: StopRunError | None = None
+    stopped: Exception | None = None
     """Why nothing more is to be sent."""
     say: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
@@ -128,7 +128,12 @@ class Patience:
             try:
                 if self.progress.meter.exhausted or self.stopped is not None:
                     return None
-                reply = await self._complete(request)
+                try:
+                    reply = await self.provider.complete(request)
+                except ProviderError:
+                    raise
+                except Exception as error:  # a mistake of ours about what servers say, and no more
+                    raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
                 latency_s = self.clock() - left_s
                 self._pay(reply, tokens, request.max_tokens, latency_s)
                 return record(sample, tries.all + 1) | answer(reply, latency_s)
@@ -145,14 +150,6 @@ class Patience:
                 self.gate.leave()
             self.progress.retries += 1
             await self.sleep(wait_s)
-
-    async def _complete(self, request: Request) -> Reply:
-        try:
-            return await self.provider.complete(request)
-        except ProviderError:
-            raise
-        except Exception as error:  # a mistake of ours about what servers say costs its sample only
-            raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
 
     def _pay(self, reply: Reply, asked: int, most: int, latency_s: float) -> None:
         """Settles what a reply took, by its own figures, else by the estimate of `asked` tokens."""

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from harness.pace import Gate
@@ -42,7 +43,10 @@ async def run(
 
     Raises:
         StopRunError: the provider says the whole run is pointless, or nothing is answered any
-            more. What was answered, and what was in flight and came soon, is written.
+            more.
+
+    Whatever `samples` or `append` raise comes out as well. What was answered, and what was in
+    flight and came soon, is written first.
     """
     progress = progress or Progress()
     gate = Gate(
@@ -54,19 +58,45 @@ async def run(
         sleep=sleep,
     )
     patience = Patience(provider, limits, progress, gate, sleep, clock, say=say)
-    crew = _Crew(samples, patience, append, temperature, seed)
+    crew = _Crew(_by_the_handful(samples), patience, append, temperature, seed)
     try:
         async with asyncio.timeout(None) as crew.deadline, asyncio.TaskGroup() as group:
             for _ in range(limits.max_connections):
                 crew.workers.append(group.create_task(crew.work()))
-    except* TimeoutError as errors:
-        if patience.stopped is None:
-            raise _first(errors) from None
-    except* BaseException as errors:  # noqa: BLE001  # raised again, alone
-        raise _first(errors) from None
+    except TimeoutError:
+        pass  # who was in flight then has had its time
     if patience.stopped is not None:
         raise patience.stopped
     return progress
+
+
+_HANDFUL = 64
+_HANDFUL_CHARS = 100_000
+"""Samples that are made at once, and the characters of their prompts after which it is enough."""
+
+
+def _by_the_handful(samples: Iterator[tuple[Sample, int]]) -> Iterator[tuple[Sample, int]]:
+    """The same, made some at a time.
+
+    Between two requests the processor has forgotten how to make one: in a run against a fast
+    server that took twice as long. What is made before a sample that cannot be made is asked.
+    """
+    failed: Exception | None = None
+    while failed is None:
+        made: list[tuple[Sample, int]] = []
+        chars = 0
+        try:
+            for one in islice(samples, _HANDFUL):
+                made.append(one)
+                chars += len(one[0].prompt)
+                if chars >= _HANDFUL_CHARS:
+                    break
+        except Exception as error:  # noqa: BLE001  raised below
+            failed = error
+        if not made and failed is None:
+            return
+        yield from made
+    raise failed
 
 
 def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
@@ -103,7 +133,7 @@ class _Crew:
                     return
                 self.append(record)
                 self._count(record)
-        except StopRunError as error:
+        except Exception as error:  # noqa: BLE001  raised again when all have gone home
             self._stop(error)
 
     def _count(self, record: dict[str, Any]) -> None:
@@ -122,7 +152,7 @@ class _Crew:
                 f"{progress.last_failure}"
             )
 
-    def _stop(self, error: StopRunError) -> None:
+    def _stop(self, error: Exception) -> None:
         """Nothing more is sent; who has nothing in flight goes home, the others may finish."""
         if self.patience.stopped is not None:
             return
@@ -132,9 +162,3 @@ class _Crew:
         for worker in self.workers:
             if worker not in self.patience.in_flight and worker is not asyncio.current_task():
                 worker.cancel()
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """One exception of a group; the workers fail alike, so one says enough."""
-    error = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

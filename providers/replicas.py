@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -36,6 +35,26 @@ class _Replica(Generic[Server]):
     """Since its last answer."""
 
 
+@dataclass(eq=False, slots=True)
+class _Use(Generic[Server]):
+    """The time of one request; no generator, which would cost as much as reading the reply."""
+
+    _replicas: Replicas[Server]
+    _prefix: str
+    _replica: _Replica[Server]
+
+    def __enter__(self) -> Server:
+        self._replica.in_flight += 1
+        return self._replica.server
+
+    def __exit__(self, _: object, error: BaseException | None, _trace: object) -> None:
+        self._replica.in_flight -= 1
+        if error is None:
+            self._replica.faults = 0
+        elif isinstance(error, TransientError):
+            self._replicas.failed(self._replica, self._prefix, error)
+
+
 class Replicas(Generic[Server]):
     """The servers and how busy each is."""
 
@@ -49,27 +68,21 @@ class Replicas(Generic[Server]):
     def __iter__(self) -> Iterator[Server]:
         return (replica.server for replica in self._replicas)
 
-    @contextmanager
-    def use(self, prefix: str) -> Iterator[Server]:
+    def use(self, prefix: str) -> _Use[Server]:
         """A server for a request of `prefix`; one that fails as a whole is passed over for a while.
 
         A sample's lengths stay on one server, so that their common beginning stays in its cache,
         until it fails one of them.
         """
-        replica = self._pick(prefix)
-        replica.in_flight += 1
-        try:
-            yield replica.server
-            replica.faults = 0
-        except TransientError as error:
-            self._chosen.pop(prefix, None)
-            replica.faults += isinstance(error, ServerFaultError | BadReplyError)
-            down = isinstance(error, BrokenConnectionError | OverloadedError | NoReplyError)
-            if down or replica.faults >= _FAULTS:
-                replica.back_at_s = self._clock() + REST_S
-            raise
-        finally:
-            replica.in_flight -= 1
+        return _Use(self, prefix, self._pick(prefix))
+
+    def failed(self, replica: _Replica[Server], prefix: str, error: TransientError) -> None:
+        """Takes note of what a server did to a request of `prefix`."""
+        self._chosen.pop(prefix, None)
+        replica.faults += isinstance(error, ServerFaultError | BadReplyError)
+        down = isinstance(error, BrokenConnectionError | OverloadedError | NoReplyError)
+        if down or replica.faults >= _FAULTS:
+            replica.back_at_s = self._clock() + REST_S
 
     def _pick(self, prefix: str) -> _Replica[Server]:
         if len(self._replicas) == 1:

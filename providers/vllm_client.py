@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -44,6 +43,8 @@ _OK = 200
 _FACTS_S = 60.0
 """How long a server may take to say what it is."""
 _FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
+_CLIENT_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
+"""What aiohttp raises; its `InvalidURL` is among them."""
 _PROBE = Request("1", 1)
 
 
@@ -64,8 +65,8 @@ class VllmProvider:
         session = self._session or await self._open()
         body = plain_body(request, self._settings)
         try:
-            with self._replicas.use(request.prefix) as url, self._errors(url):
-                return reply_of(await self._post(session, f"{url}{self._path}", body))
+            with self._replicas.use(request.prefix) as url:
+                return reply_of(await self._post(session, url, self._path, body))
         except (BrokenConnectionError, BadReplyError) as error:
             if self._server is not None and (said := await self._server.last_words()):
                 raise StopRunError(said) from error
@@ -128,39 +129,34 @@ class VllmProvider:
         named = any("@" in url for url in self._replicas)
         return {"Authorization": f"Bearer {self._key}"} if self._key and not named else {}
 
-    async def _post(self, session: aiohttp.ClientSession, url: str, body: Mapping[str, Any]) -> Any:
+    async def _post(
+        self, session: aiohttp.ClientSession, url: str, path: str, body: Mapping[str, Any]
+    ) -> Any:
         try:
             sent = orjson.dumps(body)
         except orjson.JSONEncodeError as error:  # half a character
             raise BadRequestError(f"the prompt cannot be sent: {error}") from error
-        async with session.post(url, data=sent) as response:
-            content = await response.read()
-            if response.status != _OK:
-                text = content.decode(errors="replace")
-                raise error_of(response.status, text, response.headers, secret=self._key)
-        return read_json(content)
-
-    @contextmanager
-    def _errors(self, url: str, within_s: float = TIMEOUT_S) -> Iterator[None]:
-        """The client's errors as ours."""
         try:
-            yield
-        except TimeoutError as error:
-            raise NoReplyError(f"{redact(url)}: no reply within {within_s:.0f} s") from error
-        except aiohttp.InvalidURL as error:
-            raise SetupError(f"--base-url {redact(url)!r} is no address") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise BrokenConnectionError(f"no connection to {redact(url)}: {_why(error)}") from error
+            async with session.post(f"{url}{path}", data=sent) as response:
+                content = await response.read()
+        except _CLIENT_ERRORS as error:
+            raise _as_ours(error, url, TIMEOUT_S) from error
+        if response.status != _OK:
+            text = content.decode(errors="replace")
+            raise error_of(response.status, text, response.headers, secret=self._key)
+        return read_json(content)
 
     async def _facts_of(self, url: str) -> dict[str, object]:
         session, model = await self._open(), self._settings.model
         try:
-            with self._errors(url, _FACTS_S):
+            try:
                 async with session.get(f"{url}/models", timeout=_FACTS) as response:
                     text = (await response.read()).decode(errors="replace")
-                    if response.status != _OK:
-                        raise error_of(response.status, text, response.headers, secret=self._key)
-                    served = {one["id"]: one for one in read_json(text.encode())["data"]}
+            except _CLIENT_ERRORS as error:
+                raise _as_ours(error, url, _FACTS_S) from error
+            if response.status != _OK:
+                raise error_of(response.status, text, response.headers, secret=self._key)
+            served = {one["id"]: one for one in read_json(text.encode())["data"]}
         except (KeyError, TypeError) as error:
             raise SetupError(f"{redact(url)} is no vLLM server: no list of models there") from error
         except AuthError:
@@ -205,19 +201,22 @@ class VllmProvider:
 
     async def _tokenized(self, url: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         """What `/tokenize` says; `None` from servers that have none."""
-        address = f"{url.removesuffix('/v1')}/tokenize"
+        server, body = url.removesuffix("/v1"), {"model": self._settings.model, **asked}
         try:
-            with self._errors(url):
-                read = await self._post(
-                    await self._open(), address, {"model": self._settings.model, **asked}
-                )
+            read = await self._post(await self._open(), server, "/tokenize", body)
         except ProviderError:
             return None
         return read if isinstance(read, dict) else None
 
 
-def _why(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _as_ours(error: Exception, url: str, within_s: float) -> ProviderError:
+    """One of `_CLIENT_ERRORS`, while `url` was asked."""
+    if isinstance(error, TimeoutError):
+        return NoReplyError(f"{redact(url)}: no reply within {within_s:.0f} s")
+    if isinstance(error, aiohttp.InvalidURL):
+        return SetupError(f"--base-url {redact(url)!r} is no address")
+    why = " ".join(str(error).split()) or type(error).__name__
+    return BrokenConnectionError(f"no connection to {redact(url)}: {why}")
 
 
 def open_provider(settings: ModelSettings) -> VllmProvider:

@@ -459,6 +459,23 @@ class TestFarewell:
         asked, written, _ = self.stopped(faulty, farewell_s=0.5)
         assert (asked, written) == (["id0", "id1"], [])
 
+    def test_a_mistake_in_the_task_waits_for_it_too(self) -> None:
+        """A sample cannot be made while three are in flight; these are written."""
+        records: list[dict[str, Any]] = []
+
+        def broken() -> Iterator[tuple[Sample, int]]:
+            yield from samples(3)
+            raise ZeroDivisionError
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(0.05)
+                return await super().complete(request)
+
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(run(broken(), Slow(["2"]), records.append, limits=Limits(8)))
+        assert [record["id"] for record in records] == ["id0", "id1", "id2"]
+
     def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
         """Longer than anything is tried: the run stops and says so, instead of sleeping."""
         script = [RateLimitError("429", retry_after_s=3600)]
@@ -495,8 +512,8 @@ class TestWorkers:
 
         def stream() -> Iterator[tuple[Sample, int]]:
             nonlocal drawn
-            for drawn, one in enumerate(samples(20), start=1):
-                assert drawn <= len(records) + connections
+            for drawn, one in enumerate(samples(300), start=1):
+                assert drawn <= len(records) + connections + 64
                 yield one
 
         class Counting:
@@ -521,8 +538,26 @@ class TestWorkers:
         records: list[dict[str, Any]] = []
         asyncio.run(run(stream(), Counting(), records.append, limits=Limits(connections)))
         assert most == connections
-        assert sorted(record["index"] for record in records) == list(range(20))
+        assert sorted(record["index"] for record in records) == list(range(300))
         assert all(record["reply"] == f"prompt {record['index']}" for record in records)
+
+    def test_long_prompts_are_not_made_ahead(self) -> None:
+        """One of a hundred thousand characters is enough at a time."""
+        made: list[int] = []
+
+        def stream() -> Iterator[tuple[Sample, int]]:
+            for index in range(9):
+                made.append(index)
+                yield Sample(f"id{index}", {}, 3, index, "1" * 100_000, 3), 10
+
+        class Watching(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                asked.append((request.sample_id, len(made)))
+                return await super().complete(request)
+
+        asked: list[tuple[str, int]] = []
+        asyncio.run(run(stream(), Watching(["2"]), lambda _: None, limits=ONE_BY_ONE))
+        assert asked == [(f"id{index}", index + 1) for index in range(9)]
 
     def test_nothing_to_ask_asks_nothing(self) -> None:
         """An empty stream is a finished run."""
