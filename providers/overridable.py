@@ -6,15 +6,36 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+try:
+    from yaml import CSafeLoader as _SafeLoader
+except ImportError:  # PyYAML built without libyaml
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
+
 from providers.base import SetupError
 
-_LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Entry = TypeVar("Entry", bound=BaseModel)
+
+
+class _Loader(_SafeLoader):
+    """Safe, and a key that is there twice is a mistake and not the last one's."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's
+        places: dict[str, yaml.Mark] = {}
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            here = key.start_mark
+            if (first := places.setdefault(key.value, here)) is not here:
+                said = f"key {key.value!r} is here twice (first on line {first.line + 1})"
+                raise _TwiceError(f"{here.line + 1}: {said}")
+        return super().construct_mapping(node, deep=deep)
+
+
+class _TwiceError(Exception):
+    """Line, and which key."""
 
 
 def entries(
@@ -38,7 +59,7 @@ def _built_in(file_name: str, entry: type[Entry]) -> dict[str, Entry]:
 
 def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
     try:
-        read = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or {}  # noqa: S506  safe
+        read = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader) or {}  # noqa: S506  safe
         return TypeAdapter(dict[str, entry]).validate_python(read)  # type: ignore[valid-type]
     except OSError as error:
         raise SetupError(f"cannot read {str(path)!r}: {error.strerror}") from error
@@ -47,5 +68,7 @@ def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
         where = ".".join(map(str, first["loc"]))
         said = first["msg"].lower().removeprefix("value error, ")
         raise SetupError(f"{path}: {where or 'top level'}: {said}") from error
+    except _TwiceError as error:
+        raise SetupError(f"{path}:{error}") from error
     except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
         raise SetupError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

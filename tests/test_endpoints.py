@@ -40,6 +40,11 @@ def test_a_server_of_ones_own(own: Path) -> None:
         ("a:\n  title: A\n", r"a\.base_url: field required"),
         ("- a\n", "top level: input should be a valid dictionary"),
         ("a: [\n", "is not YAML"),
+        (
+            "a:\n  title: A\nb:\n  title: B\na:\n  title: C\n",
+            r":5: key 'a' is here twice \(first on l",
+        ),
+        ("a:\n  base_url: http://x\n  base_url: http://y\n", r":3: key 'base_url' is here twice"),
     ],
 )
 def test_a_mistake_is_one_line(own: Path, text: str, said: str) -> None:
