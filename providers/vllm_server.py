@@ -12,8 +12,7 @@ import socket
 import sys
 import time
 from asyncio.subprocess import Process
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -29,9 +28,21 @@ _FAREWELL_S = 15.0
 _DYING_S = 2.0
 """How long after a broken connection the server may take to be seen dead."""
 _LAST_LINES = 5
+_ERROR = re.compile(
+    r"(?:\(\w[^)]*\) )?(?:ERROR [\d-]+ [\d:]+ \[[^]]*\] )?((?:\w+\.)*\w+(?:Error|Exception): .+)"
+)
+"""A line of its log that names an error, behind what the logger puts before it."""
+_ERROR_CHARS = 400
 _SECRET = re.compile(r"--[\w-]*(?:api-key|hf-token|password|secret)")
 _OURS = re.compile(r"--(?:host|port|ssl-[\w-]+|root-path|served-model-name|uds)(?:=|$)")
 _FORWARDED = "VLLM_BATCH_INVARIANT"
+_TETHER = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+os.getppid() == int(sys.argv[1]) or sys.exit("its bench has ended")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Becomes the command that follows, which Linux then ends when its parent is killed, even by -9."""
 
 
 class VllmServer:
@@ -52,6 +63,8 @@ class VllmServer:
         self._log = log
         self._notify = notify
         self._process: Process | None = None
+        self._log_begins = 0
+        """Where this server's part of the log does; an earlier command may have had its own."""
 
     @classmethod
     def of(cls, settings: ModelSettings) -> VllmServer:
@@ -105,8 +118,9 @@ class VllmServer:
         port = _free_port()
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
+            self._log_begins = log.tell()
             self._process = await asyncio.create_subprocess_exec(
-                *self._command,
+                *(_tethered(self._command) if sys.platform == "linux" else self._command),
                 self._model,
                 *("--host", _HOST, "--port", str(port), "--served-model-name", self._model),
                 *("--enable-prefix-caching", "--disable-uvicorn-access-log"),
@@ -133,13 +147,15 @@ class VllmServer:
                 now_s = time.monotonic()
                 if now_s - told_s >= _NEWS_S:
                     told_s = now_s
-                    last = (self._last_lines() or ["nothing yet"])[-1]
+                    last = _shown((list(self._lines()) or ["nothing yet"])[-1])
                     self._notify(f"still starting after {now_s - started_s:.0f} s: {last[:120]}")
                 await asyncio.sleep(_POLL_S)
         self._notify(f"the server is up after {time.monotonic() - started_s:.0f} s")
 
     async def last_words(self, *, patience_s: float = _DYING_S) -> str | None:
-        """How the server ended and the last lines of its log; `None` while it runs."""
+        """How the server ended, and of its log the first error, which is where its many processes
+        begin to fall, and the last lines; `None` while it runs.
+        """
         process = self._process
         if process is None:
             return None
@@ -148,16 +164,22 @@ class VllmServer:
                 await asyncio.wait_for(process.wait(), patience_s)
         if process.returncode is None:
             return None
-        said = " | ".join(self._last_lines()) or "nothing"
-        return f"vllm serve ended with code {process.returncode}; {self._log} ends with: {said}"
+        lines = list(self._lines())
+        first = next(filter(None, map(_ERROR.fullmatch, lines)), None)
+        last = lines[-_LAST_LINES:]
+        error = "" if first is None or first[0] in last else f" ({_shown(first[1])[:_ERROR_CHARS]})"
+        ended = f"vllm serve ended with code {process.returncode}{error}"
+        return f"{ended}; {self._log} ends with: {' | '.join(map(_shown, last)) or 'nothing'}"
 
-    def _last_lines(self) -> list[str]:
+    def _lines(self) -> Iterator[str]:
         try:
-            with self._log.open(encoding="utf-8", errors="replace") as log:
-                lines = deque((" ".join(line.split()) for line in log if line.strip()), _LAST_LINES)
+            with self._log.open("rb") as log:
+                log.seek(self._log_begins)
+                for line in log:
+                    if said := " ".join(line.decode(errors="replace").split()):
+                        yield said
         except OSError:
-            return []
-        return [redact(line, os.environ.get("HF_TOKEN", "")) for line in lines]
+            return
 
     async def stop(self) -> None:
         """Ends the server and every process of its group, whatever state it is in."""
@@ -172,6 +194,15 @@ class VllmServer:
         finally:
             _signal(process.pid, signal.SIGKILL)
             await process.wait()
+
+
+def _shown(line: str) -> str:
+    """Without keys; to be cut only after that."""
+    return redact(line, os.environ.get("HF_TOKEN", ""))
+
+
+def _tethered(command: Sequence[str]) -> tuple[str, ...]:
+    return (sys.executable, "-c", _TETHER, str(os.getpid()), *command)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

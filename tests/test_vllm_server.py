@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -21,6 +22,11 @@ import http.server, json, os, subprocess, sys
 port = int(sys.argv[sys.argv.index("--port") + 1])
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print("pids", os.getpid(), child.pid, *sys.argv[1:], flush=True)
+if "--no-memory" in sys.argv:
+    print("WARNING 11-21 15:17:26 [x.py:1] limits can cause fd errors like `OSError: too many`")
+    print("(Worker-0 pid=3) ERROR 11-21 15:17:27 [a.py:9] ValueError: too little memory")
+    print(*(f"(APIServer pid=2) line {number}" for number in range(9)), sep=os.linesep)
+    sys.exit("RuntimeError: Engine core initialization failed. See root cause above.")
 if "--fail" in sys.argv:
     sys.exit("ValueError: no such model")
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -33,6 +39,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         os._exit(7)
 http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
 """
+
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Started:
@@ -115,6 +124,20 @@ def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert all_gone(started.pids)
 
 
+def test_the_first_error_is_said_too(tmp_path: Path) -> None:
+    """That of the process that failed first; not one that an earlier server left in the log."""
+    started = Started(tmp_path, "--no-memory")
+    started.log.parent.mkdir()
+    started.log.write_text("ValueError: of yesterday\n")
+
+    async def work() -> None:
+        said = r"code 1 \(ValueError: too little memory\); .* ends with: .*See root cause above\.$"
+        with pytest.raises(SetupError, match=said):
+            await started.provider.facts()
+
+    started.run(work)
+
+
 @pytest.mark.parametrize("number", [None, signal.SIGKILL])
 def test_one_that_dies_stops_the_run(tmp_path: Path, number: signal.Signals | None) -> None:
     """By itself or killed: one clear line, and no child left."""
@@ -147,6 +170,30 @@ def test_being_cancelled_while_it_starts_leaves_nobody(tmp_path: Path) -> None:
 
     started.run(work)
     assert all_gone(started.pids)
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.test_vllm_server import Started
+started = Started(Path(sys.argv[2]))
+async def work():
+    await started.server.start()
+    os.kill(os.getpid(), signal.SIGKILL)
+started.run(work)
+"""
+
+
+def test_killed_with_its_bench(tmp_path: Path) -> None:
+    """Nobody could end it, and it does not keep the GPU."""
+    command = (sys.executable, "-c", KILLED, str(ROOT), str(tmp_path))
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    server, its_child = Started(tmp_path).pids
+    try:
+        assert all_gone([server])
+    finally:
+        os.kill(its_child, signal.SIGKILL)  # the real one ends its children at SIGTERM
 
 
 @pytest.mark.parametrize(
