@@ -32,6 +32,7 @@ from providers.base import (
 from providers.http_errors import error_of
 from providers.model_facts import model_facts
 from providers.openai_form import read_json
+from providers.sdk_clients import try_client
 
 if TYPE_CHECKING:
     import anthropic
@@ -198,15 +199,13 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
         headers = {line.partition(":")[0].strip(): anthropic.omit for line in lines if ":" in line}
     key = "" if settings.base_urls else _key()
     address = next(iter(settings.base_urls), os.environ.get("ANTHROPIC_BASE_URL") or ADDRESS)
-    try:
-        client = anthropic.AsyncAnthropic(
-            api_key=key or _NO_KEY,  # a given one keeps the SDK from looking for others
-            base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
-            max_retries=0,
-            timeout=TIMEOUT_S,
-        )
-    except httpx2.InvalidURL as error:
-        raise SetupError(f"{redact(address)!r} is no address") from error
+    try_client(address)
+    client = anthropic.AsyncAnthropic(
+        api_key=key or _NO_KEY,  # a given one keeps the SDK from looking for others
+        base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
+        max_retries=0,
+        timeout=TIMEOUT_S,
+    )
     return AnthropicProvider(client, settings, key=key, headers=headers)
 
 

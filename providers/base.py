@@ -21,6 +21,7 @@ ProviderError
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -323,7 +324,8 @@ def redact(text: str, secret: str = "") -> str:
     kept = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
     for one in {secret, *_KEYS}:
         if len(one) >= _SHORTEST_SECRET:
-            text = text.replace(one, "***")
+            in_json = json.dumps(one)[1:-1]
+            text = text.replace(one, "***").replace(in_json, "***")
     for one in kept:
         if len(one.strip()) >= _SHORTEST_KEPT:
             text = text.replace(one, "***").replace(one.strip(), "***")

@@ -51,7 +51,8 @@ def address_problem(url: str) -> str | None:
         return "does not begin with http:// or https://"
     try:
         parts = urlsplit(url)
-        sound = bool(parts.hostname) and parts.port != 0
+        sound = bool((parts.hostname or "").encode("idna")) and parts.port != 0
+        sound = sound and url.isprintable() and " " not in url
     except ValueError:
         sound = False
     return None if sound else "is no address"

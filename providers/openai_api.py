@@ -33,6 +33,7 @@ from providers.http_errors import error_of, rejected_parameter
 from providers.model_facts import ModelFacts, model_facts
 from providers.openai_form import OpenAIForm, read_json, reply_of
 from providers.replicas import Replicas
+from providers.sdk_clients import try_client
 
 TIMEOUT_S = 600.0
 """For one reply; long ones take minutes."""
@@ -144,7 +145,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
     At an address of the user's own no vendor's habits are assumed, and no key is needed.
 
     Raises:
-        SetupError: the key is missing.
+        SetupError: the key is missing, or the address or a proxy is none.
     """
     endpoint = endpoints()[settings.provider]
     key = environment_key(endpoint.key) if endpoint.key else ""
@@ -155,9 +156,12 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
             f"{settings.provider} needs a key: set {endpoint.key}, or try --model tiny, which "
             "needs none"
         )
+    urls = settings.base_urls or (endpoint.base_url,)
+    for url in urls:
+        try_client(url)
     clients = [
         openai.AsyncOpenAI(api_key=key or _NO_KEY, base_url=url, max_retries=0, timeout=TIMEOUT_S)
-        for url in settings.base_urls or (endpoint.base_url,)
+        for url in urls
     ]
     facts = model_facts(f"{settings.provider}/{settings.model}")
     return OpenAIProvider(clients, settings, endpoint=endpoint, facts=facts)
@@ -172,9 +176,11 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
     for variable in AZURE_VARIABLES:
         if not os.environ.get(variable):
             raise SetupError(f"azure needs {', '.join(AZURE_VARIABLES)}; {variable} is not set")
+    address = os.environ[AZURE_VARIABLES[0]]
+    try_client(address)
     return OpenAIProvider(
         [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S)],
         settings,
-        endpoint=Endpoint(base_url=os.environ[AZURE_VARIABLES[0]]),
+        endpoint=Endpoint(base_url=address),
         facts=model_facts(f"azure/{settings.model}"),
     )

@@ -211,9 +211,11 @@ def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
 
 
 def _usage(usage: object) -> Usage | None:
+    """What is paid for; some vendors count thinking in the total alone."""
     if not isinstance(usage, dict):
         return None
     asked, said = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if isinstance(asked, int) and isinstance(said, int) and min(asked, said) >= 0:
-        return Usage(asked, said)
-    return None
+    if not (isinstance(asked, int) and isinstance(said, int) and min(asked, said) >= 0):
+        return None
+    total = usage.get("total_tokens")
+    return Usage(asked, max(said, total - asked) if isinstance(total, int) else said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Callable
 
 import openai
@@ -13,6 +14,7 @@ from providers import base, openai_api
 from providers.base import (
     AuthError,
     BadReplyError,
+    BadRequestError,
     BrokenConnectionError,
     ModelSettings,
     NoReplyError,
@@ -29,6 +31,7 @@ from providers.registry import open_model, parse_model
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
 KEY = "sk-planted-0123456789"
+USED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 def ask(
@@ -136,6 +139,14 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             {"choices": [{"message": {"content": [{"type": "text", "text": "7"}]}}]},
             Reply("7", "other"),
+        ),
+        (  # thinking is paid for, and counted in the total alone
+            chat("7") | {"usage": dict(zip(USED, (32, 9, 1041), strict=True))},
+            Reply("7", "stop", Usage(32, 1009), "fake-model-1"),
+        ),
+        (
+            chat("7") | {"usage": dict(zip(USED, (32, 1009, 1041), strict=True))},
+            Reply("7", "stop", Usage(32, 1009), "fake-model-1"),
         ),
     ],
 )
@@ -310,6 +321,40 @@ def test_openai_itself_gets_its_own_parameter_names(monkeypatch: pytest.MonkeyPa
     assert sent.pop("messages") == [{"role": "user", "content": "x"}]
     assert sent == {"max_completion_tokens": 9, "temperature": 0.0, "seed": 3}
     asyncio.run(provider.aclose())
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:1", "socksio"),
+        ("HTTPS_PROXY", "foo://127.0.0.1:1", "Unknown scheme for proxy"),
+        ("SSL_CERT_FILE", "/nowhere", "No such file"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_an_environment_that_no_client_bears(
+    provider: str, variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDKs read it while they are made; one line says where to look."""
+    if provider == "anthropic":
+        pytest.importorskip("anthropic")
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)
+    monkeypatch.setenv(variable, value)
+    name = parse_model(f"{provider}/m")
+    with pytest.raises(SetupError, match=rf"no client for https.*{said}.*SSL_CERT_FILE") as wrong:
+        open_model(name, ModelSettings("m", provider))
+    assert "\n" not in str(wrong.value)
+
+
+def test_a_key_that_json_writes_otherwise_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that says back what it was sent."""
+    key = 'sk-"planted\\x'
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    echo = Response(400, {"error": {"message": f"what is {json.dumps(key)}"}})
+    with fake_server(always(echo)) as server, pytest.raises(BadRequestError) as wrong:
+        ask(server, model="openai/m")
+    assert "planted" not in str(wrong.value)
+    assert "***" in str(wrong.value)
 
 
 def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
