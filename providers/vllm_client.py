@@ -141,7 +141,7 @@ class VllmProvider:
                 content = await response.read()
         except _CLIENT_ERRORS as error:
             raise _as_ours(error, url, TIMEOUT_S) from error
-        if response.status != _OK:
+        if not response.ok:
             text = content.decode(errors="replace")
             raise error_of(response.status, text, response.headers, secret=self._key)
         return read_json(content)

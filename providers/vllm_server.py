@@ -71,7 +71,7 @@ class VllmServer:
         """The server that the settings ask for, not started yet.
 
         Raises:
-            SetupError: vLLM is not installed.
+            SetupError: vLLM is not installed, or it would not start like that.
         """
         beside = Path(sys.executable).with_name("vllm")
         found = str(beside) if beside.is_file() else shutil.which("vllm")
@@ -79,6 +79,11 @@ class VllmServer:
             raise SetupError(
                 f"vllm/{settings.model} needs vLLM: pip install 'eyechart[vllm]', or join a server "
                 "that runs with --base-url http://HOST:8000/v1"
+            )
+        if settings.model.startswith(("/", ".", "~")) and not Path(settings.model).exists():
+            raise SetupError(
+                f"vllm/{settings.model}: no such folder; name one with a model, or a model of the "
+                "Hugging Face Hub"
             )
         for argument in settings.server_args:
             name = argument.partition("=")[0].replace("_", "-")  # vLLM takes either

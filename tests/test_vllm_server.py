@@ -220,6 +220,16 @@ def test_arguments_that_are_ours_or_secret_are_refused(argument: str, tmp_path: 
     assert "sk-1" not in str(caught.value)
 
 
+def test_a_folder_that_is_not_there_is_said_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not after half a minute, as a name that the Hub does not know."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    (tmp_path / "vllm").touch()
+    with pytest.raises(SetupError, match="vllm//no/model: no such folder"):
+        open_provider(ModelSettings("/no/model", server_log=tmp_path / "server.log"))
+
+
 def test_without_vllm_it_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
