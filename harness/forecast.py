@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -114,8 +114,10 @@ async def forecast(
     facts: ModelFacts,
     counter: Provider | None,
     system: str | None = None,
+    room: Mapping[CellKey, Room] | None = None,
 ) -> Forecast:
-    """Adds up the whole plan; of a long one, a few samples of each cell stand for all.
+    """Adds up the plan but for the cells that have no `room`; of a long one, a few samples of each
+    cell stand for all.
 
     `counter` is a provider that can count without cost, if there is one; it knows the system
     prompt itself.
@@ -124,14 +126,19 @@ async def forecast(
     chosen: Iterable[tuple[Sample, float]] = (
         ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
     )
-    pairs = list(chosen)
+    unsent = {key for key, fit in (room or {}).items() if not fit.fits}
+    pairs = [
+        (sample, weight)
+        for sample, weight in chosen
+        if (condition_label(sample.condition), sample.length) not in unsent
+    ]
     samples = [sample for sample, _ in pairs]
     weights = [weight for _, weight in pairs]
     prompts = [sample.prompt for sample in samples]
     counts = None if counter is None else await counter.count_tokens(prompts)
     of_system = estimate_tokens(system) if system else 0
     tokens = counts or [of_system + estimate_tokens(prompt) for prompt in prompts]
-    think = facts.think_tokens if facts.reasoning else 0
+    think = facts.room_to_think
     budgets = [(max_tokens or output_budget(sample)) + think for sample in samples]
     expected = [
         min(budget, _expected_output(sample) + round(think * _THOUGHT))

@@ -304,19 +304,19 @@ def show(plans: Sequence[Plan], options: Options) -> int:
             window: Any = facts.window
             if counter is not None:
                 window = (await counter.facts()).get("max_model_len") or window
-            return [
-                (
-                    await forecast(
-                        one.plan,
-                        max_tokens=options.max_tokens,
-                        facts=facts,
-                        counter=counter,
-                        system=options.system,
-                    ),
-                    await rooms(one.plan, counter, window, options.max_tokens),
+            found = []
+            for one in runs:
+                room = await rooms(one.plan, counter, window, options.max_tokens)
+                ahead = await forecast(
+                    one.plan,
+                    max_tokens=options.max_tokens,
+                    facts=facts,
+                    counter=counter,
+                    system=options.system,
+                    room=room,
                 )
-                for one in runs
-            ]
+                found.append((ahead, room))
+            return found
         finally:
             if counter is not None:
                 await counter.aclose()

@@ -11,6 +11,7 @@ from harness.forecast import Room, forecast, rooms
 from harness.library import built_in_files, open_task
 from harness.money import estimate_tokens
 from harness.plan import Plan, output_budget, plan
+from harness.spec import condition_label
 from providers.model_facts import ModelFacts
 from providers.scripted import ScriptedProvider
 
@@ -54,6 +55,20 @@ def test_a_system_prompt_is_sent_with_every_request() -> None:
     )
     of_system = estimate_tokens("Be brief.")
     assert more.prompt_tokens == plain.prompt_tokens + of_system * wanted.size
+
+
+def test_what_is_not_sent_costs_nothing() -> None:
+    """Cells without room are left out of the sum."""
+    both, short = planned(samples=3, lengths=[5, 50]), planned(samples=3, lengths=[5])
+    room = {
+        (condition_label(condition), 50): Room(tokens=200, answer=10, window=100, exact=True)
+        for condition in both.conditions
+    }
+    ahead, alone = (
+        asyncio.run(forecast(one, max_tokens=None, facts=ModelFacts(), counter=None, room=room))
+        for one in (both, short)
+    )
+    assert ahead == alone
 
 
 def test_a_tokenizer_makes_it_exact() -> None:
