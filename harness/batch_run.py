@@ -102,7 +102,7 @@ class BatchedRun:
     def _requests(self, samples: Iterator[tuple[Sample, int]]) -> Iterator[tuple[bytes, float]]:
         prices, facts = self._desk.meter.prices, self._desk.facts
         settings = self._wanted.settings
-        think = facts.think_tokens if facts.reasoning else 0
+        think = facts.room_to_think
         of_system = estimate_tokens(settings.system or "")
         for sample, budget in samples:
             line = request_line(self._tag, sample, budget, self._desk.form, settings)

@@ -75,7 +75,7 @@ def _is_overflow(error: Exception) -> bool:
 @cache
 def _room_to_think(model: str) -> int:
     facts = model_facts(model)
-    return facts.think_tokens if facts.reasoning else 0
+    return facts.room_to_think
 
 
 def _task(

@@ -6,16 +6,32 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 _FIRST, _FIRST_SHARE = 16, 1 / 8
 """Requests in flight at the beginning: so many, or this share of the most where that is more."""
 _SMOOTH = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
+_LOOK_S = 1.0
+"""Longest that the next one sleeps before it looks whether replies took less than expected."""
+_NEWEST = 1 / 8
+"""Weight of the newest reply in the share of their tokens that requests are expected to take."""
 _CLOCK_S = 1e-6
 """Shortest latency that means anything."""
 _TOO_SLOW = 2.0
 _NO_GAIN = 0.8
 """Growth ends where replies take twice as long, and 0.8 times as much longer as there are more."""
+
+
+class Place(NamedTuple):
+    """Of a request that was let through."""
+
+    left_s: float
+    """When."""
+    most: int
+    """Tokens that it may take."""
+    expected: float
+    """Tokens that the rate was told of."""
 
 
 class Gate:
@@ -42,11 +58,10 @@ class Gate:
         self._clock = clock
         self._sleep = sleep
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._paces = tuple(
-            (_Pace(rate / 60), of_tokens)
-            for rate, of_tokens in ((rpm, False), (tpm, True))
-            if rate is not None
-        )
+        self._requests = None if rpm is None else _Pace(rpm / 60)
+        self._tokens = None if tpm is None else _Pace(tpm / 60)
+        self._line = asyncio.Lock()
+        self._used_share: float | None = None
         self._open_at_s = float("-inf")
         self._cut_at_s = float("-inf")
         self._in_trouble = False
@@ -60,8 +75,8 @@ class Gate:
         """Requests that may be in flight now."""
         return int(self._limit)
 
-    async def enter(self, tokens: int) -> float:
-        """Waits for a place, and for the rates to allow a request of `tokens`; when it left.
+    async def enter(self, tokens: int) -> Place:
+        """Waits for a place, and for the rates to allow a request of at most `tokens`.
 
         Whoever entered must `leave`.
         """
@@ -78,36 +93,45 @@ class Gate:
         else:
             self._in_flight += 1
         now_s = self._clock()
-        if self._paces or now_s < self._open_at_s:
-            try:
-                await self._wait_for_rates(tokens)
-            except BaseException:
-                self.leave()
-                raise
-            now_s = self._clock()
-        return now_s
+        if self._requests is None and self._tokens is None and now_s >= self._open_at_s:
+            return Place(now_s, tokens, 0.0)
+        try:
+            return await self._wait_for_rates(tokens)
+        except BaseException:
+            self.leave()
+            raise
 
-    async def _wait_for_rates(self, tokens: int) -> None:
-        for pace, of_tokens in self._paces:
-            wait_s = pace.reserve(tokens if of_tokens else 1, self._clock())
-            if wait_s > 0:
-                await self._sleep(wait_s)
-        opens_at_s = float("-inf")
-        while opens_at_s < self._open_at_s:  # it may move while we wait
-            opens_at_s = self._open_at_s
-            if (wait_s := opens_at_s - self._clock()) > 0:
-                await self._sleep(wait_s)
+    async def _wait_for_rates(self, tokens: int) -> Place:
+        """One after another, so that what earlier replies turn out to take moves all who wait."""
+        async with self._line:
+            while (wait_s := self._wait_s(self._clock())) > 0:
+                await self._sleep(wait_s if self._tokens is None else min(wait_s, _LOOK_S))
+            now_s = self._clock()
+            expected = tokens * (1.0 if self._used_share is None else self._used_share)
+            if self._requests is not None:
+                self._requests.take(1, now_s)
+            if self._tokens is not None:
+                self._tokens.take(expected, now_s)
+            return Place(now_s, tokens, expected)
+
+    def _wait_s(self, now_s: float) -> float:
+        rates_s = (pace.free_at_s for pace in (self._requests, self._tokens) if pace is not None)
+        return max(self._open_at_s, *rates_s, now_s) - now_s
 
     def leave(self) -> None:
         """Gives the place to the next."""
         self._in_flight -= 1
         self._wake()
 
-    def used(self, reserved: int, tokens: int) -> None:
-        """A request took `tokens`, of the `reserved` that it entered with."""
-        for pace, of_tokens in self._paces:
-            if of_tokens:
-                pace.give_back(reserved - tokens)
+    def used(self, place: Place, tokens: int) -> None:
+        """A request took `tokens`; what others will take is expected to be the like share."""
+        if self._tokens is None:
+            return
+        self._tokens.correct(tokens - place.expected)
+        if tokens and place.most:
+            share = tokens / place.most
+            last = share if self._used_share is None else self._used_share
+            self._used_share = last + _NEWEST * (share - last)
 
     def went_well(self, latency_s: float) -> None:
         """A reply came after `latency_s`."""
@@ -144,18 +168,17 @@ class Gate:
 
 
 class _Pace:
-    """A steady rate: what is reserved leaves one after another, never in a burst."""
+    """A steady rate: one leaves after another, never in a burst."""
 
     def __init__(self, per_s: float) -> None:
         self._per_s = per_s
-        self._next_s = 0.0
+        self.free_at_s = float("-inf")
+        """When the next may leave."""
 
-    def reserve(self, amount: float, now_s: float) -> float:
-        """Seconds until `amount` may leave."""
-        at_s = max(self._next_s, now_s)
-        self._next_s = at_s + amount / self._per_s
-        return at_s - now_s
+    def take(self, amount: float, now_s: float) -> None:
+        """`amount` leaves."""
+        self.free_at_s = max(self.free_at_s, now_s) + amount / self._per_s
 
-    def give_back(self, amount: float) -> None:
-        """`amount` of what was reserved was not needed, or more than that was where negative."""
-        self._next_s -= amount / self._per_s
+    def correct(self, amount: float) -> None:
+        """What left was so much more than was taken, or less where negative."""
+        self.free_at_s += amount / self._per_s

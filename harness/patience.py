@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.money import Meter, estimate_tokens
-from harness.pace import Gate
+from harness.pace import Gate, Place
 from harness.spec import Sample
 from providers.base import (
     NoReplyError,
@@ -57,6 +57,8 @@ class Limits:
     """The longest of these; a server that asks for more is given it."""
     farewell_s: float = 30.0
     """How long requests in flight may take once the run is to stop; they may be paid for."""
+    interrupted_s: float = 10.0
+    """The same where the user interrupts it."""
     silence_s: float = 1200.0
     """Longest that attempts fail and nothing is answered; then the run stops."""
     hopeless: int = 20
@@ -105,6 +107,8 @@ class Patience:
     """Workers whose request may already be paid for."""
     stopped: Exception | None = None
     """Why nothing more is to be sent."""
+    think_tokens: int = 0
+    """That the provider lets a reply take besides."""
     say: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
     told: bool = False
@@ -122,7 +126,7 @@ class Patience:
         if self.progress.meter.prices is not None or self.limits.tpm is not None:
             tokens = estimate_tokens(request.prompt)
         while True:
-            left_s = await self.gate.enter(tokens + request.max_tokens)
+            place = await self.gate.enter(tokens + request.max_tokens + self.think_tokens)
             worker = asyncio.current_task()
             self.in_flight.add(worker)
             try:
@@ -134,16 +138,16 @@ class Patience:
                     raise
                 except Exception as error:  # a mistake of ours about what servers say, and no more
                     raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
-                latency_s = self.clock() - left_s
-                self._pay(reply, tokens, request.max_tokens, latency_s)
+                latency_s = self.clock() - place.left_s
+                self._pay(reply, tokens, place, latency_s)
                 return record(sample, tries.all + 1) | answer(reply, latency_s)
             except TransientError as error:
-                self._pay_for_nothing(error, tokens + request.max_tokens)
-                wait_s = self._wait_after(error, tries, left_s)
+                self._pay_for_nothing(error, place)
+                wait_s = self._wait_after(error, tries, place.left_s)
                 if wait_s is None:
                     return record(sample, tries.all) | failure("error", error)
             except SampleError as error:
-                self.gate.used(tokens + request.max_tokens, 0)
+                self.gate.used(place, 0)
                 return record(sample, tries.all + 1) | failure(kind_of(error), error)
             finally:
                 self.in_flight.discard(worker)
@@ -151,18 +155,19 @@ class Patience:
             self.progress.retries += 1
             await self.sleep(wait_s)
 
-    def _pay(self, reply: Reply, asked: int, most: int, latency_s: float) -> None:
+    def _pay(self, reply: Reply, asked: int, place: Place, latency_s: float) -> None:
         """Settles what a reply took, by its own figures, else by the estimate of `asked` tokens."""
         self.gate.went_well(latency_s)
         self.answered_at_s = self.clock()
-        usage = reply.usage or Usage(asked, estimate_tokens(reply.text) if asked else 0)
-        self.gate.used(asked + most, usage.prompt_tokens + usage.output_tokens)
+        said = f"{reply.reasoning or ''} {reply.text}"
+        usage = reply.usage or Usage(asked, estimate_tokens(said) if asked else 0)
+        self.gate.used(place, usage.prompt_tokens + usage.output_tokens)
         self.progress.meter.charge(usage)
 
-    def _pay_for_nothing(self, error: TransientError, reserved: int) -> None:
+    def _pay_for_nothing(self, error: TransientError, place: Place) -> None:
         """Settles a reply that is none: some are paid for."""
         usage = error.usage or Usage(0, 0)
-        self.gate.used(reserved, usage.prompt_tokens + usage.output_tokens)
+        self.gate.used(place, usage.prompt_tokens + usage.output_tokens)
         self.progress.meter.charge(usage)
 
     def _wait_after(self, error: TransientError, tries: _Tries, left_s: float) -> float | None:

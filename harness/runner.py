@@ -30,6 +30,7 @@ async def run(
     *,
     temperature: float = 0.0,
     seed: int = 0,
+    think_tokens: int = 0,
     limits: Limits = Limits(),  # noqa: B008  frozen
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda _line: None,
@@ -38,15 +39,17 @@ async def run(
 ) -> Progress:
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
-    Once the progress's meter says that the budget is spent, nothing more is sent. `say` takes
-    lines that the user should see.
+    Once the progress's meter says that the budget is spent, nothing more is sent. `think_tokens`
+    are what the provider lets a reply take besides its budget. `say` takes lines that the user
+    should see.
 
     Raises:
         StopRunError: the provider says the whole run is pointless, or nothing is answered any
             more.
 
     Whatever `samples` or `append` raise comes out as well. What was answered, and what was in
-    flight and came soon, is written first.
+    flight and came soon, is written first, also where the run is cancelled; cancelled once more, it
+    ends at once.
     """
     progress = progress or Progress()
     gate = Gate(
@@ -57,46 +60,27 @@ async def run(
         clock=clock,
         sleep=sleep,
     )
-    patience = Patience(provider, limits, progress, gate, sleep, clock, say=say)
-    crew = _Crew(_by_the_handful(samples), patience, append, temperature, seed)
+    patience = Patience(
+        provider, limits, progress, gate, sleep, clock, think_tokens=think_tokens, say=say
+    )
+    crew = _Crew(samples, patience, append, temperature, seed)
+    work = asyncio.create_task(crew.work())
     try:
-        async with asyncio.timeout(None) as crew.deadline, asyncio.TaskGroup() as group:
-            for _ in range(limits.max_connections):
-                crew.workers.append(group.create_task(crew.work()))
-    except TimeoutError:
-        pass  # who was in flight then has had its time
-    if patience.stopped is not None:
-        raise patience.stopped
-    return progress
-
-
-_HANDFUL = 64
-_HANDFUL_CHARS = 100_000
-"""Samples that are made at once, and the characters of their prompts after which it is enough."""
-
-
-def _by_the_handful(samples: Iterator[tuple[Sample, int]]) -> Iterator[tuple[Sample, int]]:
-    """The same, made some at a time.
-
-    Between two requests the processor has forgotten how to make one: in a run against a fast
-    server that took twice as long. What is made before a sample that cannot be made is asked.
-    """
-    failed: Exception | None = None
-    while failed is None:
-        made: list[tuple[Sample, int]] = []
-        chars = 0
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        if not crew.workers:  # not begun
+            work.cancel()
+        elif not work.done():
+            crew.interrupt()
+        told = asyncio.get_running_loop().call_later(_SHORT_S, crew.tell)
         try:
-            for one in islice(samples, _HANDFUL):
-                made.append(one)
-                chars += len(one[0].prompt)
-                if chars >= _HANDFUL_CHARS:
-                    break
-        except Exception as error:  # noqa: BLE001  raised below
-            failed = error
-        if not made and failed is None:
-            return
-        yield from made
-    raise failed
+            await work
+        finally:
+            told.cancel()
+        raise
+    if (error := patience.stopped or crew.mistake) is not None:
+        raise error
+    return progress
 
 
 def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
@@ -111,6 +95,13 @@ def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -
     )
 
 
+_SHORT_S = 1.0
+"""A wait that nobody asks about."""
+_HANDFUL = 64
+_HANDFUL_CHARS = 100_000
+"""Samples that are made at once, and the characters of their prompts after which it is enough."""
+
+
 @dataclass(slots=True)
 class _Crew:
     """The workers and what they share."""
@@ -120,13 +111,47 @@ class _Crew:
     append: Append
     temperature: float
     seed: int
+    mistake: Exception | None = None
+    """Why a sample could not be made."""
     workers: list[asyncio.Task[None]] = field(default_factory=list)
     deadline: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
 
     async def work(self) -> None:
-        """One worker: sample after sample, until there are none or the run is to stop."""
+        """All samples, or as many as there are until the run is to stop."""
+        made = self._by_the_handful()
         try:
-            for sample, max_tokens in self.samples:
+            async with self.deadline, asyncio.TaskGroup() as group:
+                for _ in range(self.patience.limits.max_connections):
+                    self.workers.append(group.create_task(self._one_by_one(made)))
+        except TimeoutError:
+            pass  # who was in flight then has had its time
+
+    def _by_the_handful(self) -> Iterator[tuple[Sample, int]]:
+        """The samples, made some at a time.
+
+        Between two requests the processor has forgotten how to make one: in a run against a fast
+        server that took twice as long. What is made before one that cannot be made is asked.
+        """
+        made: list[tuple[Sample, int]] = []
+        while self.mistake is None:
+            chars = 0
+            try:
+                for one in islice(self.samples, _HANDFUL):
+                    made.append(one)
+                    chars += len(one[0].prompt)
+                    if chars >= _HANDFUL_CHARS:
+                        break
+            except Exception as error:  # noqa: BLE001  raised when those are answered
+                self.mistake = error
+            if not made:
+                return
+            yield from made
+            made.clear()
+
+    async def _one_by_one(self, samples: Iterator[tuple[Sample, int]]) -> None:
+        """One worker: sample after sample."""
+        try:
+            for sample, max_tokens in samples:
                 request = request_of(sample, max_tokens, self.temperature, self.seed)
                 record = await self.patience.ask(sample, request)
                 if record is None:
@@ -134,7 +159,7 @@ class _Crew:
                 self.append(record)
                 self._count(record)
         except Exception as error:  # noqa: BLE001  raised again when all have gone home
-            self._stop(error)
+            self._stop(error, self.patience.limits.farewell_s)
 
     def _count(self, record: dict[str, Any]) -> None:
         progress, hopeless = self.patience.progress, self.patience.limits.hopeless
@@ -152,13 +177,25 @@ class _Crew:
                 f"{progress.last_failure}"
             )
 
-    def _stop(self, error: Exception) -> None:
+    def interrupt(self) -> None:
+        """The user wants to stop: replies that may be paid for have a little time to come."""
+        self._stop(StopRunError("interrupted"), self.patience.limits.interrupted_s)
+
+    def tell(self) -> None:
+        """Says what an interrupted run waits for."""
+        self.patience.say(
+            f"{len(self.patience.in_flight)} requests are on their way and may be paid for: "
+            f"{self.patience.limits.interrupted_s:.0f} s for their replies; interrupt again to "
+            "leave them"
+        )
+
+    def _stop(self, error: Exception, farewell_s: float) -> None:
         """Nothing more is sent; who has nothing in flight goes home, the others may finish."""
-        if self.patience.stopped is not None:
-            return
-        self.patience.stopped = error
-        farewell_s = self.patience.limits.farewell_s
-        self.deadline.reschedule(asyncio.get_running_loop().time() + farewell_s)
-        for worker in self.workers:
-            if worker not in self.patience.in_flight and worker is not asyncio.current_task():
-                worker.cancel()
+        if self.patience.stopped is None:
+            self.patience.stopped = error
+            for worker in self.workers:
+                if worker not in self.patience.in_flight and worker is not asyncio.current_task():
+                    worker.cancel()
+        until_s = asyncio.get_running_loop().time() + farewell_s
+        if (ends_s := self.deadline.when()) is None or until_s < ends_s:
+            self.deadline.reschedule(until_s)

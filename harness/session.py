@@ -11,6 +11,7 @@ from harness.journal import Journal
 from harness.money import Meter
 from harness.opened import OpenRun, Recorder, Wanted
 from providers.base import Provider
+from providers.model_facts import model_facts
 
 __all__ = ["Wanted", "run_task"]
 
@@ -59,6 +60,7 @@ async def run_task(
                 record,
                 temperature=wanted.settings.temperature,
                 seed=wanted.settings.seed,
+                think_tokens=model_facts(wanted.model).room_to_think,
                 limits=limits,
                 progress=progress,
                 say=warn,

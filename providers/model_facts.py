@@ -49,6 +49,11 @@ class ModelFacts(BaseModel):
     """Most tokens of prompt and reply together."""
     prices: Prices | None = None
 
+    @property
+    def room_to_think(self) -> int:
+        """Tokens; 0 where it does not."""
+        return self.think_tokens if self.reasoning else 0
+
 
 def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFacts:
     """The entry of `provider/model`: its own, else the longest that ends with `*` and fits."""

@@ -354,6 +354,7 @@ class TestInterrupted:
         saved = {record["id"] for record in records(folder)}
         assert 12 <= len(saved) < 400
         before = len(lab.slow_asked())
+        assert before == len(saved)  # what was on its way as well
         _, err = lab.slow(*command, delay_s=0).communicate(timeout=60)
         assert err == b""
         later = lab.slow_asked()[before:]

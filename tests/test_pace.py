@@ -144,7 +144,7 @@ def test_requests_leave_at_a_steady_rate() -> None:
     async def main() -> None:
         time = Time()
         gate = time.gate(64, rpm=30)
-        assert [await gate.enter(0) for _ in range(4)] == [0, 2, 4, 6]
+        assert [(await gate.enter(0)).left_s for _ in range(4)] == [0, 2, 4, 6]
 
     run(main())
 
@@ -155,10 +155,68 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
     async def main() -> None:
         time = Time()
         gate = time.gate(64, tpm=600)
-        assert await gate.enter(100) == 0
-        gate.used(100, 40)
-        assert await gate.enter(10) == 4
-        assert await gate.enter(10) == 5
+        first = await gate.enter(100)
+        assert first.left_s == 0
+        gate.used(first, 40)
+        assert (await gate.enter(25)).left_s == 4
+        assert (await gate.enter(25)).left_s == 5  # 25 are expected to take 10 as well
+
+    run(main())
+
+
+@pytest.mark.parametrize("takes", [110, 4000, 9000])
+def test_the_rate_is_that_of_what_replies_take(takes: int) -> None:
+    """Much less than they might, as much, or more than anybody thought: near the rate, for many at
+    once, after the first few.
+    """
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, tpm=66_000)
+        left_s = []
+
+        async def ask() -> None:
+            place = await gate.enter(4000)
+            left_s.append(place.left_s)
+            await asyncio.sleep(0)
+            gate.used(place, takes)
+            gate.leave()
+
+        await asyncio.gather(*(ask() for _ in range(200)))
+        spent = takes * sum(200 < at_s <= 260 for at_s in left_s) if takes > 110 else None
+        if spent is None:  # two hundred of these are over within half a minute
+            assert 18 < max(left_s) < 30
+        else:
+            assert 0.8 * 66_000 < spent < 1.1 * 66_000
+
+    run(main())
+
+
+def test_whoever_waits_leaves_when_others_took_less() -> None:
+    """Within a second, and not when it would have been its turn at the worst."""
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, tpm=600)
+        first = await gate.enter(1000)
+        waiting = asyncio.create_task(gate.enter(10))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        gate.used(first, 10)
+        assert 1 < (await waiting).left_s < 10
+
+    run(main())
+
+
+def test_a_reply_that_took_nothing_teaches_nothing() -> None:
+    """A rejected request says nothing of the next."""
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, tpm=600)
+        gate.used(await gate.enter(100), 0)
+        assert (await gate.enter(100)).left_s == 0
+        assert (await gate.enter(100)).left_s == 10
 
     run(main())
 
@@ -174,7 +232,7 @@ def test_a_pause_holds_for_everybody_and_may_be_made_longer() -> None:
         async def lengthen() -> None:
             gate.went_badly(0.0, pause_s=9)
 
-        left_s, _ = await asyncio.gather(gate.enter(0), lengthen())
-        assert left_s >= 9
+        place, _ = await asyncio.gather(gate.enter(0), lengthen())
+        assert place.left_s >= 9
 
     run(main())

@@ -374,7 +374,8 @@ class TestStopping:
                 pass
 
         async def main() -> None:
-            task = asyncio.create_task(run(samples(9), Stuck(), records.append, limits=Limits(2)))
+            limits = Limits(2, interrupted_s=0.02)
+            task = asyncio.create_task(run(samples(9), Stuck(), records.append, limits=limits))
             await five.wait()
             await asyncio.sleep(0)
             task.cancel()
@@ -459,12 +460,75 @@ class TestFarewell:
         asked, written, _ = self.stopped(faulty, farewell_s=0.5)
         assert (asked, written) == (["id0", "id1"], [])
 
+    @pytest.mark.parametrize("patient", [True, False])
+    def test_an_interrupted_run_waits_for_it(self, *, patient: bool) -> None:
+        """Not for long, and not at all once it is interrupted again."""
+        records: list[dict[str, Any]] = []
+        asked: list[str] = []
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                asked.append(request.sample_id)
+                await asyncio.sleep(0.1)
+                return await super().complete(request)
+
+        async def main() -> None:
+            limits = Limits(3, interrupted_s=5)
+            task = asyncio.create_task(run(samples(9), Slow(["2"]), records.append, limits=limits))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            if not patient:
+                await asyncio.sleep(0.01)
+                task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert asked == ["id0", "id1", "id2"]
+        assert [record["id"] for record in records] == (asked if patient else [])
+
+    def test_what_is_waited_for_is_said(self) -> None:
+        """After a second; an interrupted run that seems to hang is interrupted harder."""
+        said: list[str] = []
+
+        class Stuck(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(60)
+                return await super().complete(request)
+
+        async def main() -> None:
+            limits = Limits(3, interrupted_s=1.2)
+            work = run(samples(9), Stuck(["2"]), lambda _: None, limits=limits, say=said.append)
+            task = asyncio.create_task(work)
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        (line,) = said
+        assert line.startswith("3 requests are on their way and may be paid for: 1 s for their")
+
+    def test_interrupted_before_it_began(self) -> None:
+        """Nothing is asked."""
+
+        async def main() -> None:
+            task = asyncio.create_task(run(samples(9), provider, lambda _: None))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        provider = ScriptedProvider(["2"])
+        asyncio.run(main())
+        assert provider.requests == []
+
     def test_a_mistake_in_the_task_waits_for_it_too(self) -> None:
-        """A sample cannot be made while three are in flight; these are written."""
+        """A sample cannot be made while others are in flight or wait: all these are answered."""
         records: list[dict[str, Any]] = []
 
         def broken() -> Iterator[tuple[Sample, int]]:
-            yield from samples(3)
+            yield from samples(30)
             raise ZeroDivisionError
 
         class Slow(ScriptedProvider):
@@ -473,8 +537,8 @@ class TestFarewell:
                 return await super().complete(request)
 
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(run(broken(), Slow(["2"]), records.append, limits=Limits(8)))
-        assert [record["id"] for record in records] == ["id0", "id1", "id2"]
+            asyncio.run(run(broken(), Slow(["2"]), records.append, limits=Limits(64)))
+        assert {record["id"] for record in records} == {f"id{index}" for index in range(30)}
 
     def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
         """Longer than anything is tried: the run stops and says so, instead of sleeping."""
