@@ -226,17 +226,39 @@ def _in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
 
 
 async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:
-    """Ends `main` on SIGTERM, and when the terminal is closed, as asyncio does on Ctrl-C.
+    """Ends `main` on Ctrl-C, on SIGTERM, and when the terminal is closed.
 
     That is between two callbacks: an exception raised wherever the program is would end up in the
-    event loop. What is ignored stays so, as under nohup.
+    event loop. Only a third Ctrl-C is one, for what never comes to an end. What is ignored stays
+    so, as under nohup.
     """
-    task = asyncio.current_task()
-    for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")):
-        if task and number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    interrupts = 0
+
+    def interrupt(_number: int, _frame: object) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 2:  # noqa: PLR2004
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(task.cancel)
+
+    def hang_up() -> None:
+        if not task.cancelling():  # a closing terminal may say so twice
+            task.cancel()
+
+    for name, handler in (("SIGTERM", task.cancel), ("SIGHUP", hang_up)):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             with suppress(NotImplementedError):  # not everywhere
-                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    return await main
+                loop.add_signal_handler(number, handler)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        return await main
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def _run_all(

@@ -12,7 +12,7 @@ _FIRST, _FIRST_SHARE = 16, 1 / 8
 """Requests in flight at the beginning: so many, or this share of the most where that is more."""
 _SMOOTH = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
-_LOOK_S = 1.0
+_LOOK_S = 0.25
 """Longest that the next one sleeps before it looks whether replies took less than expected."""
 _NEWEST = 1 / 8
 """Weight of the newest reply in the share of their tokens that requests are expected to take."""

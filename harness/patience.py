@@ -152,6 +152,8 @@ class Patience:
             finally:
                 self.in_flight.discard(worker)
                 self.gate.leave()
+            if self.stopped is not None:
+                return None
             self.progress.retries += 1
             await self.sleep(wait_s)
 
@@ -159,8 +161,10 @@ class Patience:
         """Settles what a reply took, by its own figures, else by the estimate of `asked` tokens."""
         self.gate.went_well(latency_s)
         self.answered_at_s = self.clock()
-        said = f"{reply.reasoning or ''} {reply.text}"
-        usage = reply.usage or Usage(asked, estimate_tokens(said) if asked else 0)
+        usage = reply.usage
+        if usage is None:
+            said = f"{reply.reasoning or ''} {reply.text}"
+            usage = Usage(asked, estimate_tokens(said) if asked else 0)
         self.gate.used(place, usage.prompt_tokens + usage.output_tokens)
         self.progress.meter.charge(usage)
 

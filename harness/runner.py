@@ -16,7 +16,7 @@ from typing import Any
 from harness.pace import Gate
 from harness.patience import Limits, Patience, Progress
 from harness.spec import Sample, condition_label
-from providers.base import Provider, Request, StopRunError
+from providers.base import Provider, ProviderError, Request, StopRunError
 
 __all__ = ["Append", "Limits", "Progress", "request_of", "run"]
 
@@ -99,7 +99,10 @@ _SHORT_S = 1.0
 """A wait that nobody asks about."""
 _HANDFUL = 64
 _HANDFUL_CHARS = 100_000
-"""Samples that are made at once, and the characters of their prompts after which it is enough."""
+_HANDFUL_S = 0.05
+"""Samples that are made at once, and the characters of their prompts, and the time, after which it
+is enough.
+"""
 
 
 @dataclass(slots=True)
@@ -113,6 +116,8 @@ class _Crew:
     seed: int
     mistake: Exception | None = None
     """Why a sample could not be made."""
+    told: set[str] = field(default_factory=set)
+    """Errors that are said or will be raised."""
     workers: list[asyncio.Task[None]] = field(default_factory=list)
     deadline: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
 
@@ -135,11 +140,12 @@ class _Crew:
         made: list[tuple[Sample, int]] = []
         while self.mistake is None:
             chars = 0
+            began_s = time.monotonic()
             try:
                 for one in islice(self.samples, _HANDFUL):
                     made.append(one)
                     chars += len(one[0].prompt)
-                    if chars >= _HANDFUL_CHARS:
+                    if chars >= _HANDFUL_CHARS or time.monotonic() - began_s >= _HANDFUL_S:
                         break
             except Exception as error:  # noqa: BLE001  raised when those are answered
                 self.mistake = error
@@ -155,6 +161,7 @@ class _Crew:
                 request = request_of(sample, max_tokens, self.temperature, self.seed)
                 record = await self.patience.ask(sample, request)
                 if record is None:
+                    self._send_home()
                     return
                 self.append(record)
                 self._count(record)
@@ -179,23 +186,32 @@ class _Crew:
 
     def interrupt(self) -> None:
         """The user wants to stop: replies that may be paid for have a little time to come."""
+        if self.patience.stopped is not None:
+            self.patience.say(str(self.patience.stopped))  # it is not raised any more
         self._stop(StopRunError("interrupted"), self.patience.limits.interrupted_s)
 
     def tell(self) -> None:
         """Says what an interrupted run waits for."""
-        self.patience.say(
-            f"{len(self.patience.in_flight)} requests are on their way and may be paid for: "
-            f"{self.patience.limits.interrupted_s:.0f} s for their replies; interrupt again to "
-            "leave them"
-        )
+        if number := len(self.patience.in_flight):
+            self.patience.say(
+                f"{number} requests are on their way and may be paid for: "
+                f"{self.patience.limits.interrupted_s:.0f} s for their replies; interrupt again to "
+                "leave them"
+            )
 
     def _stop(self, error: Exception, farewell_s: float) -> None:
         """Nothing more is sent; who has nothing in flight goes home, the others may finish."""
         if self.patience.stopped is None:
             self.patience.stopped = error
-            for worker in self.workers:
-                if worker not in self.patience.in_flight and worker is not asyncio.current_task():
-                    worker.cancel()
+            self._send_home()
+        elif not isinstance(error, ProviderError) and str(error) not in self.told:
+            self.patience.say(str(error))  # a reply that cannot be written
+        self.told.add(str(error))
         until_s = asyncio.get_running_loop().time() + farewell_s
         if (ends_s := self.deadline.when()) is None or until_s < ends_s:
             self.deadline.reschedule(until_s)
+
+    def _send_home(self) -> None:
+        for worker in self.workers:
+            if worker not in self.patience.in_flight and worker is not asyncio.current_task():
+                worker.cancel()

@@ -30,11 +30,16 @@ _OVERFLOW = re.compile(
     r"context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|too many tokens"
     r"|exceeds? the (?:model'?s? )?(?:maximum|context|available context)|input is too long"
     r"|max_model_len|(?:prompt|input).{0,40}(?:longer than|exceeds)|maximum prompt length"
-    r"|`inputs` (?:tokens \+ `max_new_tokens` must be <=|must have less than)|model token limit"
-    r"|range of input length|reduce the length of the (?:messages|prompt|input)",
+    r"|`inputs` (?:tokens \+ `max_new_tokens` must be <=|must have less than)"
+    r"|exceeded model token limit|range of input length"
+    r"|reduce the length of the (?:messages|prompt|input)",
     re.IGNORECASE,
 )
-_BUDGET = re.compile(r"max_(?:\w+_)?tokens\W.{0,60}too (?:large|big|high)", re.IGNORECASE)
+_BUDGET = re.compile(
+    r"(?<!\+ `)max_(?:\w+_)?tokens\W.{0,60}"
+    r"(?:too (?:large|big|high)|must be (?:less|at most)|exceeds?\b)",
+    re.IGNORECASE,
+)
 """The reply's limit is too large, not the prompt."""
 _PER_MINUTE = re.compile(r"per min|\bTPM\b", re.IGNORECASE)
 _NO_KEY = re.compile(
@@ -45,13 +50,19 @@ _NO_KEY = re.compile(
 _FILTERED = re.compile(
     r"content[_ ](?:filter|policy|management)|responsible.?ai|moderation"
     r"|safety[ _](?:filter|polic|system|setting|reason)|(?:for|because of) safety"
-    r"|flagged as|usage polic|content exists risk|data_?inspection_?failed|invalid_prompt|^1301\b",
+    r"|(?:prompt|input|request|content).{0,30}flagged|violat.{0,30}usage[ _]polic"
+    r"|usage_polic|content exists risk|data_?inspection_?failed|sensitive ?content|^1301\b"
+    r"|sensitive information",
     re.IGNORECASE,
 )
 _THE_PROMPT = re.compile(
-    r"(?:input|prompt|content)\b.{0,30}(?:flagged|blocked|violat)", re.IGNORECASE
+    r"\b(?:input|prompt|content)(?: (?:was|is|has been))? (?:flagged|blocked|violates usage)",
+    re.IGNORECASE,
 )
-"""In a 403: it is about what was sent, and not about who sends."""
+"""In a 403: it is about what was sent, unless it is about who sends."""
+_WHO_ASKS = re.compile(
+    r"account|organi[sz]ation|\bkey\b|region|country|suspended|disabled", re.IGNORECASE
+)
 _NO_MODEL = re.compile(
     r"model\b(?:(?!; |: |\. ).){0,80}(?:not (?:found|exist)|does ?n.t exist|is unknown)"
     r"|unknown model|model_not_found|no such model",
@@ -98,8 +109,11 @@ def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
     """The error of a reply that would be the same if asked again."""
     everything = f"{code} {said}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        filtered = _FILTERED.search(code) or _THE_PROMPT.search(said)
-        return RefusedError(shown) if filtered else AuthError(f"no access ({shown})")
+        about_it = _THE_PROMPT.search(said) and not _WHO_ASKS.search(said)
+        in_json = bool(code)  # else it is some proxy's page
+        if _FILTERED.search(code) or (status == HTTPStatus.FORBIDDEN and in_json and about_it):
+            return RefusedError(shown)
+        return AuthError(f"no access ({shown})")
     if status == HTTPStatus.PAYMENT_REQUIRED or _NO_MONEY.search(everything):
         return StopRunError(f"the account has no money left ({shown})")
     if _NO_KEY.search(everything):
@@ -111,7 +125,7 @@ def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
         return PromptOverflowError(shown)
     if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(everything):
         return UnknownModelError(f"no such model or address ({shown})")
-    if _FILTERED.search(everything) or _THE_PROMPT.search(said):
+    if _FILTERED.search(everything) and not _WHO_ASKS.search(said):
         return RefusedError(shown)
     if status >= HTTPStatus.BAD_REQUEST:
         return BadRequestError(shown)

@@ -29,7 +29,8 @@ _DYING_S = 2.0
 """How long after a broken connection the server may take to be seen dead."""
 _LAST_LINES = 5
 _ERROR = re.compile(
-    r"(?:\(\w[^)]*\) )?(?:ERROR [\d-]+ [\d:]+ \[[^]]*\] )?((?:\w+\.)*\w+(?:Error|Exception): .+)"
+    r"(?:\(\w[^)]*\) |\[rank\d+\]: )*(ERROR [\d-]+ [\d:.,]+ \[[^]]*\] )?"
+    r"((?:\w+\.)*\w+(?:Error|Exception)(?:\(\w+\))?: .+)"
 )
 """A line of its log that names an error, behind what the logger puts before it."""
 _ERROR_CHARS = 400
@@ -170,9 +171,10 @@ class VllmServer:
         if process.returncode is None:
             return None
         lines = list(self._lines())
-        first = next(filter(None, map(_ERROR.fullmatch, lines)), None)
+        errors = list(filter(None, map(_ERROR.fullmatch, lines)))
+        first = next((one for one in errors if one[1]), next(iter(errors), None))
         last = lines[-_LAST_LINES:]
-        error = "" if first is None or first[0] in last else f" ({_shown(first[1])[:_ERROR_CHARS]})"
+        error = "" if first is None or first[0] in last else f" ({_shown(first[2])[:_ERROR_CHARS]})"
         ended = f"vllm serve ended with code {process.returncode}{error}"
         return f"{ended}; {self._log} ends with: {' | '.join(map(_shown, last)) or 'nothing'}"
 
@@ -207,7 +209,7 @@ def _shown(line: str) -> str:
 
 
 def _tethered(command: Sequence[str]) -> tuple[str, ...]:
-    return (sys.executable, "-c", _TETHER, str(os.getpid()), *command)
+    return (sys.executable, "-I", "-c", _TETHER, str(os.getpid()), *command)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -304,6 +304,21 @@ class TestInterrupted:
             "interrupted; what was answered is saved, and the same command continues"
         ]
 
+    def test_interrupted_twice(self, lab: Lab) -> None:
+        """What replies are waited for is said, and not waited for any longer."""
+        command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--model", "slow/x")
+        process = lab.slow(*command, delay_s=60)
+        wait_for(lambda: len(lab.slow_asked()) >= 16, process)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert b"requests are on their way and may be paid for: 10 s for their replies" in line
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=8)
+        assert process.returncode == 130
+        assert err.startswith(b"interrupted; what was answered is saved")
+        assert b"not scored" in out
+
     def test_what_is_ignored_stays_so(self, lab: Lab) -> None:
         """Under nohup a run outlives its terminal."""
 

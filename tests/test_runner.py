@@ -509,6 +509,57 @@ class TestFarewell:
         (line,) = said
         assert line.startswith("3 requests are on their way and may be paid for: 1 s for their")
 
+    def test_who_is_to_ask_again_is_not_waited_for(self) -> None:
+        """A fault while the run ends has nothing to wait for."""
+
+        class Faulty(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(0.05)
+                raise OverloadedError(f"503 {request.sample_id}", retry_after_s=60)
+
+        async def main() -> None:
+            limits = Limits(3, interrupted_s=30)
+            task = asyncio.create_task(run(samples(9), Faulty(["2"]), print, limits=limits))
+            await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(task, 5)
+
+        asyncio.run(main())
+
+    def test_a_reply_that_cannot_be_written_then_is_said(self) -> None:
+        """Once; the interrupt is what is raised."""
+        said: list[str] = []
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(0.05)
+                return await super().complete(request)
+
+        def full(_record: dict[str, Any]) -> None:
+            raise OSError("disk full")
+
+        async def main() -> None:
+            work = run(samples(9), Slow(["2"]), full, limits=Limits(3), say=said.append)
+            task = asyncio.create_task(work)
+            await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert said == ["disk full"]
+
+    def test_when_the_money_is_spent_nobody_queues_for_a_rate(self) -> None:
+        """Workers in line for a place in the minute go home."""
+        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        meter = Meter(prices, budget=0.00025)
+        reply = Reply("2", usage=Usage(90, 10))
+        progress = Progress(meter=meter)
+        done = Asked([reply], 99, limits=Limits(64, rpm=60), progress=progress)
+        assert len(done.records) == 3
+        assert done.now_s < 10
+
     def test_interrupted_before_it_began(self) -> None:
         """Nothing is asked."""
 
