@@ -37,7 +37,7 @@ _OVERFLOW = re.compile(
 )
 _BUDGET = re.compile(
     r"(?<!\+ `)max_(?:\w+_)?tokens\W.{0,60}"
-    r"(?:too (?:large|big|high)|must be (?:less|at most)|exceeds?\b)",
+    r"(?:too (?:large|big|high)|must be (?:less|at most)|exceeds?\b(?! context))",
     re.IGNORECASE,
 )
 """The reply's limit is too large, not the prompt."""
@@ -144,7 +144,7 @@ def _message(body: str) -> tuple[str, str]:
         return "", " ".join(body.split())
     error = read.get("error", read)
     if isinstance(error, str):
-        return "", error
+        return f"{read.get('code') or ''} ", error
     if not isinstance(error, dict):
         return "", " ".join(body.split())
     code = " ".join(str(error.get(name) or "") for name in ("code", "type", "status"))

@@ -45,6 +45,12 @@ def body(message: str, **more: str) -> str:
         (403, body("Input was flagged", flagged_input="x"), RefusedError),
         (403, body("Content violates usage guidelines. Failed check: SAFETY"), RefusedError),
         (403, body("Prompt blocked by guardrail"), RefusedError),
+        (403, json.dumps({"error": "Content violates usage guidelines."}), RefusedError),
+        (
+            400,
+            body("input length and `max_tokens` exceed context limit: 9 > 8"),
+            PromptOverflowError,
+        ),
         (403, body("Your account was suspended for violating our terms"), AuthError),
         (403, "<html>Sorry, you have been blocked</html>", AuthError),
         (403, "<html>This content is blocked</html>", AuthError),
