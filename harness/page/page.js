@@ -120,6 +120,7 @@ async function draw(chart) {
 
 const visible = (chart) => chart.offsetParent !== null;
 let drawing = false;
+const IDLE_MS = 200; // a busy browser may have no idle moment for long
 
 /** Draws what is stale, what is on the screen first, a chart at a time. */
 async function drawAll() {
@@ -130,7 +131,10 @@ async function drawAll() {
     const next = wanted.find((chart) => near.has(chart)) ?? wanted[0];
     if (next === undefined) break;
     await draw(next).catch((error) => next.append(`This chart could not be drawn: ${error.message}`));
-    await new Promise((go) => (near.has(next) ? setTimeout(go) : (window.requestIdleCallback ?? setTimeout)(go)));
+    await new Promise((go) => {
+      if (near.has(next) || !window.requestIdleCallback) setTimeout(go);
+      else requestIdleCallback(go, { timeout: IDLE_MS });
+    });
   }
   drawing = false;
   document.documentElement.dataset.drawn = "all";
