@@ -169,6 +169,7 @@ class BatchedRun:
             tried = True
             return await desk.service.create(file, desk.form.url, batch.token)
 
+        self._run.book.sync()
         try:
             path = self.ledger.requests_of(batch)
             file = await desk.ask(lambda: desk.service.upload(path))
@@ -253,6 +254,7 @@ class BatchedRun:
             desk.warn(
                 f"{about} {state.status} with {state.completed:,} of {state.total:,} answered"
             )
+        self._run.book.sync()  # before the batch is forgotten
         self.progress.answered += tally.fates["answered"]
         self.progress.failed += tally.fates["failed"]
         self.progress.last_failure = self._intake.last_failure

@@ -12,8 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 
-import orjson
-
+from harness import exact_json
 from harness.every_eval_ever import SCHEMA_VERSION, Evaluation, Json, result_id, strings
 from harness.page.details import Detail
 from harness.spec import condition_label
@@ -30,7 +29,7 @@ def lines(
 ) -> Iterator[bytes]:
     """A line a sample that has a record; `prompts` are theirs."""
     for detail, prompt in zip(details, prompts, strict=True):
-        line = orjson.dumps(_row(evaluation, detail, prompt), option=orjson.OPT_APPEND_NEWLINE)
+        line = exact_json.dumps(_row(evaluation, detail, prompt)) + b"\n"
         for character, escaped in _LINE_ENDS.items():
             line = line.replace(character, escaped)
         yield line

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import importlib.util
 import inspect
+import json
 import random
 import sys
 import traceback
@@ -14,9 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import orjson
-
-from harness.spec import Answer, Item
+from harness import exact_json
+from harness.spec import MAX_DIGITS, Answer, Item, is_too_long
 
 
 class ItemError(Exception):
@@ -147,8 +147,10 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
         try:
             length, item = _read_item(line, answer)
             by_length.setdefault(length, []).append(item)
-        except orjson.JSONDecodeError as error:
+        except json.JSONDecodeError as error:
             mistakes.append((number, error.colno, f"not JSON: {error.msg}"))
+        except ValueError as error:
+            mistakes.append((number, 1, f"a number that cannot be read: {error}"))
         except ItemError as error:
             mistakes.append((number, 1, str(error)))
     if mistakes:
@@ -162,7 +164,7 @@ _ITEM_KEYS = ("variables", "target", "length")
 
 
 def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
-    read = orjson.loads(line)
+    read = exact_json.loads(line)
     if not isinstance(read, dict):
         raise ItemError("an item is a JSON object")
     for name in read:
@@ -216,6 +218,8 @@ def _are_text(symbols: Sequence[object]) -> bool:
 
 
 def _target_problem(target: object, answer: Answer) -> str | None:
+    if isinstance(target, int) and is_too_long(target):
+        return f"the target has more than {MAX_DIGITS:,} digits; 'answer: text' takes longer ones"
     wanted = int if answer.type == "integer" else str
     if not isinstance(target, wanted) or isinstance(target, bool):
         return f"the target {target!r} does not fit 'answer: {answer.type}'"

@@ -375,7 +375,7 @@ def _answered(one: Wanted) -> str:
         (condition_label(condition), length): one.plan.cell_size(length)
         for condition, length in product(one.plan.conditions, one.plan.lengths)
     }
-    known = Journal(one.folder, warn).answered(sizes)
+    known = Journal(one.folder, warn).answered()
     there = sum(known.count_in(key, size) for key, size in sizes.items())
     return f"; {there:,} are answered, so {one.plan.size - there:,} will be asked" if there else ""
 

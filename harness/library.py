@@ -6,11 +6,13 @@ import difflib
 import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import orjson
+from pydantic import JsonValue
 
 from harness import prompt
 from harness.check import TaskFileError, read_spec
@@ -85,9 +87,7 @@ class Task:
         try:
             if self._generator is None:
                 return self._items[length][index]
-            # a copy for each draw: a generator that changes a list must not change the next row
-            params = orjson.loads(self._params)
-            names = {**params, **self._shown(condition)}
+            names = {**self._params(), **self._shown(condition)}
             return self._generator.draw(rng, length, names, self.spec.answer)
         except (LookupError, ItemError) as error:
             where = f"task {self.name!r} at length {length}, sample {index}"
@@ -99,9 +99,20 @@ class Task:
         """Whether all conditions show the same item: the generator takes no axis."""
         return self._generator is None or not self._generator.keywords & set(self.spec.axes)
 
+    def _params(self) -> dict[str, JsonValue]:
+        """A copy for each draw: a generator that changes a list must not change the next row."""
+        if self._params_json is None:
+            return deepcopy(self.spec.params)
+        params: dict[str, JsonValue] = orjson.loads(self._params_json)
+        return params
+
     @cached_property
-    def _params(self) -> bytes:
-        return orjson.dumps(self.spec.params)
+    def _params_json(self) -> bytes | None:
+        """Copied faster than by `deepcopy`; `None` where a number is longer than 64 bits."""
+        try:
+            return orjson.dumps(self.spec.params)
+        except TypeError:
+            return None
 
     def prompt(self, item: Item, condition: Condition, length: int) -> str:
         """What the model is shown of `item` under `condition`.
@@ -200,7 +211,7 @@ def _find_one(part: str) -> Iterator[tuple[str, Path]]:
         yield from _named(files, folder.parent)
     elif _is(Path(part), "file"):
         file = Path(os.path.abspath(part))  # noqa: PTH100
-        yield f"{file.parent.name}/{file.stem}", file.resolve()
+        yield (Path(file.parent.name) / file.stem).as_posix(), file.resolve()
     elif part.endswith(SUFFIXES):
         raise UnknownTaskError(f"no file {part!r}")
     elif part.startswith((".", "/", "~")) or part.endswith("/"):

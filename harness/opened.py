@@ -9,15 +9,14 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from harness import journal
+from harness import exact_json, journal
+from harness.batch_state import STATE as BATCHES
 from harness.forecast import Room, rooms
 from harness.journal import Cell, CellKey, Journal, JournalError, Manifest, Settings
 from harness.library import built_in_files
@@ -60,11 +59,11 @@ class OpenRun:
         self.wanted = wanted
         self.book = book
         self._warn = warn
-        self.manifest = _manifest(wanted)
-        self.answered = book.answered({cell.key: cell.samples for cell in self.manifest.cells})
+        self.manifest = manifest = _manifest(wanted)
+        self.answered = book.answered()
         self._check(wanted.told)
         plan = wanted.plan
-        for cell in self.manifest.cells:
+        for cell in manifest.cells:
             if (index := self.answered.first(cell.key)) is not None:
                 # a generator or items file that changed since is found before anything is asked
                 self.answered.covers(plan.sample(cell.condition, cell.length, index), cell.key)
@@ -73,9 +72,28 @@ class OpenRun:
             for condition in plan.conditions
             for length in plan.lengths
         ]
-        self.manifest.plan_cells(self._cells)
+        self._plan()
         self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
         self._room: dict[CellKey, Room] = {}
+
+    def _plan(self) -> None:
+        """Adds what is asked for to what is complete; says what is planned no longer."""
+        manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
+        manifest.complete(
+            cell
+            for cell in manifest.cells
+            if cell.fingerprint is not None
+            and self.answered.recorded_in(cell.key, cell.samples) == cell.samples
+        )
+        in_batches = (self.book.folder / BATCHES).exists()  # they may be paid for by now
+        manifest.plan_cells([*(manifest.cells if in_batches else ()), *self._cells])
+        now = {cell.key: cell.samples for cell in manifest.cells}
+        fewer = sum(max(0, cell.samples - now.get(key, 0)) for key, cell in before.items())
+        if fewer:
+            self._warn(
+                f"{self.wanted.plan.task.name}: {fewer:,} samples that an earlier command planned "
+                "and did not complete are taken back; their answers stay in the journal"
+            )
 
     @property
     def pending(self) -> int:
@@ -89,7 +107,7 @@ class OpenRun:
 
     def meet(self, facts: Mapping[str, object]) -> None:
         """Takes note of who is to answer; raises `JournalError` where it is not who did before."""
-        said = orjson.loads(orjson.dumps(dict(facts)))
+        said = exact_json.loads(exact_json.dumps(dict(facts)))
         self._check(said, whole=True)
         self.manifest.server = said
         self.save()
@@ -98,7 +116,7 @@ class OpenRun:
         """Keeps what answers apart from what answered before; `whole` where there are no facts
         besides.
         """
-        if any(self.answered.first(cell.key) is not None for cell in self.manifest.cells):
+        if self.answered:
             known = {} if whole else self.manifest.server
             _check_server(self.manifest, {**known, **facts}, self.wanted.folder)
 
@@ -121,8 +139,7 @@ class OpenRun:
         """
         self._sums = dict.fromkeys(self._sums, 0)
         for sample in self.wanted.plan:
-            key = condition_label(sample.condition), sample.length
-            self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
+            key = self._add(sample)
             if self.answered.covers(sample, key):
                 continue
             if elsewhere is not None and elsewhere.has(key, sample.index):
@@ -136,8 +153,29 @@ class OpenRun:
 
     def seen(self) -> None:
         """Keeps the dataset's fingerprint, once `samples` gave all there are."""
-        cells = [replace(cell, fingerprint=self._sums[cell.key]) for cell in self._cells]
-        self.manifest.plan_cells(cells)
+        sizes = {cell.key: cell.samples for cell in self._cells}
+        self.manifest.fingerprint_cells(self._sums, sizes)
+
+    def see(self) -> None:
+        """Makes the samples again where the dataset's fingerprint is not known, as in a plan that
+        was taken back to what is answered.
+
+        Raises:
+            JournalError: an answer was to another prompt.
+            TaskError: a sample cannot be made.
+        """
+        asked = {cell.key for cell in self._cells}
+        if all(one.fingerprint is not None for one in self.manifest.cells if one.key in asked):
+            return
+        for sample in self.wanted.plan:
+            self.answered.covers(sample, self._add(sample))
+        self.seen()
+
+    def _add(self, sample: Sample) -> CellKey:
+        """Adds to the fingerprint of the sample's cell."""
+        key = condition_label(sample.condition), sample.length
+        self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
+        return key
 
 
 class Recorder:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import cast, get_args
 
-import orjson
 import typer
 
+from harness import exact_json
 from harness.every_eval_ever import Evaluation, Publisher, Relationship
 from harness.every_eval_ever_samples import lines
 from harness.hf_results import FOLDER, HEADER, Benchmark, hub_files
@@ -148,8 +148,8 @@ def _write_record(one: Evaluation, output: Path, prompts: Prompts | None) -> lis
     else:
         reference = _write_samples(one, samples, prompts)
         written.append(samples)
-    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    replace_file(aggregate, orjson.dumps(one.aggregate(reference), option=options))
+    said = exact_json.dumps(one.aggregate(reference), indent=True)
+    replace_file(aggregate, said + b"\n")
     return written
 
 

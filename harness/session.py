@@ -42,6 +42,7 @@ async def run_task(
         pending = run.pending
         progress = runner.Progress(meter=meter or Meter())
         if not pending:  # nobody need be there
+            run.see()
             run.save()
             started(progress, pending)
             return

@@ -18,7 +18,6 @@ from pydantic import (
     Discriminator,
     Field,
     JsonValue,
-    PositiveInt,
     Tag,
     model_validator,
 )
@@ -30,6 +29,11 @@ Target: TypeAlias = int | str
 
 MAX_LENGTH = 1_000_000
 """Symbols in the longest row that may be asked for."""
+MAX_SAMPLES = 1_000_000
+"""Samples of one cell, at most."""
+MAX_DIGITS = 4_000
+"""Decimal digits of the longest integer that is a target or an answer. Python reads and writes
+integers of up to 4,300 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Answer(_Part):
 class TaskSpec(_Part):
     """One task file, as `tasks/task.schema.json` describes it to an editor."""
 
-    version: PositiveInt
+    version: Annotated[int, Field(gt=0, le=10**9)]
     """Raised by any change of prompt, data or scoring."""
     title: Annotated[str, Field(min_length=1)]
     source: str | None = None
@@ -131,7 +135,7 @@ class TaskSpec(_Part):
     """Keyword arguments of the generator."""
     lengths: list[Length] | None = None
     """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
-    samples: PositiveInt | None = None
+    samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
     """Samples per cell. With `items` all of them, unless given."""
     axes: dict[Name, Axis] = {}
     """What the task varies besides length; the prompt, and a generator that has a parameter of the
@@ -195,6 +199,14 @@ class Sample:
     def prompt_hash(self) -> str:
         """Short hash of the prompt; tells a journal's reader when the task changed underneath."""
         return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
+
+
+def is_too_long(number: int) -> bool:
+    """Whether `number` has more than `MAX_DIGITS` digits."""
+    return number.bit_length() > _MAX_BITS and abs(number) >= 10**MAX_DIGITS
+
+
+_MAX_BITS = MAX_DIGITS * 3
 
 
 def condition_label(condition: Condition) -> str:

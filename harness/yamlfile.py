@@ -23,7 +23,7 @@ Path_: TypeAlias = Sequence[str | int]
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
-_MAX_INTEGER_DIGITS = 18
+_MAX_INTEGER_DIGITS = 4_000
 _DEEPEST = 50
 
 
@@ -186,8 +186,8 @@ def _scalar(node: yaml.ScalarNode) -> object:
         return text
     if text.lower() in _WORDS and (text in (text.lower(), text.capitalize(), text.upper())):
         return _WORDS[text.lower()]
-    if _INTEGER.match(text) and len(text) <= _MAX_INTEGER_DIGITS:
-        return int(text)
+    if _INTEGER.match(text):
+        return int(text) if len(text) <= _MAX_INTEGER_DIGITS else text
     if _FLOAT.match(text):
         return float(text)
     return text

@@ -277,8 +277,8 @@ class TestUnusable:
             "1: no JSON object (2 such)",
             "3: no custom_id of ours (2 such)",
             "5: of a run that is not here; --out names the folder that holds it (1 such)",
-            "6: of a sample that its run does not have (3 such)",
-            "9: to another prompt: the task changed since it was asked (1 such)",
+            "6: of a sample that its task does not have (1 such)",
+            "7: to another prompt: the task changed since it was asked (3 such)",
             "16 new answers, 0 without a reply, 0 known before",
         ]
 

@@ -203,7 +203,7 @@ KEYS = [
             ("true", "a whole number, not true"),
             ("one", "a whole number, not 'one'"),
             ("1e999", "a whole number"),
-            ("99999999999999999999999", "a whole number"),
+            ("99999999999999999999999", "at most 1,000,000,000"),
         ]
     ),
     good("samples: 2", "samples: 0", "6:10 samples: must be greater than 0, not 0"),

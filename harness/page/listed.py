@@ -146,7 +146,13 @@ def _value(value: Any) -> Value:
         return value
     if pd.isna(value):
         return None
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST_IN_SCRIPTS else str(value)
     return int(value) if float(value).is_integer() else round(float(value), 4)
+
+
+_LARGEST_IN_SCRIPTS = 2**53
+"""The page's script rounds larger numbers."""
 
 
 def pairs_table(study: Study, found: Sequence[Effect]) -> Listed:
