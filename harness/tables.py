@@ -18,7 +18,7 @@ import pandas as pd
 from harness import journal
 from harness.diagnosis import collapsed
 from harness.score import Outcome, judge_record
-from harness.spec import Condition, condition_label
+from harness.spec import Condition, condition_label, token_count
 from harness.stats import wilson
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -111,8 +111,8 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
             _number(verdict.signed_error),
             collapsed(verdict, target, repeated),
             _number(verdict.first_divergence),
-            _number(record.get("prompt_tokens")),
-            _number(record.get("output_tokens")),
+            _number(token_count(record.get("prompt_tokens"))),
+            _number(token_count(record.get("output_tokens"))),
         )
         known = rows[place]
         if index >= len(known):
