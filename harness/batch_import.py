@@ -25,10 +25,10 @@ from harness.journal import (
     text_mark,
 )
 from harness.library import Task, TaskError, reopen
-from harness.money import Meter
+from harness.money import Account
 from harness.opened import Recorder
 from harness.patience import answer, failure, kind_of, record
-from harness.plan import make_sample
+from harness.plan import make_sample, output_budget
 from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, condition_label
 from providers.base import (
     BatchForm,
@@ -79,14 +79,15 @@ class Intake:
         keep: Callable[[dict[str, Any]], None],
         form: BatchForm,
         *,
-        meter: Meter | None = None,
+        account: Account,
     ) -> None:
-        """`keep` takes each record, `meter` is charged for each reply."""
+        """`keep` takes each record, `account` settles each reply."""
         self._task = task
         self._answered = answered
         self._keep = keep
         self._form = form
-        self._meter = meter or Meter()
+        self._account = account
+        self._max_tokens: int | None = manifest.settings.get("max_tokens")
         self._seed = int(manifest.settings["seed"])
         self._conditions = {condition_tag(cell.key[0]): cell.condition for cell in manifest.cells}
         self.last_failure = ""
@@ -116,8 +117,8 @@ class Intake:
         try:
             reply = self._read(line)
         except ProviderError as error:
-            if isinstance(error, TransientError) and error.usage is not None:
-                self._meter.charge(error.usage)
+            if isinstance(error, TransientError):
+                self._account.settle_nothing(error.usage)
             kind = kind_of(error)
             self.last_failure = str(error)
             if kind != "error":
@@ -130,8 +131,8 @@ class Intake:
             self._keep(record(sample, 1) | failure(kind, error) | of_batch)
             self._answered.failed.add(key, place.index, reason)
             return "failed"
-        if reply.usage is not None:
-            self._meter.charge(reply.usage)
+        most = self._max_tokens or output_budget(sample)
+        reply, _ = self._account.settle(reply, sample.prompt, most)
         self._keep(record(sample, 1) | answer(reply, None) | of_batch)
         self._answered.note(sample, key)
         return "answered"
@@ -247,4 +248,5 @@ class Intakes:
         )
         book = self._stack.enter_context(Journal(folder, self._warn))
         answered = book.answered()
-        return Intake(task, manifest, answered, Recorder(book, manifest, self._warn), form)
+        keep = Recorder(book, manifest, self._warn)
+        return Intake(task, manifest, answered, keep, form, account=Account(say=self._warn))

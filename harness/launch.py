@@ -24,7 +24,7 @@ from harness.batch_state import STATE
 from harness.forecast import Forecast, Room, forecast, rooms
 from harness.journal import CellKey, Journal, JournalError, Settings, set_aside
 from harness.library import TaskError
-from harness.money import Meter
+from harness.money import Budget
 from harness.opened import Wanted
 from harness.plan import Plan
 from harness.runner import Limits, Progress
@@ -94,7 +94,7 @@ class Options:
             raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
         return Limits(max_connections=self.max_connections, rpm=self.rpm, tpm=self.tpm)
 
-    def meter(self, facts: ModelFacts, label: str) -> Meter:
+    def meter(self, facts: ModelFacts, label: str) -> Budget:
         """Counts the money; raises `UsageError` where a budget has no prices to go by."""
         if self.budget is not None and facts.prices is None:
             raise UsageError(
@@ -102,7 +102,7 @@ class Options:
                 "names, as providers/models.yaml does"
             )
         prices = facts.prices.in_batch() if facts.prices and self.batch else facts.prices
-        return Meter(prices, self.budget)
+        return Budget(prices, self.budget)
 
     def asked(self, name: ModelName, log: Path | None = None) -> ModelSettings:
         """How the model is to be asked."""
@@ -171,7 +171,7 @@ def run(plans: Sequence[Plan], options: Options) -> int:
         again = "the same command asks them again"
         if meter.exhausted:
             over = "may not pay for more" if meter.full else "is spent"
-            why, again = f" (the budget of ${meter.budget:g} {over})", "a new budget goes on"
+            why, again = f" (the budget of ${meter.limit:g} {over})", "a new budget goes on"
         warn(f"{missing} samples have no reply{why}; {again}")
         code = INCOMPLETE
     return code
@@ -181,7 +181,7 @@ def _opened(
     runs: Sequence[Wanted],
     name: ModelName,
     options: Options,
-    meter: Meter,
+    meter: Budget,
     begun: list[tuple[Wanted, Progress]],
 ) -> Callable[[], Coroutine[Any, Any, None]]:
     """What will ask the runs, with who answers opened; raises `SetupError`."""
@@ -265,7 +265,7 @@ async def _run_all(
     runs: Sequence[Wanted],
     provider: Provider,
     limits: Limits,
-    meter: Meter,
+    meter: Budget,
     begun: list[tuple[Wanted, Progress]],
 ) -> None:
     from harness.progress import LiveProgress  # noqa: PLC0415  rich is for terminals
@@ -285,7 +285,7 @@ async def _run_all(
                     provider,
                     limits=limits,
                     warn=warn,
-                    meter=meter,
+                    budget=meter,
                     judging=live.shown,
                     started=started,
                 )

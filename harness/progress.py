@@ -70,8 +70,8 @@ def state(progress: runner.Progress) -> str:
     said = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
     if progress.judged:
         said.append(f"{100 * progress.correct / progress.judged:.0f}% right")
-    if progress.meter.spent:
-        said.append(f"${progress.meter.spent:.4f}")
+    if progress.budget.spent:
+        said.append(f"${progress.budget.spent:.4f}")
     if progress.connections:
         said.append(f"{progress.connections} at once")
     if progress.retries:

@@ -217,3 +217,12 @@ def condition_label(condition: Condition) -> str:
 @lru_cache(maxsize=4096)
 def _label(condition: tuple[tuple[str, str], ...]) -> str:
     return ",".join(f"{axis}={value}" for axis, value in condition) or "-"
+
+
+MOST_TOKENS = 10**12
+"""No exchange takes more; a figure beyond is a server's mistake."""
+
+
+def token_count(value: object) -> int | None:
+    """`value` where it can be a number of tokens, else `None`."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

@@ -20,7 +20,7 @@ import pandas as pd
 from harness import journal
 from harness.diagnosis import collapsed
 from harness.score import Outcome, judge_record
-from harness.spec import Condition, condition_label
+from harness.spec import Condition, condition_label, token_count
 from harness.stats import wilson
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -123,8 +123,8 @@ def _judged(
             as_float(verdict.signed_error),
             collapsed(verdict, target, repeated),
             as_float(verdict.first_divergence),
-            as_float(record.get("prompt_tokens")),
-            as_float(record.get("output_tokens")),
+            as_float(token_count(record.get("prompt_tokens"))),
+            as_float(token_count(record.get("output_tokens"))),
         )
         known = rows[place]
         if index >= len(known):

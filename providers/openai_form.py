@@ -214,8 +214,13 @@ def _usage(usage: object) -> Usage | None:
     """What is paid for; some vendors count thinking in the total alone."""
     if not isinstance(usage, dict):
         return None
-    asked, said = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    asked, said = _whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens"))
     if not (isinstance(asked, int) and isinstance(said, int) and min(asked, said) >= 0):
         return None
     total = usage.get("total_tokens")
     return Usage(asked, max(said, total - asked) if isinstance(total, int) else said)
+
+
+def _whole(figure: object) -> object:
+    """A whole number as one: what has more than 64 bits is read as a float."""
+    return int(figure) if isinstance(figure, float) and figure.is_integer() else figure

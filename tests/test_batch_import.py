@@ -300,6 +300,22 @@ class TestUnusable:
         assert done.code == 1
         assert {one["failure"]["kind"] for one in records(lab.the_run())} == {"error"}
 
+    @pytest.mark.parametrize("figure", [10**400, 2**64 - 1], ids=int.bit_length)
+    def test_figures_that_cannot_be_true_are_unknown(self, lab: Lab, figure: int) -> None:
+        """All replies are imported, and the user is told once."""
+        export(lab)
+
+        def odd(line: Mapping[str, Any]) -> Reply:
+            said = answered(line)
+            said["response"]["body"]["usage"] = {"prompt_tokens": 11, "completion_tokens": figure}
+            return said
+
+        done = take(lab, answer_all(lab, odd))
+        assert done.code == 0
+        assert done.err.count("the server's usage figures are ignored") == 1
+        assert "16 new answers, 0 without a reply, 0 known before" in done.err
+        assert {one["output_tokens"] for one in records(lab.the_run())} == {None}
+
     @pytest.mark.parametrize("odd", [3, "x", None, [], {"status_code": []}, {"body": {}}])
     def test_lines_of_an_odd_form(self, lab: Lab, odd: object) -> None:
         """As long as they name a sample they are a failure of it."""

@@ -250,6 +250,18 @@ class TestCounts:
         row = one_cell(lab, f"Final answer: {10**17}", right)
         assert float(row["mean_abs_error"]) == pytest.approx(5e16)
 
+    @pytest.mark.parametrize("figure", [b"18446744073709551615", b"1e300", b"-4", b"true"])
+    def test_tokens_that_nobody_can_have_used_are_unknown(self, lab: Lab, figure: bytes) -> None:
+        """Journals of earlier versions hold whatever a server said; other samples have a mean."""
+        wanted = lab.wanted(lab.plain)
+        lab.asked(wanted, nth(*(Reply("2", usage=Usage(tokens, 3)) for tokens in (10, 20, 999))))
+        path = wanted.folder / journal.SAMPLES
+        path.write_bytes(
+            path.read_bytes().replace(b'"prompt_tokens":999', b'"prompt_tokens":' + figure)
+        )
+        (row,) = table(wanted)
+        assert (float(row["prompt_tokens"]), float(row["output_tokens"])) == (15.0, 3.0)
+
 
 class TestSeveralRecords:
     """A sample may have been asked more than once."""
