@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.columns import COMPARISON
 from harness.reach import conditions, scored
 from harness.spec import Condition, condition_label
 from harness.stats import (
@@ -262,7 +263,7 @@ def comparison_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
         for one in verdict.comparisons
         for row in _rows(one)
     ]
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows, columns=list(COMPARISON))
     counts = ["length", "n", "only_first", "only_second"]
     table[counts] = table[counts].astype("Int64")
     rounded = ["value_first", "value_second", "difference", "ci_low", "ci_high"]

@@ -18,39 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from harness import journal
+from harness.columns import ACCURACY_AT, LEADERBOARD, OUTCOMES, SIGHT
 from harness.journal import Cell, Manifest
-from harness.reach import SIGHT_COLUMNS, sight_columns, sights
+from harness.reach import sight_columns, sights
 from harness.spec import condition_label
 from harness.stats import Bound, Threshold, span_text
-from harness.tables import NOT_SCORED, OUTCOMES, Run
+from harness.tables import NOT_SCORED, Run
 
 Row = dict[str, str]
 """Column -> what stands in the file; nothing known is an empty text."""
 
 KEY = ("task", "condition", "model", "settings")
 """What makes a row; a newer run of it replaces the older."""
-COLUMNS = (
-    "task",
-    "task_version",
-    "condition",
-    "model",
-    "control",
-    "n",
-    "not_scored",
-    "threshold",
-    "threshold_of",
-    *SIGHT_COLUMNS,
-    "settings",
-    "fingerprint",
-    "date",
-    "server",
-    "software",
-    "command",
-)
-_ACCURACY = "accuracy_at_"
 _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
-_NUMBERS = ("n", "not_scored", "threshold", *SIGHT_COLUMNS)
+_NUMBERS = ("n", "not_scored", "threshold", *SIGHT)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
 
@@ -117,7 +99,7 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
                 ),
                 "command": manifest.commands[-1] if manifest.commands else "",
                 **{
-                    f"{_ACCURACY}{length}": _number(accuracy)
+                    f"{ACCURACY_AT}{length}": _number(accuracy)
                     for length, accuracy in zip(cells["length"], cells["accuracy"], strict=True)
                 },
             }
@@ -177,7 +159,7 @@ def read_rows(path: Path) -> list[Row]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise LeaderboardError(f"{path} cannot be read ({error}); use another -o") from None
     for number, row in enumerate(rows, start=2):
-        wrong = [name for name in COLUMNS if row.get(name) is None]
+        wrong = [name for name in LEADERBOARD if row.get(name) is None]
         if wrong or None in row:
             what = f"it has no {wrong[0]!r}" if wrong else "it has more fields than columns"
             raise LeaderboardError(f"{path}:{number}: no row of a leaderboard: {what}")
@@ -263,10 +245,10 @@ def _difference(row: Row, usual: Row) -> str:
 
 def _lengths(rows: Iterable[Row]) -> list[int]:
     found = {
-        int(name.removeprefix(_ACCURACY))
+        int(name.removeprefix(ACCURACY_AT))
         for row in rows
         for name, value in row.items()
-        if name.startswith(_ACCURACY) and value
+        if name.startswith(ACCURACY_AT) and value
     }
     return sorted(found)
 
@@ -277,10 +259,10 @@ def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
     Raises:
         journal.JournalError: it cannot be written.
     """
-    accuracies = [f"{_ACCURACY}{length}" for length in _lengths(leaderboard.rows)]
+    accuracies = [f"{ACCURACY_AT}{length}" for length in _lengths(leaderboard.rows)]
     text = io.StringIO()
     writer = csv.DictWriter(
-        text, [*COLUMNS, *accuracies], restval="", extrasaction="ignore", lineterminator="\n"
+        text, [*LEADERBOARD, *accuracies], restval="", extrasaction="ignore", lineterminator="\n"
     )
     writer.writeheader()
     writer.writerows(leaderboard.rows)

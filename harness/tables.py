@@ -10,32 +10,22 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness import journal
+from harness import columns, journal
+from harness.columns import CELLS, RUN
 from harness.diagnosis import collapsed
-from harness.score import Outcome, judge_record
+from harness.score import judge_record
 from harness.spec import Condition, condition_label
 from harness.stats import wilson
 
-OUTCOMES: tuple[str, ...] = get_args(Outcome)
+OUTCOMES, MEASURES = columns.OUTCOMES, columns.MEASURES
 NOT_SCORED = ("error", "not_run")
 UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
 """Scored, but not for a wrong answer."""
-MEASURES = (
-    "accuracy",
-    "ci_low",
-    "ci_high",
-    "accuracy_of_answered",
-    "mean_abs_error",
-    "mean_signed_error",
-    "off_by_one",
-    "prompt_tokens",
-    "output_tokens",
-)
 _DIGITS = 6
 _COLUMNS = {
     "cell": "i",
@@ -76,9 +66,15 @@ def read_run(folder: Path, warn: journal.Warn | None = None) -> Run:
     """The run in `folder`, every record judged anew.
 
     Raises:
-        journal.JournalError: there is no run.
+        journal.JournalError: there is no run, or an axis of its task has the name of a column.
     """
     manifest = journal.read_manifest(folder)
+    for axis in manifest.spec["axes"]:
+        if table := columns.table_of(axis, with_axes=True):
+            raise journal.JournalError(
+                f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
+                "rename the axis in the task file and run that"
+            )
     order = _condition_order(manifest)
     manifest.cells.sort(key=lambda cell: (order[condition_label(cell.condition)], cell.length))
     samples = _judged(folder, manifest, warn)
@@ -174,7 +170,7 @@ def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     table["prompt_tokens"] = means["prompt_tokens"]
     table["output_tokens"] = means["output_tokens"]
     table[list(MEASURES)] = table[list(MEASURES)].astype(float).round(_DIGITS)
-    return table
+    return table[[*RUN, *manifest.spec["axes"], *CELLS]]
 
 
 def cell_columns(manifest: journal.Manifest) -> dict[str, list[Any]]:
