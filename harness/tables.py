@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from harness import columns, journal
+from harness.cells import csv_text
 from harness.columns import CELLS, RUN
 from harness.diagnosis import collapsed
 from harness.score import judge_record
@@ -200,11 +201,15 @@ def write_csv(run: Run) -> Path:
 
 
 def to_csv(table: pd.DataFrame, path: Path) -> Path:
-    """Writes `table`; what is not known is an empty field.
+    """Writes `table`; what is not known is an empty field, texts are as `cells.csv_text` has them.
 
     Raises:
         journal.JournalError: the file cannot be written.
     """
+    table = table.copy()
+    for name in table.columns:
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            table[name] = [csv_text(v) if isinstance(v, str) else v for v in table[name]]
     journal.replace_file(path, table.to_csv(index=False, lineterminator="\n").encode())
     return path
 
