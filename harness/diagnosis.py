@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from harness.columns import DIAGNOSIS, RUN, SIGNS
+
 if TYPE_CHECKING:
     from harness.score import Verdict
     from harness.tables import Run
 
-COLUMNS = (
-    "median_abs_error",
-    "round_answers",
-    "modal_answer",
-    "modal_share",
-    "collapsed",
-    "mean_first_divergence",
-)
 _ROUND = 10
 _DIGITS = 6
 
@@ -44,7 +38,7 @@ def collapsed(verdict: Verdict, target: int | str, repeated: object) -> int:
 
 
 def diagnosis(run: Run) -> pd.DataFrame:
-    """One row a cell of the run, in the order of its cells: `COLUMNS`.
+    """One row a cell of the run, in the order of its cells: `SIGNS`.
 
     Counts: the median distance from the truth, the share of answers that are multiples of ten, the
     most frequent answer (the smallest of several) and its share. Copies: the share that `collapsed`
@@ -78,15 +72,14 @@ def diagnosis(run: Run) -> pd.DataFrame:
     table = table.replace([np.inf, -np.inf], np.nan)
     modal = counted.agg(lambda places: places.mode().iloc[0]).reindex(every)
     exact = [None if place != place else run.answers[int(place)] for place in modal]  # noqa: PLR0124  NaN
-    table.insert(COLUMNS.index("modal_answer"), "modal_answer", pd.Series(exact, every, object))
-    return table
+    table["modal_answer"] = pd.Series(exact, every, object)
+    return table[list(SIGNS)]
 
 
 def diagnosis_table(run: Run) -> pd.DataFrame:
     """`diagnosis` with the columns that say which cell a row is, and how many were scored."""
-    names = [name for name in run.cells.columns if name != "n"]
-    said = run.cells[[*names[: names.index("length") + 1], "n"]]
-    return pd.concat([said, diagnosis(run)], axis="columns")
+    table = pd.concat([run.cells, diagnosis(run)], axis="columns")
+    return table[[*RUN, *run.manifest.spec["axes"], *DIAGNOSIS]]
 
 
 def error_growth(lengths: Any, median_errors: Any) -> float | None:

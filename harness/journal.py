@@ -10,10 +10,13 @@ read costs its own sample.
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
 import re
 import socket
+import stat
+import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -306,10 +309,15 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
-    """Writes `path` whole or not at all; `durable`, it is on the disk when this returns."""
+    """Writes `path` whole or not at all, with the permissions that it has; `durable`, it is on the
+    disk when this returns.
+    """
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
+        _remove_partials(path)
         partial.write_bytes(content)
+        if path.exists():
+            partial.chmod(stat.S_IMODE(path.stat().st_mode))
         if durable:
             sync_file(partial)
         partial.replace(path)
@@ -338,6 +346,28 @@ def sync_folder(folder: Path) -> None:
         pass
     finally:
         os.close(place)
+
+
+def _remove_partials(path: Path) -> None:
+    """Removes what processes that were killed while they wrote `path` left beside it."""
+    for partial in path.parent.glob(f"{glob.escape(path.name)}.*.tmp"):
+        writer = partial.name.removeprefix(f"{path.name}.").removesuffix(".tmp")
+        if writer.isdecimal() and not _is_running(int(writer)):
+            with contextlib.suppress(OSError):  # somebody else's
+                partial.unlink()
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is such a process on this machine; where that cannot be asked, yes."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def read_records(folder: Path, warn: Warn | None = None) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,8 @@ from pydantic import (
     model_validator,
 )
 
+from harness.columns import table_of
+
 Condition: TypeAlias = Mapping[str, str]
 """One value name on every axis, in the order the task file gives the axes."""
 
@@ -86,16 +88,17 @@ AxisValue: TypeAlias = Annotated[
 ]
 """What the prompt (and a generator that asks for it) sees under the axis's name."""
 
-RESERVED_AXES = frozenset(
-    {
-        *("model", "task", "task_version", "condition", "length", "index", "n", "rng"),
-        *("correct", "incorrect", "unparsed", "refused", "truncated", "overflow", "error"),
-        *("not_run", "accuracy", "ci_low", "ci_high", "accuracy_of_answered", "mean_abs_error"),
-        *("mean_signed_error", "off_by_one", "prompt_tokens", "output_tokens"),
-        *("sequence", "symbols", "phrase"),
-    }
-)
-"""Names that columns of `table.csv` or a prompt's own variables already have."""
+_TAKEN = {
+    **dict.fromkeys(("sequence", "symbols", "phrase"), "a name that every prompt has"),
+    **dict.fromkeys(("rng", "index", "eyechart"), "a name that every sample has"),
+}
+
+
+def taken_by(axis: str) -> str | None:
+    """What has this name already, in words; `None` if an axis may have it."""
+    table = table_of(axis)
+    return _TAKEN.get(axis) if table is None else f"a column of {table}"
+
 
 Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]

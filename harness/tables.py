@@ -12,32 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness import journal
+from harness import columns, journal
+from harness.cells import csv_text
+from harness.columns import CELLS, RUN
 from harness.diagnosis import collapsed
-from harness.score import Outcome, judge_record
+from harness.score import judge_record
 from harness.spec import Condition, condition_label, token_count
 from harness.stats import wilson
 
-OUTCOMES: tuple[str, ...] = get_args(Outcome)
+OUTCOMES, MEASURES = columns.OUTCOMES, columns.MEASURES
 NOT_SCORED = ("error", "not_run")
 UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
 """Scored, but not for a wrong answer."""
-MEASURES = (
-    "accuracy",
-    "ci_low",
-    "ci_high",
-    "accuracy_of_answered",
-    "mean_abs_error",
-    "mean_signed_error",
-    "off_by_one",
-    "prompt_tokens",
-    "output_tokens",
-)
 _DIGITS = 6
 _COLUMNS = {
     "cell": "i",
@@ -81,9 +72,15 @@ def read_run(folder: Path, warn: journal.Warn | None = None) -> Run:
     """The run in `folder`, every record judged anew.
 
     Raises:
-        journal.JournalError: there is no run.
+        journal.JournalError: there is no run, or an axis of its task has the name of a column.
     """
     manifest = journal.read_manifest(folder)
+    for axis in manifest.spec["axes"]:
+        if table := columns.table_of(axis, with_axes=True):
+            raise journal.JournalError(
+                f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
+                "rename the axis in the task file and run that"
+            )
     order = _condition_order(manifest)
     manifest.cells.sort(key=lambda cell: (order[condition_label(cell.condition)], cell.length))
     samples, answers = _judged(folder, manifest, warn)
@@ -197,7 +194,7 @@ def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     table["prompt_tokens"] = means["prompt_tokens"]
     table["output_tokens"] = means["output_tokens"]
     table[list(MEASURES)] = table[list(MEASURES)].astype(float).round(_DIGITS)
-    return table
+    return table[[*RUN, *manifest.spec["axes"], *CELLS]]
 
 
 def cell_columns(manifest: journal.Manifest) -> dict[str, list[Any]]:
@@ -227,11 +224,15 @@ def write_csv(run: Run) -> Path:
 
 
 def to_csv(table: pd.DataFrame, path: Path) -> Path:
-    """Writes `table`; what is not known is an empty field.
+    """Writes `table`; what is not known is an empty field, texts are as `cells.csv_text` has them.
 
     Raises:
         journal.JournalError: the file cannot be written.
     """
+    table = table.copy()
+    for name in table.columns:
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            table[name] = [csv_text(v) if isinstance(v, str) else v for v in table[name]]
     journal.replace_file(path, table.to_csv(index=False, lineterminator="\n").encode())
     return path
 

@@ -18,7 +18,7 @@ from harness.generator import (
     load_generator,
     load_items,
 )
-from harness.spec import RESERVED_AXES, Item, TaskSpec
+from harness.spec import Item, TaskSpec, taken_by
 from harness.yamlfile import Position, Problem, YamlFile
 
 _SEED = "trial"
@@ -145,7 +145,8 @@ def _name_problems(
         yield Problem(place, f"undefined variable {name!r}; {guess}")
     used = prompt.used_names(template) | (generator.keywords if generator else set())
     used |= {"separator"} if "sequence" in used else set()
-    for axis in sorted(axes - used - RESERVED_AXES) if not undefined else ():
+    unused = () if undefined else sorted(axes - used)
+    for axis in (name for name in unused if taken_by(name) is None):
         place = file.position(["axes", axis], of_key=True)
         neither = (
             "neither the prompt nor the generator uses it" if generator else "no prompt uses it"

@@ -45,7 +45,7 @@ class TestRuns:
         assert done.code == 0
         assert done.out.splitlines()[-3] == (
             "scripted/sharp sees further than scripted/blind on lab/ones: area 1.00 against 0.62, "
-            "difference +0.38 (95 % interval +0.24 to +0.45); accuracy differs at length 5 "
+            "difference +0.38 (95 % interval +0.25 to +0.45); accuracy differs at length 5 "
             "(p < 0.001, exact McNemar with Holm's correction for 2 tests)."
         )
         assert done.out.splitlines()[-1] == str(lab.folder / "c.csv")
@@ -59,10 +59,15 @@ class TestRuns:
         assert (area["measure"], area["length"]) == ("area", "")
 
     def test_the_other_way_round(self, lab: Lab) -> None:
-        """The better one is named first."""
+        """The better one is named first, and so are its numbers: the sentence is the same."""
         sharp, blind = run(lab, "scripted/sharp"), run(lab, "scripted/blind", wrong_from(5))
         verdict = compare_runs(read_run(blind), read_run(sharp))
-        assert str(verdict).startswith("scripted/sharp sees further than scripted/blind")
+        assert str(verdict).startswith(
+            "scripted/sharp sees further than scripted/blind on lab/ones: area 1.00 against 0.62, "
+            "difference +0.38 (95 % interval +0."
+        )
+        assert str(verdict) == str(compare_runs(read_run(sharp), read_run(blind)))
+        assert verdict.area.difference < 0  # the table has them as the command does
 
     def test_no_difference(self, lab: Lab) -> None:
         """It says what could have been seen."""
@@ -183,9 +188,9 @@ class TestConditions:
         )
         assert done.code == 0
         assert (
-            "scripted/test sees further with separator=comma than with separator=none on lab/ones"
-            in done.out
-        )
+            "scripted/test sees further with separator=comma than with separator=none on lab/ones: "
+            "area 1.00 against 0.62, difference +0.38"
+        ) in done.out
 
     @pytest.mark.parametrize(
         ("given", "words"),

@@ -430,6 +430,37 @@ class TestUnusableFolders:
             Journal(tmp_path, print).__enter__()
 
 
+class TestReplacing:
+    """A file that is written whole or not at all."""
+
+    def test_what_killed_writers_left_goes(self, tmp_path: Path) -> None:
+        """Of this file and of processes that are no more; nothing else beside it."""
+        child = multiprocessing.get_context("fork").Process(target=os._exit, args=(0,))
+        child.start()
+        child.join()
+        left = [f"a[1].csv.{pid}.tmp" for pid in (child.pid, 10**30)]
+        kept = [
+            f"a[1].csv.{os.getppid()}.tmp",  # it may be at it
+            f"other.csv.{child.pid}.tmp",
+            "a[1].csv.mine.tmp",
+            f"a[1].csv.{child.pid}.bak",
+        ]
+        for name in (*left, *kept):
+            (tmp_path / name).write_text("half")
+        journal.replace_file(tmp_path / "a[1].csv", b"whole")
+        assert {path.name for path in tmp_path.iterdir()} == {"a[1].csv", *kept}
+        assert (tmp_path / "a[1].csv").read_bytes() == b"whole"
+
+    def test_permissions_stay(self, tmp_path: Path) -> None:
+        """Those of a file that was there; a new one has the usual ones."""
+        path = tmp_path / "a.csv"
+        journal.replace_file(path, b"1")
+        usual = path.stat().st_mode & 0o777
+        path.chmod(0o600)
+        journal.replace_file(path, b"2")
+        assert path.stat().st_mode & 0o777 == 0o600 != usual
+
+
 class TestAnswered:
     """What needs no asking."""
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness import verbs
-from harness.leaderboard import BEGIN, END, markdown, merge, read_rows
+from harness.leaderboard import merge, read_rows
+from harness.readme import BEGIN, END, markdown
 
 README = Path(__file__).parent.parent / "README.md"
 

@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from harness import journal
+from harness.rescore import write_results
 from harness.stats import wilson
 from harness.tables import incomplete, read_run, write_csv
 from providers.base import (
@@ -114,11 +115,28 @@ class TestColumns:
         ]
 
     def test_names_with_commas_and_quotes_survive(self, lab: Lab) -> None:
-        """A model may be called anything."""
+        """A model may be called anything; what ends a line is written as an escape."""
         name = 'scripted/a,"b" é\nc'
         wanted = lab.wanted(lab.plain, model=name)
         lab.asked(wanted)
-        assert table(wanted)[0]["model"] == name
+        assert table(wanted)[0]["model"] == 'scripted/a,"b" é\\nc'
+
+    def test_no_name_is_a_formula_and_numbers_stay_numbers(self, lab: Lab) -> None:
+        """In none of a run's tables, nor in a comparison; a negative number has no apostrophe."""
+        runs = [lab.wanted(lab.plain, model=f"{sign}cmd|' /C calc'!A0") for sign in "=@"]
+        for one in runs:
+            lab.asked(one, lambda _: "Final answer: 0")
+            write_results(read_run(one.folder))
+        for name in ("table.csv", "reach.csv", "diagnosis.csv"):
+            with (runs[0].folder / name).open(newline="") as file:
+                assert next(csv.DictReader(file))["model"] == "'=cmd|' /C calc'!A0"
+        assert float(table(runs[0])[0]["mean_signed_error"]) < 0
+        path = lab.folder / "c.csv"
+        lab.bench("compare", *(one.folder for one in runs), "-o", path)
+        with path.open(newline="") as file:
+            row = next(csv.DictReader(file))
+        assert (row["condition"], row["first"]) == ("-", "'=cmd|' /C calc'!A0")
+        assert row["second"] == "'@cmd|' /C calc'!A0"
 
     def test_counts_are_whole_numbers(self, lab: Lab) -> None:
         """No count has a decimal point, in whole and in broken runs."""
