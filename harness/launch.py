@@ -16,12 +16,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-import typer
-
 from harness.batch_desk import Desk
 from harness.batch_run import run_batched
 from harness.batch_state import STATE
 from harness.forecast import Forecast, Room, forecast, rooms
+from harness.interrupts import INTERRUPTED
 from harness.journal import CellKey, Journal, JournalError, Settings, set_aside
 from harness.library import TaskError
 from harness.money import Meter
@@ -31,7 +30,8 @@ from harness.runner import Limits, Progress
 from harness.session import run_task
 from harness.spec import condition_label
 from harness.stats import smallest_difference
-from harness.verbs import COMPLETE, INCOMPLETE, INTERRUPTED, UsageError, exit_code, say, warn
+from harness.terminal import echo, say, take_logs, warn
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, exit_code
 from providers.base import Api, ModelSettings, Provider, ProviderError, SetupError
 from providers.model_facts import ModelFacts, Prices, model_facts
 from providers.registry import (
@@ -210,6 +210,7 @@ def _in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
     What is loaded by now stays, so the garbage collector need not look at it again, and looks less
     often at the rest: a twelfth of the time of a request to a fast server.
     """
+    take_logs()
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
     factory: Callable[[], asyncio.AbstractEventLoop] | None = None
@@ -307,7 +308,7 @@ def _report(one: Wanted) -> int:
     }
     keys = [cell.key for cell in judged.manifest.cells]
     print_table(judged, judged.cells[[key in sizes for key in keys]])
-    typer.echo(f"{path}\n")
+    echo(str(path), "")
     samples = judged.samples
     wanted = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     replied = (samples["index"] < wanted) & (samples["outcome"] != OUTCOMES.index("error"))
@@ -351,12 +352,12 @@ def show(plans: Sequence[Plan], options: Options) -> int:
         expected, most = map(sum, zip(*(one.dollars(prices) for one in forecasts), strict=True))
         of = "batch " if options.batch and prices.batch is not None else ""
         assumed = "; no batch price is known" if options.batch and prices.batch is None else ""
-        typer.echo(
+        echo(
             f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
             f"at the {of}prices of {prices.as_of}{assumed}"
         )
     elif name.provider not in ("tiny", "scripted", "vllm") and not options.base_urls:
-        typer.echo(f"cost: unknown, providers/models.yaml has no prices of {name.label}")
+        echo(f"cost: unknown, providers/models.yaml has no prices of {name.label}")
     return COMPLETE
 
 
@@ -413,6 +414,6 @@ def _show_plan(
         if not fit.fits
     ]
     rows += [("run folder", str(one.folder)), ("sample", first.id)]
-    typer.echo(f"{planned.task.name}@{spec.version}: {spec.title}")
-    typer.echo("\n".join(f"  {key:<11} {value}" for key, value in rows))
-    typer.echo("\n".join(f"    | {line}" for line in first.prompt.split("\n")) + "\n")
+    echo(f"{planned.task.name}@{spec.version}: {spec.title}")
+    echo(*(f"  {key:<11} {value}" for key, value in rows))
+    echo(*(f"    | {line}" for line in first.prompt.split("\n")), "")

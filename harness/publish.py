@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import cast, get_args
 
 import orjson
-import typer
 
 from harness.every_eval_ever import Evaluation, Publisher, Relationship
 from harness.every_eval_ever_samples import lines
@@ -25,7 +24,8 @@ from harness.model_identity import HUB_NAME, UNKNOWN, Weights
 from harness.page.details import Prompts, Shown, prompts_of, read_details
 from harness.publishable import Publishable, publishable
 from harness.stats import Threshold
-from harness.verbs import COMPLETE, UsageError, warn
+from harness.terminal import echo, warn
+from harness.verbs import COMPLETE, UsageError
 
 DATASET = "eyechart/eyechart"
 """Stands for the benchmark's data set on the hub until there is one."""
@@ -35,23 +35,30 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
 
 
+class IncompleteError(JournalError):
+    """Runs that are not to be published as they are; a line for each."""
+
+    def __init__(self, lacking: Sequence[Publishable]) -> None:
+        self.lines = [
+            f"{of.run.folder}: {of.missing}; the command that made it asks them again, "
+            "--incomplete publishes what there is"
+            for of in lacking
+        ]
+        super().__init__("\n".join(self.lines))
+
+
 def _runs(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
     """The runs to publish.
 
     Raises:
-        JournalError: one is no run, or has samples without a reply and `incomplete` is false.
+        JournalError: one is no run.
+        IncompleteError: some have samples without a reply and `incomplete` is false.
     """
     once = {folder.resolve(): folder for folder in folders}
     runs = [publishable(folder, warn) for folder in once.values()]
     lacking = [of for of in runs if of.missing]
     if lacking and not incomplete:
-        raise JournalError(
-            "\n".join(
-                f"{of.run.folder}: {of.missing}; the command that made it asks them again, "
-                "--incomplete publishes what there is"
-                for of in lacking
-            )
-        )
+        raise IncompleteError(lacking)
     for of in lacking:
         warn(f"{of.run.folder} is incomplete, and its files say so: {of.missing}")
     return runs
@@ -81,7 +88,7 @@ def every_eval_ever(
     prompts = [_prompts(of, tasks) if samples else None for of in runs]
     for one, known in zip(evaluations, prompts, strict=True):
         for path in _write_record(one, output, known):
-            typer.echo(str(path))
+            echo(str(path))
     unknown = (one.model.name for one in evaluations if one.model.developer == UNKNOWN)
     for name in dict.fromkeys(unknown):
         warn(f"nobody knows who made {name!r}, and the datastore asks: say it with --model-id")
@@ -239,7 +246,7 @@ def hf_eval_results(
         _refuse_others(path, lambda text: text.startswith(HEADER))
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode())
-        typer.echo(str(path))
+        echo(str(path))
     if benchmark.dataset == DATASET:
         warn(f"there is no data set {DATASET} on the hub yet: name your benchmark with --dataset")
     return COMPLETE

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import typer
-
 from harness.compare import CompareError, compare_conditions, compare_runs, comparison_table
 from harness.journal import JournalError
 from harness.leaderboard import (
@@ -25,7 +23,8 @@ from harness.rescore import said_of_changes, write_results
 from harness.show import print_table, print_verdict
 from harness.stats import Threshold
 from harness.tables import Run, incomplete, read_run, to_csv
-from harness.verbs import COMPLETE, INCOMPLETE, UsageError, read_axes, say, warn
+from harness.terminal import echo, say, warn
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, read_axes
 
 FORMATS = ("html", "png", "svg")
 _TWO = 2
@@ -58,7 +57,7 @@ def show_run(judged: Run, threshold: Threshold = Threshold()) -> None:
     """Writes all that follows from a run and prints its table."""
     path = write_results(judged, threshold)
     print_table(judged, judged.cells, threshold)
-    typer.echo(f"{path}\n")
+    echo(str(path), "")
 
 
 def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
@@ -79,7 +78,7 @@ def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
         raise UsageError(str(error)) from None
     for verdict in verdicts:
         print_verdict(verdict)
-    typer.echo(f"\n{to_csv(comparison_table(verdicts), output)}")
+    echo("", str(to_csv(comparison_table(verdicts), output)))
     return COMPLETE
 
 
@@ -110,10 +109,10 @@ def leaderboard(
         for line in (*left_out, *merged.left_out):
             warn(f"left out: {line}")
         write_leaderboard(output, merged)
-        typer.echo(f"{output}: {len(merged.rows)} rows")
+        echo(f"{output}: {len(merged.rows)} rows")
         if readme is not None:
             put_into(readme, markdown(merged))
-            typer.echo(str(readme))
+            echo(str(readme))
     except LeaderboardError as error:
         raise UsageError(str(error)) from None
     chosen = list(map(id, merged.rows))
@@ -124,7 +123,7 @@ def leaderboard(
     if used:
         page = output.with_suffix(".html")
         for path in write_report(used, page, threshold=threshold, tasks=tasks, warn=warn):
-            typer.echo(str(path))
+            echo(str(path))
     return COMPLETE
 
 
@@ -163,5 +162,5 @@ def report(
         folders, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
     )
     for path in written:
-        typer.echo(str(path))
+        echo(str(path))
     return COMPLETE
