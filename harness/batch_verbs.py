@@ -18,7 +18,7 @@ from harness.plan import Plan
 from harness.results import show_run
 from harness.tables import incomplete, read_run
 from harness.terminal import echo, say, warn
-from harness.verbs import COMPLETE, INCOMPLETE, UsageError
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, check_output
 from providers.base import BatchForm
 from providers.registry import open_batch_form
 
@@ -32,10 +32,7 @@ def export(
     """Writes what has no answer yet as requests of OpenAI's Batch form; the exit code."""
     name, runs = wanted_runs(plans, options)
     form = open_batch_form(name, options.asked(name))
-    if output.is_dir():
-        raise UsageError(f"-o {str(output)!r} is a folder; name a file, requests.jsonl for one")
-    if output.exists() and not output.is_file():
-        raise UsageError(f"-o {str(output)!r} is no file that can be replaced; name another")
+    check_output("-o", output)
     if form.caution is not None:
         warn(form.caution)
     try:

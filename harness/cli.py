@@ -128,7 +128,9 @@ def run(
         list[str] | None,
         typer.Option("--model-arg", metavar="KEY=VALUE", help="For the model that lm-eval/ loads."),
     ] = None,
-    max_connections: Annotated[int, typer.Option(min=1, help="Requests in flight, at most.")] = 64,
+    max_connections: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Requests in flight, at most.")
+    ] = 64,
     rpm: Annotated[
         float | None, typer.Option(metavar="N", help="Requests a minute, at most.")
     ] = None,

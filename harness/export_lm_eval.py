@@ -26,7 +26,7 @@ import yaml
 from harness.opened import software
 from harness.plan import Plan, output_budget
 from harness.spec import Condition, Sample, condition_label
-from harness.terminal import echo, say
+from harness.terminal import echo, one_line, say
 from harness.verbs import UsageError
 from providers.base import Api, redact
 from providers.documents import as_document, stops
@@ -205,7 +205,8 @@ def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
 
 def _maker() -> str:
     command = redact(" ".join(["bench", *sys.argv[1:]]))
-    return f"eyechart {software()['eyechart']}: {command}".replace("\n", " ")
+    said = one_line(f"eyechart {software()['eyechart']}: {command}")
+    return said.encode(errors="backslashreplace").decode()
 
 
 def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:

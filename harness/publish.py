@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast, get_args
 
@@ -25,7 +25,7 @@ from harness.page.details import Prompts, Shown, prompts_of, read_details
 from harness.publishable import Publishable, publishable
 from harness.stats import Threshold
 from harness.terminal import echo, warn
-from harness.verbs import COMPLETE, UsageError
+from harness.verbs import COMPLETE, UsageError, check_text
 
 DATASET = "eyechart/eyechart"
 """Stands for the benchmark's data set on the hub until there is one."""
@@ -117,8 +117,7 @@ def read_publisher(
         raise UsageError(
             f"--benchmark names a folder: letters, digits, '-', '_' and '.', not {benchmark!r}"
         )
-    if not organization.strip():
-        raise UsageError("--organization is empty; leave it out if nobody is to be named")
+    _check_texts({"--organization": organization})
     return Publisher(
         organization,
         cast("Relationship", relationship),
@@ -126,6 +125,14 @@ def read_publisher(
         model_id,
         cast("Weights | None", weights),
     )
+
+
+def _check_texts(given: Mapping[str, str | None]) -> None:
+    """Raises `UsageError` where an option that is given says nothing, or what no file can hold."""
+    for option, text in given.items():
+        check_text(option, text)
+        if text is not None and not text.strip():
+            raise UsageError(f"{option} is empty; leave it out if there is nothing to say")
 
 
 def _prompts(of: Publishable, tasks: str) -> Prompts:
@@ -205,7 +212,9 @@ def read_benchmark(
     """What the options say; raises `UsageError` on what the form does not have."""
     if not _DATASET.fullmatch(dataset):
         raise UsageError(f"--dataset wants a data set of the hub, ORG/NAME, not {dataset!r}")
-    if url is None and (name or user or org):
+    names = {"--source-name": name, "--source-user": user, "--source-org": org}
+    _check_texts(names | {"--revision": revision, "--source-url": url})
+    if url is None and any(names.values()):
         raise UsageError("--source-name, --source-user and --source-org need a --source-url")
     if url is not None and not url.startswith(("http://", "https://")):
         raise UsageError(f"--source-url must begin with http:// or https://, not {url!r}")

@@ -24,7 +24,7 @@ from harness.show import print_table, print_verdict
 from harness.stats import Threshold
 from harness.tables import Run, incomplete, read_run, to_csv
 from harness.terminal import echo, say, warn
-from harness.verbs import COMPLETE, INCOMPLETE, UsageError, read_axes
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, check_output, read_axes
 
 FORMATS = ("html", "png", "svg")
 _TWO = 2
@@ -67,6 +67,7 @@ def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
             f"compare wants two runs, not {len(folders)}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
+    check_output("-o", output)
     runs = [read_run(folder, warn) for folder in folders]
     try:
         if axis is None:
@@ -97,6 +98,8 @@ def leaderboard(
     output = output or out / "leaderboard.csv"
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
+    check_output("-o", output)
+    check_output("--readme", readme)
     found = list(folders) or find_runs(out)
     if not found:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
@@ -158,6 +161,7 @@ def report(
     for one in wanted:
         if one not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {one!r}")
+    check_output("-o", output)
     written = write_report(
         folders, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 
 from harness.library import (
     Task,
@@ -20,6 +21,7 @@ from harness.library import (
     open_task,
 )
 from harness.plan import Plan, PlanError, plan
+from harness.prompt import utf8_problem
 from harness.terminal import echo, say
 from providers.base import ProviderError, SetupError
 
@@ -56,6 +58,22 @@ def lines_of(error: Exception) -> Sequence[str]:
         return [error.format_message()]
     said: Sequence[str] | None = getattr(error, "lines", None)
     return said or [str(error)]
+
+
+def check_text(option: str, given: str | None) -> None:
+    """Raises `UsageError` where `given` is not UTF-8."""
+    if given is not None and utf8_problem("", given):
+        raise UsageError(f"{option} {given!r} is not UTF-8; write it in UTF-8")
+
+
+def check_output(option: str, path: Path | None) -> None:
+    """Raises `UsageError` where `path` is a folder or a device, which no file may replace."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(f"{option} {str(path)!r} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{option} {str(path)!r} is no file that can be replaced; name another")
 
 
 def max_tokens(given: str) -> int | None:
