@@ -8,8 +8,8 @@ much is submitted as is paid for at the worst; what that leaves of the budget is
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import chain
 
@@ -23,8 +23,10 @@ from harness.opened import OpenRun, Recorder, Wanted
 from harness.patience import Progress
 from harness.spec import Sample
 from providers.base import (
+    BadReplyError,
     BatchState,
     ProviderError,
+    SampleError,
     SetupError,
     StopRunError,
     TransientError,
@@ -293,11 +295,16 @@ def _remedy(problem: str) -> str:
 
 
 async def run_batched(
-    runs: Sequence[Wanted], desk: Desk, begun: list[tuple[Wanted, Progress]]
+    runs: Sequence[Wanted],
+    desk: Desk,
+    begun: list[tuple[Wanted, Progress]],
+    *,
+    make_way: Callable[[], None] | None = None,
 ) -> None:
     """Submits what is pending in `runs`, waits, and imports; `begun` is told of each run.
 
-    Where a batch fails nothing more is submitted, and the others are waited for.
+    `make_way` is called first, once the service has answered something. Where a batch fails nothing
+    more is submitted, and the others are waited for.
 
     Raises:
         ProviderError: the service refuses or does not answer, or another model answers than before.
@@ -307,6 +314,9 @@ async def run_batched(
     jobs: list[BatchedRun] = []
     with ExitStack() as stack:
         try:
+            if make_way is not None:
+                await _has_answered(desk)
+                make_way()
             for one in runs:
                 book = stack.enter_context(Journal(one.folder, desk.warn))
                 job = BatchedRun(OpenRun(one, book, desk.warn), desk)
@@ -326,6 +336,16 @@ async def run_batched(
             for job in jobs:
                 job.save()
             await desk.service.aclose()
+
+
+async def _has_answered(desk: Desk) -> None:
+    """Waits for any answer of the service; raises a `StopRunError` where it lets nobody in."""
+
+    async def look() -> None:
+        with suppress(UnknownModelError, SampleError, BadReplyError):  # it has no list: it is there
+            await desk.service.find("", desk.waiting.now())
+
+    await desk.ask(look)
 
 
 async def _run_waves(jobs: Sequence[BatchedRun], desk: Desk) -> None:

@@ -22,13 +22,12 @@ class TaskFileError(Exception):
 
     def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__(
-            "\n".join(
-                f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
-                f"{problem.message}"
-                for problem in self.problems
-            )
-        )
+        self.lines = [
+            f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
+            f"{problem.message}"
+            for problem in self.problems
+        ]
+        super().__init__("\n".join(self.lines))
 
 
 def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:

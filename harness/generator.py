@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import os
 import random
 import sys
 import traceback
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness import exact_json
+from harness import exact_json, prompt
 from harness.spec import MAX_DIGITS, Answer, Item, is_too_long
 
 
@@ -55,7 +56,7 @@ class Generator:
         wanted = {name: names[name] for name in self.keywords if name in names}
         try:
             item = self.function(rng, length, **wanted)
-        except (KeyboardInterrupt, MemoryError):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # the author's code: whatever it raises is a mistake in it
             raise ItemError(f"the generator raised {describe(error, self.path)}") from error
@@ -103,7 +104,7 @@ def load_generator(task_file: Path, reference: str) -> Generator:
 
 @cache
 def _module(path: Path) -> object:
-    name = f"eyechart_task_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    name = f"eyechart_task_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -200,7 +201,18 @@ def item_problem(item: object, length: int, answer: Answer) -> str | None:
     variables = item.variables
     if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
         return "an item's variables are a mapping from names to values"
-    return _target_problem(item.target, answer)
+    return _target_problem(item.target, answer) or _text_problem(item)
+
+
+def _text_problem(item: Item) -> str | None:
+    """What of an item can never be sent."""
+    parts = {"a symbol": "".join(item.symbols), "the target": item.target, **item.variables}
+    for part, text in parts.items():
+        if isinstance(text, str) and not text.isascii():
+            name = f"variable {part!r}" if part in item.variables else part
+            if problem := prompt.utf8_problem(name, text):
+                return problem
+    return None
 
 
 def _symbols_problem(symbols: object, length: int) -> str | None:

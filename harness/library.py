@@ -114,22 +114,26 @@ class Task:
         except TypeError:
             return None
 
-    def prompt(self, item: Item, condition: Condition, length: int) -> str:
-        """What the model is shown of `item` under `condition`.
+    def prompt(
+        self, item: Item, condition: Condition, length: int, index: int | None = None
+    ) -> str:
+        """What the model is shown of `item` under `condition`; errors name the sample `index`.
 
         Raises:
-            TaskError: the template fails for this item.
+            TaskError: the template fails for this item, or makes of it what cannot be sent.
         """
         shown = self._shown(condition)
         names = prompt.names(self.spec.answer, item, length, shown)
+        where = f"task {self.name!r} at length {length}"
+        where += "" if index is None else f", sample {index}"
         try:
-            return prompt.render(self.spec.prompt, names)
-        except (KeyboardInterrupt, MemoryError):
-            raise
+            made = prompt.render(self.spec.prompt, names)
         except Exception as error:  # a template's expressions may raise anything
             line = prompt.failing_line(error)
-            where = f"task {self.name!r} at length {length}, line {line} of the prompt"
-            raise TaskError(f"{where}: {describe(error)}") from error
+            raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
+        if problem := prompt.utf8_problem("the prompt", made):
+            raise TaskError(f"{where}: {problem}")
+        return made
 
     def _shown(self, condition: Condition) -> dict[str, object]:
         axes = self.spec.axes
@@ -161,6 +165,11 @@ def find(asked: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for part in filter(None, (part.strip() for part in asked.split(","))):
         for name, file in _find_one(part):
+            if prompt.utf8_problem("", name):
+                raise UnknownTaskError(
+                    f"the name of task {name!r} is not UTF-8, and it is in every sample's id; "
+                    "rename the file or its folder"
+                )
             if found.setdefault(name, file) != file:
                 raise UnknownTaskError(
                     f"two different files go by the name {name!r}: {found[name]} and {file}; "

@@ -178,6 +178,12 @@ class OpenRun:
         return key
 
 
+MOST_NAMES = 16
+"""Names of models that a manifest keeps. A server that has more gives each reply a new one."""
+_TOLD_NAMES = 3
+_NAME_CHARS = 200
+
+
 class Recorder:
     """Writes each record, and keeps what they say of the run as a whole."""
 
@@ -195,29 +201,37 @@ class Recorder:
         self._manifest = manifest
         self._warn = warn
         self._before = tuple(manifest.answered_by)
+        self._told_all = False
         self._progress = progress or Progress()
         self._answer = judging
 
     def __call__(self, record: dict[str, Any]) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
-        name = record.get("model")
-        if name is not None and name not in self._manifest.answered_by:
-            if self._before:
-                raise StopRunError(
-                    f"{self._manifest.model!r} is now answered by {name!r}, and was by "
-                    f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
-                )
-            if self._manifest.answered_by:
-                self._warn(
-                    f"replies now come from {name!r} as well as {self._manifest.answered_by}"
-                )
-            self._manifest.answered_by.append(name)
-            journal.write_manifest(self._book.folder, self._manifest)
+        if record.get("model") is not None:
+            self._heard(record["model"][:_NAME_CHARS])
         self._book.append(record)
         if self._answer is not None:
             outcome = judge_record(record, self._answer).outcome
             self._progress.judged += outcome != "error"
             self._progress.correct += outcome == "correct"
+
+    def _heard(self, name: str) -> None:
+        """Keeps the name of a model that answered, and says so where it is not the only one."""
+        names = self._manifest.answered_by
+        if name in names or len(names) >= MOST_NAMES:  # beyond them a new one says nothing
+            return
+        if self._before:
+            raise StopRunError(
+                f"{self._manifest.model!r} is now answered by {name!r}, and was by "
+                f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
+            )
+        if 0 < len(names) <= _TOLD_NAMES:
+            self._warn(f"replies now come from {name!r} as well as {names}")
+        elif len(names) > _TOLD_NAMES and not self._told_all:
+            self._told_all = True
+            self._warn("replies come from still more models; their names are in the journal")
+        names.append(name)
+        journal.write_manifest(self._book.folder, self._manifest)
 
     def unsent(self, sample: Sample, why: str, *, known: bool) -> None:
         """Notes a sample that does not fit, unless that is known from an earlier command."""

@@ -149,7 +149,7 @@ def make_sample(
         condition=condition,
         length=length,
         index=index,
-        prompt=task.prompt(item, condition, length),
+        prompt=task.prompt(item, condition, length, index),
         target=item.target,
     )
 

@@ -89,6 +89,18 @@ def render(template: str, names: Mapping[str, object]) -> str:
         return ready.render(names).rstrip("\n")
 
 
+def utf8_problem(part: str, text: str) -> str | None:
+    """Why `text` can be in no request; `part` says what it is of."""
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        return f"{part} has the lone surrogate {half!r}, which no request can hold; leave it out"
+    return None
+
+
 @cache
 def _globals() -> dict[str, Any]:
     return dict(environment().globals)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import typer
-
 from harness.compare import CompareError, compare_conditions, compare_runs, comparison_table
 from harness.journal import JournalError
 from harness.leaderboard import (
@@ -24,7 +22,8 @@ from harness.rescore import said_of_changes, write_results
 from harness.show import print_table, print_verdict
 from harness.stats import Threshold
 from harness.tables import Run, incomplete, read_run, to_csv
-from harness.verbs import COMPLETE, INCOMPLETE, UsageError, read_axes, say, warn
+from harness.terminal import echo, say, warn
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, check_output, read_axes
 
 FORMATS = ("html", "png", "svg")
 _TWO = 2
@@ -57,7 +56,7 @@ def show_run(judged: Run, threshold: Threshold = Threshold()) -> None:
     """Writes all that follows from a run and prints its table."""
     path = write_results(judged, threshold)
     print_table(judged, judged.cells, threshold)
-    typer.echo(f"{path}\n")
+    echo(str(path), "")
 
 
 def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
@@ -67,6 +66,7 @@ def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
             f"compare wants two runs, not {len(folders)}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
+    check_output("-o", output)
     runs = [read_run(folder, warn) for folder in folders]
     try:
         if axis is None:
@@ -78,7 +78,7 @@ def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
         raise UsageError(str(error)) from None
     for verdict in verdicts:
         print_verdict(verdict)
-    typer.echo(f"\n{to_csv(comparison_table(verdicts), output)}")
+    echo("", str(to_csv(comparison_table(verdicts), output)))
     return COMPLETE
 
 
@@ -95,6 +95,8 @@ def leaderboard(
     output = output or out / "leaderboard.csv"
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
+    check_output("-o", output)
+    check_output("--readme", readme)
     found = list(folders) or find_runs(out)
     if not found:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
@@ -137,10 +139,10 @@ def _write_leaderboard(
     for line in merged.left_out:
         warn(f"left out: {line}")
     write_leaderboard(output, merged)
-    typer.echo(f"{output}: {len(merged.rows)} rows")
+    echo(f"{output}: {len(merged.rows)} rows")
     if readme is not None:
         put_into(readme, markdown(merged))
-        typer.echo(str(readme))
+        echo(str(readme))
     chosen = list(map(id, merged.rows))
     away = len(chosen) - sum(id(row) in chosen for rows in new.values() for row in rows)
     if away:
@@ -154,7 +156,7 @@ def _write_page(output: Path, used: Sequence[Path], threshold: Threshold, tasks:
     if used:
         page = output.with_suffix(".html")
         for path in write_report(used, page, threshold=threshold, tasks=tasks, warn=warn):
-            typer.echo(str(path))
+            echo(str(path))
 
 
 def report(
@@ -172,9 +174,10 @@ def report(
     for one in wanted:
         if one not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {one!r}")
+    check_output("-o", output)
     written = write_report(
         folders, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
     )
     for path in written:
-        typer.echo(str(path))
+        echo(str(path))
     return COMPLETE

@@ -159,7 +159,7 @@ def _name_problems(
 def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) -> Problem | None:
     names = prompt.names(spec.answer, item, len(item.symbols), values)
     try:
-        prompt.render(spec.prompt, names)
+        made = prompt.render(spec.prompt, names)
     except jinja2.UndefinedError as error:
         if prompt.undefined_names(spec.prompt, names):
             return None  # said already, with its place
@@ -169,6 +169,7 @@ def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) 
         said = describe(error)
         failed = error
     else:
-        return None
+        wrong = prompt.utf8_problem("the prompt", made)
+        return None if wrong is None else Problem(file.position(["prompt"]), wrong)
     place = file.text_position(["prompt"], prompt.failing_line(failed))
     return Problem(place, f"the prompt fails: {said}")

@@ -25,6 +25,8 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _MAX_INTEGER_DIGITS = 4_000
 _DEEPEST = 50
+_HALVES = re.compile("[\ud800-\udfff]")
+"""Of characters beyond U+FFFF, where UTF-16 has two."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -159,6 +161,11 @@ def _refused_parts(text: str) -> Iterator[Problem]:
 
 def _build(node: yaml.Node, problems: list[Problem]) -> object:
     if isinstance(node, yaml.ScalarNode):
+        if _HALVES.search(node.value):
+            where = _position(node.start_mark)
+            problems.append(
+                Problem(where, "a lone surrogate, which no request can hold; leave it out")
+            )
         return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
         return [_build(child, problems) for child in node.value]

@@ -578,6 +578,31 @@ class TestStopping:
         assert "goes on, and its answers are paid for" in done.err
         assert server.created == 2
 
+    @pytest.mark.parametrize("refused", ["GET /v1/batches", "POST /v1/files"])
+    def test_starting_over_where_nobody_lets_us_in_leaves_the_old_run(
+        self, lab: Lab, refused: str
+    ) -> None:
+        """It makes way once the service has answered, and comes back where nothing is submitted."""
+        with serve(Plot()) as server:
+            assert batched(lab, server).code == 0
+            folder = lab.the_run()
+            server.faults[refused] = [401]
+            done = batched(lab, server, "--fresh")
+            assert done.code == 1
+            assert "401" in done.err
+            assert len(records(folder)) == 16
+            moved = "the old run is now" in done.err
+            assert moved == ("the old run is back" in done.err) == (refused == "POST /v1/files")
+            assert server.created == 1
+
+    def test_starting_over_needs_no_list_of_batches(self, lab: Lab) -> None:
+        """A service that has none is there all the same."""
+        with serve(Plot()) as server:
+            assert batched(lab, server).code == 0
+            server.faults["GET /v1/batches"] = [404]
+            assert batched(lab, server, "--fresh").code == 0
+            assert server.created == 2
+
     def test_requests_that_are_gone_hold_new_ones_back(self, lab: Lab) -> None:
         """Nobody knows what the batch holds until it is imported."""
         with serve(Plot(way=["in_progress"] * 10**6)) as server:

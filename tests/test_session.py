@@ -528,6 +528,33 @@ class TestNeverMixed:
         lab.run(wanted, ScriptedProvider([Reply("1", model="m-2024")]))
         assert len(records(wanted.folder)) == wanted.plan.size
 
+    def test_a_model_that_is_named_anew_in_every_reply(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Few of its names are said and kept; a later command goes on all the same."""
+        writes: list[int] = []
+        write = journal.write_manifest
+
+        def counted(folder: Path, manifest: journal.Manifest) -> None:
+            writes.append(1)
+            write(folder, manifest)
+
+        monkeypatch.setattr(journal, "write_manifest", counted)
+        turn = iter(range(10**6))
+        named = ScriptedProvider(
+            lambda request: Reply(right(request), model=f"m{next(turn):04}" + "x" * 10_000)
+        )
+        lab.run(lab.wanted(samples=100), named)
+        assert len(lab.said) == 4
+        assert max(map(len, lab.said)) < 1000
+        names = read_manifest(lab.wanted().folder).answered_by
+        assert len(names) == 16
+        assert sum(map(len, names)) == 16 * 200
+        assert len(writes) < 25
+        assert len(records(lab.wanted().folder)) == 400
+        lab.run(lab.wanted(samples=101), named)
+        assert len(records(lab.wanted().folder)) == 404
+
     def test_what_no_window_holds_is_not_sent(self, lab: Lab) -> None:
         """It is said before the run and recorded as overflow; replies are asked to fit the rest."""
 
