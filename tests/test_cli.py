@@ -852,7 +852,11 @@ class TestBrokenRuns:
 
 
 def test_a_provider_that_breaks_its_promise_keeps_what_was_answered(lab: Lab) -> None:
-    """An error that is no `ProviderError` is a bug: it costs its sample, and many end the run."""
+    """An error that is no `ProviderError` is a bug: it is tried again, then costs its sample, and
+    many end the run.
+    """
+    patient = Limits(max_connections=1, first_wait_s=0, longest_wait_s=0)
+    lab.monkeypatch.setattr(launch.Options, "limits", lambda _self: patient)
 
     class Broken(ScriptedProvider):
         async def complete(self, request: Request) -> Reply:
@@ -861,9 +865,7 @@ def test_a_provider_that_breaks_its_promise_keeps_what_was_answered(lab: Lab) ->
                 raise ZeroDivisionError
             return await super().complete(request)
 
-    done = lab.bench_run(
-        *("--model", lab.fake(Broken(right)), "--max-connections", "1", "--samples", "40")
-    )
+    done = lab.bench_run("--model", lab.fake(Broken(right)), "--samples", "40")
     assert done.code == 1
     assert "ZeroDivisionError" in done.err
     assert "Traceback" not in done.err
