@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import orjson
@@ -120,7 +121,7 @@ class TestRefused:
             ("task_version", 2, ("version 1", "2", "run both with the same")),
             ("task_digest", "x", ("the file of lab/ones changed",)),
             ("task", "lab/twos", ("one is of lab/ones, the other of lab/twos",)),
-            ("settings", {"seed": 3}, ("seed 0 and seed 3",)),
+            ("settings", asdict(Settings(seed=3)), ("seed 0 and seed 3",)),
         ],
     )
     def test_other_tasks_and_rows(
