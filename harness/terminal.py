@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
-from providers.base import redact
-
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
@@ -54,6 +52,8 @@ def echo(*lines: str) -> None:
 def say(*lines: str) -> None:
     """Talk, on stderr: each of `lines` is one line there, and has no key in it."""
     # at the merge: the redaction by value of providers/secrets.py, for `echo` and `show` too
+    from providers.base import redact  # noqa: PLC0415  `bench --help` does without
+
     _print(sys.stderr, _joined(map(redact, lines)))
 
 

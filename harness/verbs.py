@@ -47,7 +47,7 @@ def exit_code(error: Exception) -> int | None:
         error, UsageError | UnknownTaskError | TaskFileError | TaskError | PlanError | SetupError
     ):
         return USAGE
-    if isinstance(error, JournalError | ProviderError):
+    if isinstance(error, JournalError | ProviderError | MemoryError):
         return INCOMPLETE
     return None
 
@@ -56,6 +56,9 @@ def lines_of(error: Exception) -> Sequence[str]:
     """What an error says: one line, but for an error that has several of its own."""
     if hasattr(error, "format_message"):
         return [error.format_message()]
+    if isinstance(error, MemoryError):
+        of = f" ({error})" if str(error) else ""
+        return [f"out of memory{of}; ask for less at a time"]
     said: Sequence[str] | None = getattr(error, "lines", None)
     return said or [str(error)]
 

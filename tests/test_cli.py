@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness import generator, journal, launch
+from harness import generator, journal, launch, results
 from harness.journal import Journal
 from harness.patience import Limits
 from providers.base import (
@@ -735,6 +735,15 @@ class TestMisuse:
         assert pipe.is_fifo()
         lab.bench(verb, lab.the_run(), *options, folder).one_line(2, str(folder), "is a folder")
         assert not list(folder.iterdir())
+
+    def test_no_memory_is_one_line(self, lab: Lab) -> None:
+        """Wherever it runs out."""
+
+        def greedy(_folder: Path, _warn: object) -> None:
+            raise MemoryError("Unable to allocate 7.28 TiB")
+
+        lab.monkeypatch.setattr(results, "read_run", greedy)
+        lab.bench("score", lab.folder).one_line(1, "out of memory", "7.28 TiB")
 
     def test_names_that_are_no_unicode_are_borne(self, lab: Lab) -> None:
         """A folder named in an old encoding holds results like any other."""
