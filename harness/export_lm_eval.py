@@ -204,7 +204,7 @@ def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
 
 
 def _maker() -> str:
-    command = redact(" ".join(["bench", *sys.argv[1:]]))
+    command = " ".join(map(redact, ["bench", *sys.argv[1:]]))
     said = one_line(f"eyechart {software()['eyechart']}: {command}")
     return said.encode(errors="backslashreplace").decode()
 

@@ -49,6 +49,7 @@ from harness.spec import (
     TaskSpec,
     condition_label,
 )
+from providers.secrets import masked_fields, watch_environment
 
 MANIFEST, SAMPLES, TABLE = "manifest.json", "samples.jsonl", "table.csv"
 _LOCK, _WRITER = "lock", "writer.json"
@@ -58,6 +59,10 @@ SYNC_S = 1.0
 _NEW_FOLDERS = 5
 """The run's own and those above it that may be as new: the group's, model's and provider's, `runs`.
 """
+_REPLIED = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch")
+"""Fields of a record that others filled: no key that a server says back is kept."""
+_TOLD = ("server", "answered_by", "commands")
+"""The same of a manifest."""
 
 Warn = Callable[[str], None]
 
@@ -305,7 +310,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
             }
             for cell in cells
         ]
-    replace_file(folder / MANIFEST, exact_json.dumps(said, indent=True) + b"\n", durable=True)
+    content = exact_json.dumps(masked_fields(said, _TOLD), indent=True)
+    replace_file(folder / MANIFEST, content + b"\n", durable=True)
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
@@ -534,6 +540,7 @@ class Journal:
         Raises:
             JournalError: somebody else is writing, or the folder cannot be written.
         """
+        watch_environment()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
@@ -582,7 +589,7 @@ class Journal:
         """
         if self._sync_error is not None:
             self.sync()
-        line = exact_json.dumps(record) + b"\n"
+        line = exact_json.dumps(masked_fields(record, _REPLIED)) + b"\n"
         written = 0
         try:
             while written < len(line):

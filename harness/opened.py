@@ -26,6 +26,7 @@ from harness.score import judge_record
 from harness.spec import Answer, Sample, condition_label
 from providers.base import Provider, StopRunError, redact
 from providers.model_facts import model_facts
+from providers.secrets import mask, masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class OpenRun:
 
     def meet(self, facts: Mapping[str, object]) -> None:
         """Takes note of who is to answer; raises `JournalError` where it is not who did before."""
-        said = exact_json.loads(exact_json.dumps(dict(facts)))
+        said = masked(exact_json.loads(exact_json.dumps(dict(facts))))
         self._check(said, whole=True)
         self.manifest.server = said
         self.save()
@@ -208,7 +209,7 @@ class Recorder:
     def __call__(self, record: dict[str, Any]) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
         if record.get("model") is not None:
-            self._heard(record["model"][:_NAME_CHARS])
+            self._heard(mask(record["model"])[:_NAME_CHARS])
         self._book.append(record)
         if self._answer is not None:
             outcome = judge_record(record, self._answer).outcome
@@ -268,7 +269,7 @@ def _manifest(wanted: Wanted) -> Manifest:
         )
     manifest.file = "" if built_in_files().get(task.name) == task.path else str(task.path)
     manifest.software = software()
-    command = redact(shlex.join(["bench", *sys.argv[1:]]))
+    command = shlex.join(map(redact, ["bench", *sys.argv[1:]]))
     if command not in manifest.commands:
         manifest.commands.append(command)
     return manifest

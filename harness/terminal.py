@@ -45,14 +45,15 @@ def one_line(text: str) -> str:
 
 
 def echo(*lines: str) -> None:
-    """Results, on stdout: each of `lines` is one line there."""
-    _print(sys.stdout, _joined(lines))
+    """Results, on stdout: each of `lines` is one line there, and has no known key in it."""
+    from providers.secrets import mask  # noqa: PLC0415  `bench --help` does without
+
+    _print(sys.stdout, _joined(map(mask, lines)))
 
 
 def say(*lines: str) -> None:
     """Talk, on stderr: each of `lines` is one line there, and has no key in it."""
-    # at the merge: the redaction by value of providers/secrets.py, for `echo` and `show` too
-    from providers.base import redact  # noqa: PLC0415  `bench --help` does without
+    from providers.secrets import redact  # noqa: PLC0415  `bench --help` does without
 
     _print(sys.stderr, _joined(map(redact, lines)))
 
@@ -108,8 +109,10 @@ class _Clean:
         self._part = part
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from providers.secrets import mask  # noqa: PLC0415  for tables alone
+
         for segment in console.render(self._part, options):
-            yield segment._replace(text=clean(segment.text))
+            yield segment._replace(text=clean(mask(segment.text)))
 
 
 def take_logs() -> None:
