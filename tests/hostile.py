@@ -72,6 +72,8 @@ class World:
     bench: Commands
     own: tuple[Path, ...] = ()
     """Files that hold planted secrets because a test put them there."""
+    said: list[str] = field(default_factory=list)
+    """Warnings of what is read without a command."""
     _answers: set[bytes] = field(default_factory=set)
     _outside: dict[Path, bytes] = field(default_factory=dict)
 
@@ -217,7 +219,7 @@ def echoes() -> Iterator[tuple[str, Callable[[Asked], Response]]]:
     """Replies that say the credentials back which they were sent."""
 
     def said(asked: Asked) -> str:
-        return f"{asked.headers.get('authorization')} {KEY} http://user:{PASSWORD}@host/?auth={KEY}"
+        return f"{asked.headers.get('authorization')} {KEY} http://host/?auth={KEY}"
 
     def field_of(name: str) -> Callable[[Asked], Response]:
         return lambda asked: Response(body={**chat("Final answer: 2"), name: said(asked)})
