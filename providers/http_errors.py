@@ -157,7 +157,7 @@ def _message(body: str) -> tuple[str, str]:
         return "", whole
     error = read.get("error", read)
     if isinstance(error, str):
-        return f"{as_text(read.get('code') or '')} ", error
+        return f"{as_text(read.get('code') or '')} ", " ".join(error.split())
     if not isinstance(error, dict):
         return "", whole
     code = " ".join(as_text(error.get(name) or "") for name in ("code", "type", "status"))

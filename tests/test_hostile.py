@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -165,7 +165,7 @@ def test_bytes_in_place_of_a_file(world: World, content: bytes, where: str) -> N
     path.write_bytes(sound)
 
 
-def ask(world: World, model: str, cases: list[tuple[str, Callable[[Asked], Response]]]) -> None:
+def ask(world: World, model: str, cases: Sequence[tuple[str, Callable[[Asked], Response]]]) -> None:
     """Runs in which one reply in three is a case's, until there are none; then at a sound server.
 
     A case may cost its sample or end its command, and the same command goes on.

@@ -32,6 +32,7 @@ from providers.lm_eval_args import facts_of, label_of, read_args, told_of
 from providers.lm_eval_bridge import LmEvalProvider
 from providers.lm_eval_loading import Quiet
 from providers.registry import needs, open_model, parse_model
+from providers.secrets import keep_secret, mask
 from tests import fake_lm_eval
 from tests.conftest import Lab, records
 from tests.fake_lm_eval import Engine, FakeLmEval, Own, Plain, Transformers
@@ -470,6 +471,15 @@ class TestServers:
         assert asked.headers["authorization"] == f"Bearer {KEY}"
         assert KEY not in str(said)
 
+    def test_a_header_of_ones_own_is_in_no_message(self) -> None:
+        """Nor is what it has of a key, where it is given as a table."""
+        body = {"error": {"message": f"bad key {KEY}, basic {KEY}"}}
+        header = f"header={{'X-Api-Key': '{KEY}', 'Accept': 'application/json'}}"
+        said, _ = self.reply(Response(400, body), "local-chat-completions", header)
+        assert KEY not in str(said)
+        assert redact("of application/json") == "of application/json"
+        assert mask(f"I was sent {KEY}") == "I was sent ***"
+
     def test_a_temperature_of_lm_evals_own_is_recorded(self) -> None:
         """It decides by the model's name; the reply says that ours was left out."""
         told: list[str] = []
@@ -646,12 +656,13 @@ class TestCommand:
 def test_what_libraries_print_goes_to_the_log(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Standard output stays ours, below Python too, and comes back."""
+    """Standard output stays ours, below Python too, and comes back; no key stays in the log."""
     log = tmp_path / "server.log"
+    keep_secret(KEY)
     quiet = Quiet(log)
-    os.write(1, b"an engine's talk\n")
+    os.write(1, f"an engine's talk of {KEY}\n".encode())
     quiet.close()
     quiet.close()
     os.write(1, b"ours\n")
     assert capfd.readouterr().out == "ours\n"
-    assert log.read_text() == "an engine's talk\n"
+    assert log.read_text() == "an engine's talk of ***\n"
