@@ -201,6 +201,10 @@ def item_problem(item: object, length: int, answer: Answer) -> str | None:
     variables = item.variables
     if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
         return "an item's variables are a mapping from names to values"
+    for name, value in variables.items():
+        if isinstance(value, set | frozenset | random.Random):
+            kind = type(value).__name__
+            return f"the variable {name!r} is a {kind}, which is another each time; give a list"
     return _target_problem(item.target, answer) or _text_problem(item)
 
 

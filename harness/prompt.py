@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import jinja2
-from jinja2 import meta
+from jinja2 import meta, nodes
 
 from harness import sandbox
 from harness.spec import Answer, Item, write_row
@@ -85,13 +85,19 @@ def _globals() -> dict[str, Any]:
 
 def syntax_problem(template: str) -> TemplateProblem | None:
     """What stops the template from compiling; `None` if nothing does."""
+    env = environment()
     try:
-        environment().from_string(template)
+        for node in env.parse(template).find_all((nodes.Filter, nodes.Test)):
+            assert isinstance(node, nodes.Filter | nodes.Test)
+            if node.name in sandbox.REMOVED:
+                said = f"{node.name!r} draws anew each time; draw in the generator from its rng"
+                return TemplateProblem(node.lineno, said)
+            known = env.filters if isinstance(node, nodes.Filter) else env.tests
+            if node.name not in known:  # Jinja says it only where the template comes to it
+                kind = type(node).__name__.lower()
+                return TemplateProblem(node.lineno, f"bad Jinja: no {kind} named {node.name!r}")
+        env.from_string(template)
     except jinja2.TemplateSyntaxError as error:
-        for name in sandbox.REMOVED:
-            if f"named {name!r}" in str(error.message):
-                said = f"{name!r} draws anew each time; draw in the generator from its rng"
-                return TemplateProblem(error.lineno, said)
         return TemplateProblem(error.lineno, f"bad Jinja: {error.message}")
     except (RecursionError, MemoryError, OverflowError):
         return TemplateProblem(1, "bad Jinja: nested too deeply")

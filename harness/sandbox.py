@@ -7,10 +7,11 @@ allowance of loop turns, calls, characters and seconds.
 
 from __future__ import annotations
 
+import random
 import re
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeGuard
 
 import jinja2
 from jinja2 import nodes, pass_context
@@ -67,60 +68,127 @@ start = _LEFT.start
 """Gives a new allowance to the prompt that is rendered next."""
 
 
-def _size(value: object) -> int:
-    """Characters of a text, items of a list; 1 of anything else."""
-    return len(value) if isinstance(value, str | list | tuple | dict) else 1
+def _text_size(value: object) -> int:
+    """Characters of a value as text, roughly.
+
+    Raises:
+        PromptLimitError: it has more than a prompt may have.
+        SecurityError: it holds what has no text of its own.
+    """
+    if isinstance(value, str):
+        return len(value)
+    size, ahead = 0, [value]
+    for _ in range(MAX_TURNS):
+        if not ahead:
+            return size
+        part = ahead.pop()
+        if isinstance(part, dict):
+            ahead += [*part, *part.values()]
+        elif isinstance(part, list | tuple):
+            ahead += part
+        elif isinstance(part, set | frozenset):
+            raise SecurityError("a set has no order of its own: add '|sort'")
+        elif (callable(part) or hasattr(part, "__next__")) and not isinstance(part, Undefined):
+            raise SecurityError(
+                "a function, or a row that is not made yet, has no text: add '|list'"
+            )
+        size += len(part) if isinstance(part, str) else part.bit_length() if _is_whole(part) else 4
+        if size > MAX_CHARS or len(ahead) > MAX_CHARS:
+            break
+    raise PromptLimitError(f"a text of more than {MAX_CHARS:,} characters")
 
 
-def _joined_size(parts: Any, separator: object = "", *_: object) -> int:
-    if isinstance(parts, str):
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int)
+
+
+def _joined_size(parts: Any, separator: Any = "", *_: Any, **named: Any) -> int:
+    if isinstance(parts, str) and not isinstance(separator, str):  # the method, not the filter
         parts, separator = separator, parts
-    known = parts if isinstance(parts, list | tuple | str) else ()
-    return sum(map(_size, known)) + len(known) * _size(separator)
+    return _text_size(parts) + len(parts) * _text_size(named.get("d", separator))
 
 
-def _replaced_size(text: Any, old: Any = "", new: Any = "", *_: object) -> int:
-    text, old = str(text), str(old)
-    return len(text) + (text.count(old) if old else len(text) + 1) * len(str(new))
+def _replaced_size(text: Any, old: Any = "", new: Any = "", *_: Any, **named: Any) -> int:
+    text, old = str(text), str(named.get("old", old))
+    number = text.count(old) if old else len(text) + 1
+    return len(text) + number * _text_size(str(named.get("new", new)))
 
 
-def _wide(text: Any, width: Any = 80, *_: object) -> int:
-    return _size(text) + (abs(width) if isinstance(width, int) else MAX_CHARS)
+def _wrapped_size(text: Any, *given: Any, **named: Any) -> int:
+    end = named.get("wrapstring", given[2] if given[2:] else None) or ""
+    return _replaced_size(text, "", end)
 
 
-def _lines_times(text: Any, width: Any = 4, *_: object) -> int:
-    number = width if isinstance(width, int) else _size(width)
-    return (str(text).count("\n") + 1) * number + _size(text)
+def _wide(text: Any, *given: Any, **named: Any) -> int:
+    numbers = [one for one in (*given, *named.values()) if _is_whole(one)]
+    fill = [len(one) for one in (*given, *named.values()) if isinstance(one, str)]
+    return _text_size(text) + max(map(abs, numbers), default=80) * max(fill, default=1)
 
 
-def _formatted(text: Any, *values: object) -> int:
-    return MAX_CHARS + 1 if _WIDE.search(str(text)) else sum(map(_size, (text, *values)))
+def _indented_size(text: Any, *given: Any, **named: Any) -> int:
+    by = [abs(one) if _is_whole(one) else len(str(one)) for one in (*given, *named.values())]
+    return _text_size(text) + (str(text).count("\n") + 1) * max(by, default=4)
 
 
+def _json_size(value: Any, *given: Any, **named: Any) -> int:
+    by = [abs(one) if _is_whole(one) else 0 for one in (*given, *named.values())]
+    return 8 * _text_size(value) * (1 + max(by, default=0))
+
+
+def _formatted_size(text: Any, *values: Any, **named: Any) -> int:
+    given = [_text_size(value) for value in (*values, *named.values())]
+    if _WIDE.search(str(text)):
+        return MAX_CHARS + 1
+    fields = str(text).count("{") + str(text).count("%")
+    return len(str(text)) + fields * (_WIDEST + max(given, default=0))
+
+
+_WIDEST = 9_999
 _GROWING: Mapping[str, Callable[..., int]] = {
-    **dict.fromkeys(("center", "ljust", "rjust", "zfill", "batch", "slice"), _wide),
-    **dict.fromkeys(("format", "format_map"), _formatted),
+    **dict.fromkeys(("center", "ljust", "rjust", "zfill", "expandtabs", "batch", "slice"), _wide),
+    **dict.fromkeys(("format", "format_map"), _formatted_size),
     "join": _joined_size,
     "replace": _replaced_size,
-    "indent": _lines_times,
-    "expandtabs": lambda text, size=8: _size(text) + str(text).count("\t") * abs(size),
-    "wordwrap": lambda text, *given: _replaced_size(text, "", given[2] if given[2:] else ""),
-    "tojson": lambda value, indent=0: _lines_times(str(value).replace(",", "\n"), indent or 0),
+    "wordwrap": _wrapped_size,
+    "indent": _indented_size,
+    "tojson": _json_size,
 }
 """Filters and methods whose result may be much larger than what they are given -> its size."""
+_NO_TEXT = frozenset(
+    {
+        *("length", "count", "first", "last", "list", "map", "select", "reject", "selectattr"),
+        *("rejectattr", "sum", "min", "max", "sort", "unique", "reverse", "groupby", "items"),
+        *("dictsort", "attr", "default", "d", "abs", "int", "float", "round"),
+    }
+)
+"""Filters that make no text of what they are given."""
+_REFUSED = frozenset({"translate", "maketrans", "encode"})
+"""Methods of texts that no prompt needs."""
 
 
-def _check_size(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+def _check_size(name: str, given: Sequence[Any], named: Mapping[str, Any]) -> None:
     """Raises `PromptLimitError` where the filter or method `name` would make too much."""
     _LEFT.turn()
-    if (size := _GROWING.get(name)) is None:
-        return
-    try:
-        made = size(*given, *named.values())
-    except TypeError:  # what it is given does not fit, which it says itself
-        return
-    if made > MAX_CHARS:
-        raise PromptLimitError(f"{name!r} would make a text that is too long, or a format too wide")
+    if name in _GROWING:
+        try:
+            made = _GROWING[name](*given, **named)
+        except TypeError as error:
+            raise SecurityError(f"{name!r} is given what it does not take") from error
+        if made > MAX_CHARS:
+            raise PromptLimitError(f"{name!r} would make a text too long, or has too wide a format")
+    elif name == "round" and any(
+        abs(one) > _MOST_PLACES for one in (*given[1:], *named.values()) if _is_whole(one)
+    ):
+        raise PromptLimitError("'round' is for a hundred places at most")
+    elif name == "sum" and not all(
+        isinstance(one, int | float | str) for one in (*given[1:], *named.values())
+    ):
+        raise SecurityError("'sum' adds numbers")
+    elif name not in _NO_TEXT and given:
+        _text_size(given[0])
+
+
+_MOST_PLACES = 100
 
 
 @pass_context
@@ -133,21 +201,14 @@ def _turn(_context: Context, value: Any, chars: int) -> Any:
 @pass_context
 def _joined(_context: Context, parts: list[Any]) -> str:
     """What `~` does."""
-    texts = [str(part) for part in parts]
-    if sum(map(len, texts)) > MAX_CHARS:
-        raise PromptLimitError("'~' would make a text that is too long")
-    return "".join(texts)
+    _text_size(parts)
+    return "".join(map(str, parts))
 
 
 def _shown(value: Any) -> Any:
     """A value that is printed."""
-    if callable(value) or hasattr(value, "__next__"):
-        if isinstance(value, Undefined):
-            return value  # which says itself what is missing
-        raise SecurityError(
-            "a function, or a row that is made on the way, has no text: add '|list'"
-        )
-    _LEFT.write(len(value) if isinstance(value, str) else len(str(value)))
+    if not isinstance(value, Undefined):  # which says itself what is missing
+        _LEFT.write(_text_size(value))
     return value
 
 
@@ -176,9 +237,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
         if operator == "%" and isinstance(left, str):
             _check_size("format", (left, right), {})
-        elif operator == "+" and not numbers:
-            if _size(left) + _size(right) > MAX_CHARS:
-                raise PromptLimitError("'+' would make a text that is too long")
+        elif operator == "+" and isinstance(left, str | list | tuple):
+            if len(left) + (len(right) if isinstance(right, type(left)) else 0) > MAX_CHARS:
+                raise PromptLimitError("'+' would make a text or a list that is too long")
         elif operator in ("*", "**"):
             small = numbers and max(abs(left), abs(right)) <= _LARGEST_OPERAND
             if not small or (operator == "**" and abs(right) > _LARGEST_POWER):
@@ -186,11 +247,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Counts calls; a method of a text must not make too much."""
-        text = getattr(obj, "__self__", None)
-        given = (text, *args) if isinstance(text, str) else args
-        _check_size(getattr(obj, "__name__", ""), given, kwargs)
-        return super().call(context, obj, *args, **kwargs)
+        """Counts calls; a method of a text must not make too much, and none draws."""
+        owner, name = getattr(obj, "__self__", None), getattr(obj, "__name__", "")
+        if isinstance(owner, int | float | bytes | random.Random) or name in _REFUSED:
+            raise SecurityError(f"{name!r} is not for prompts")
+        given = [_made(one) for one in args]
+        _check_size(name, [owner, *given] if isinstance(owner, str) else given, kwargs)
+        return super().call(context, obj, *given, **kwargs)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         """The template, with a count in every turn of a loop and in every macro."""
@@ -217,13 +280,19 @@ def _filtered(name: str, value: nodes.Expr, *given: nodes.Expr, line: int) -> no
     return nodes.Filter(value, name, list(given), [], None, None, lineno=line)
 
 
+def _made(value: Any) -> Any:
+    """A row that is made on the way, as the list that it makes."""
+    return list(value) if hasattr(value, "__next__") else value
+
+
 def _counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A filter that checks first how large its result may be."""
     passed = hasattr(function, "jinja_pass_arg")
 
     def filtered(*given: Any, **named: Any) -> Any:
-        _check_size(name, given[1:] if passed else given, named)
-        return function(*given, **named)
+        values = [_made(one) for one in given]
+        _check_size(name, values[1:] if passed else values, named)
+        return function(*values, **named)
 
     for mark in ("jinja_pass_arg", "jinja_async_variant"):
         if hasattr(function, mark):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from jinja2.exceptions import SecurityError
 
 from harness import prompt, sandbox
+from harness.generator import item_problem
 from harness.sandbox import PromptLimitError
+from harness.spec import Answer, Item
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -41,6 +44,20 @@ LOOPS = "{% for a in range(100000) %}" * 3 + "{body}" + "{% endfor %}" * 3
         DOUBLED.format(first="'ab'", next="n.s + n.s"),
         DOUBLED.format(first="[1]", next="n.s + n.s"),
         DOUBLED.format(first="'ab'", next="n.s|replace('a', n.s)"),
+        DOUBLED.format(first="['ab']", next="[n.s, n.s]") + "{{ n.s }}",
+        DOUBLED.format(first="['ab']", next="[n.s, n.s]") + "{{ n.s|upper }}",
+        DOUBLED.format(first="['ab']", next="[n.s, n.s]") + "{{ 'a' ~ n.s }}",
+        DOUBLED.format(first="['ab']", next="[n.s, n.s]") + "{{ '%s' % n.s }}",
+        "{{ 'a\nb'|indent(999999999, true) }}",
+        "{{ ('a b ' ~ length)|wordwrap(1, wrapstring=symbols|join('" + "y" * 900_000 + "')) }}",
+        "{{ symbols|map('center', 1000000)|join }}{{ symbols|map('center', 1000000)|join }}",
+        "{% set f = range(20000)|join('{0:9999}') %}{{ f.format(7) }}",
+        "{{ 15|round(-999999999) }}",
+        "{{ (1).to_bytes(9999999999) }}",
+        "{{ 'a'.translate({97: 'x'}) }}",
+        "{{ [[1], [2]]|sum(start=[]) }}",
+        "{{ [symbols|map('upper')] }}",
+        "{{ [range] }}",
         "{% set x %}{% for a in range(100000) %}" + "x" * 1000 + "{% endfor %}{% endset %}{{ x }}",
         "{{ 'a'|center(999999999) }}",
         "{{ 'a'.center(999999999) }}",
@@ -84,6 +101,23 @@ def test_what_is_no_text_or_number_is_an_error(template: str) -> None:
         render(template)
     with pytest.raises(SecurityError):
         render("{{ symbols|map('upper') }}")
+
+
+def test_a_filter_that_is_not_reached_is_a_mistake_too(lab: Lab) -> None:
+    """In a branch that no trial takes."""
+    for use, said in (("random", "draws anew"), ("randum", "no filter named")):
+        branch = f"{{% if length > 1000 %}}{{{{ symbols|{use} }}}}{{% endif %}}"
+        text = lab.plain.read_text().replace("{{ sequence }}", f"{{{{ sequence }}}}{branch}")
+        path = lab.plain.with_name(f"{use}.yaml")
+        path.write_text(text)
+        lab.bench("tasks", "check", path).one_line(2, f"{path}:8:", said)
+
+
+@pytest.mark.parametrize("value", [{"a", "b"}, frozenset("a"), random.Random(1)])
+def test_no_variable_is_another_each_time(value: object) -> None:
+    """A set has no order, and a source of chance is none of the prompt's."""
+    item = Item(["a"], 1, {"x": value})
+    assert "another each time" in str(item_problem(item, 1, Answer(type="integer")))
 
 
 @pytest.mark.parametrize("name", sandbox.REMOVED)
