@@ -95,7 +95,7 @@ def syntax_problem(template: str) -> TemplateProblem | None:
             known = env.filters if isinstance(node, nodes.Filter) else env.tests
             if node.name not in known:  # Jinja says it only where the template comes to it
                 kind = type(node).__name__.lower()
-                return TemplateProblem(node.lineno, f"bad Jinja: no {kind} named {node.name!r}")
+                return TemplateProblem(node.lineno, f"bad Jinja: No {kind} named {node.name!r}.")
         env.from_string(template)
     except jinja2.TemplateSyntaxError as error:
         return TemplateProblem(error.lineno, f"bad Jinja: {error.message}")

@@ -105,7 +105,7 @@ def test_what_is_no_text_or_number_is_an_error(template: str) -> None:
 
 def test_a_filter_that_is_not_reached_is_a_mistake_too(lab: Lab) -> None:
     """In a branch that no trial takes."""
-    for use, said in (("random", "draws anew"), ("randum", "no filter named")):
+    for use, said in (("random", "draws anew"), ("randum", "No filter named")):
         branch = f"{{% if length > 1000 %}}{{{{ symbols|{use} }}}}{{% endif %}}"
         text = lab.plain.read_text().replace("{{ sequence }}", f"{{{{ sequence }}}}{branch}")
         path = lab.plain.with_name(f"{use}.yaml")
