@@ -204,7 +204,7 @@ def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
 
 
 def _maker() -> str:
-    command = redact(" ".join(["bench", *sys.argv[1:]]))
+    command = " ".join(map(redact, ["bench", *sys.argv[1:]]))
     return f"eyechart {software()['eyechart']}: {command}".replace("\n", " ")
 
 

@@ -26,9 +26,14 @@ import orjson
 from filelock import FileLock, Timeout
 
 from harness.spec import Condition, Sample, Target, TaskSpec, condition_label
+from providers.secrets import masked_fields, watch_environment
 
 MANIFEST, SAMPLES, TABLE = "manifest.json", "samples.jsonl", "table.csv"
 _LOCK, _WRITER = "lock", "writer.json"
+_REPLIED = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch")
+"""Fields of a record that others filled: no key that a server says back is kept."""
+_TOLD = ("server", "answered_by", "commands")
+"""The same of a manifest."""
 
 Warn = Callable[[str], None]
 
@@ -180,7 +185,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         }
         for cell in manifest.cells
     ]
-    replace_file(folder / MANIFEST, _to_json(said, option=orjson.OPT_INDENT_2) + b"\n")
+    content = _to_json(masked_fields(said, _TOLD), option=orjson.OPT_INDENT_2)
+    replace_file(folder / MANIFEST, content + b"\n")
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -334,6 +340,7 @@ class Journal:
         Raises:
             JournalError: somebody else is writing, or the folder cannot be written.
         """
+        watch_environment()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
@@ -366,7 +373,7 @@ class Journal:
         Raises:
             JournalError: the disk does not take it.
         """
-        line = _to_json(record) + b"\n"
+        line = _to_json(masked_fields(record, _REPLIED)) + b"\n"
         written = 0
         try:
             while written < len(line):

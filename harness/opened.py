@@ -27,6 +27,7 @@ from harness.score import judge_record
 from harness.spec import Answer, Sample, condition_label
 from providers.base import Provider, StopRunError, redact
 from providers.model_facts import model_facts
+from providers.secrets import mask, masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class OpenRun:
 
     def meet(self, facts: Mapping[str, object]) -> None:
         """Takes note of who is to answer; raises `JournalError` where it is not who did before."""
-        said = orjson.loads(orjson.dumps(dict(facts)))
+        said = masked(orjson.loads(orjson.dumps(dict(facts))))
         self._check(said, whole=True)
         self.manifest.server = said
         self.save()
@@ -163,6 +164,7 @@ class Recorder:
     def __call__(self, record: dict[str, Any]) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
         name = record.get("model")
+        name = None if name is None else mask(name)
         if name is not None and name not in self._manifest.answered_by:
             if self._before:
                 raise StopRunError(
@@ -216,7 +218,7 @@ def _manifest(wanted: Wanted) -> Manifest:
         )
     manifest.file = "" if built_in_files().get(task.name) == task.path else str(task.path)
     manifest.software = software()
-    command = redact(shlex.join(["bench", *sys.argv[1:]]))
+    command = shlex.join(map(redact, ["bench", *sys.argv[1:]]))
     if command not in manifest.commands:
         manifest.commands.append(command)
     return manifest

@@ -21,24 +21,14 @@ ProviderError
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
-_USER_INFO = re.compile(r"://[^/\s'\"]+@")
-_QUERY_KEY = re.compile(
-    r"([?&](?:code|[\w-]*(?:key|token|sig|secret|password)[\w-]*)=)[^&\s'\"]+", re.IGNORECASE
-)
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
-_SHORTEST_SECRET = 4
-_SHORTEST_KEPT = 8
-"""Variables of such names also hold words like `none`."""
-_KEYS: set[str] = set()
-"""Those that providers read, whatever their variables are called."""
+from providers.secrets import keep_secret
+from providers.secrets import redact as redact  # noqa: PLC0414  part of the seam
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -222,7 +212,10 @@ class ModelSettings:
 
 
 class ProviderError(Exception):
-    """Root of everything a provider raises. Its text is one line for the user."""
+    """Root of everything a provider raises. Its text is one line for the user, without keys."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(redact(message))
 
 
 class StopRunError(ProviderError):
@@ -310,23 +303,6 @@ def environment_key(variable: str) -> str:
     return key
 
 
-def keep_secret(key: str) -> None:
-    """Makes `redact` leave out `key` from now on."""
-    if len(key) >= _SHORTEST_SECRET:
-        _KEYS.add(key)
-
-
-def redact(text: str, secret: str = "") -> str:
-    """`text` without keys: `secret`, those that were read, those of the environment, and those in
-    addresses.
-    """
-    text = _QUERY_KEY.sub(r"\1***", _USER_INFO.sub("://***@", text))
-    kept = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
-    for one in {secret, *_KEYS}:
-        if len(one) >= _SHORTEST_SECRET:
-            in_json = json.dumps(one)[1:-1]
-            text = text.replace(one, "***").replace(in_json, "***")
-    for one in kept:
-        if len(one.strip()) >= _SHORTEST_KEPT:
-            text = text.replace(one, "***").replace(one.strip(), "***")
-    return text
+def install(extra: str) -> str:
+    """What installs the packages of an extra: no index has this distribution, so from a clone."""
+    return f"pip install -e '.[{extra}]' in a clone of the repository"

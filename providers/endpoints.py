@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from providers.base import redact
 from providers.overridable import entries
+from providers.secrets import keep_address, redact_address
 
 USER_FILE = "EYECHART_ENDPOINTS"
 """Environment variable that names the user's own file."""
@@ -34,7 +34,7 @@ class Endpoint(BaseModel):
     @classmethod
     def _is_an_address(cls, url: str) -> str:
         if problem := address_problem(url):
-            raise ValueError(f"{redact(url)!r} {problem}")
+            raise ValueError(f"{redact_address(url)!r} {problem}")
         return url
 
     @field_validator("key")
@@ -46,9 +46,22 @@ class Endpoint(BaseModel):
 
 
 def address_problem(url: str) -> str | None:
-    """What is wrong with the address of a server, if anything."""
+    """What is wrong with the address of a server, if anything; its password is secret from now on.
+
+    A query would stand in the middle of the addresses that are made of it, and a fragment is never
+    sent: whoever gives one means a key, mostly.
+    """
+    keep_address(url)
     if not url.startswith(("http://", "https://")):
         return "does not begin with http:// or https://"
+    for mark, name, code in (("#", "fragment", "%23"), ("?", "query", "%3F")):
+        if mark in url.rpartition("@")[0]:
+            return f"has a {mark} before its @: in a password it is written {code}"
+        if mark in url:
+            return (
+                f"has a {name}, which no request would carry: leave it out; a key belongs into the "
+                "environment variable that the provider reads ('bench models' lists them)"
+            )
     try:
         parts = urlsplit(url)
         sound = bool((parts.hostname or "").encode("idna")) and parts.port != 0

@@ -5,12 +5,14 @@ Reads no value: what lm-eval makes of `dtype=float32` or `batch_size=8` is lm-ev
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from providers.base import SetupError, keep_secret, redact
+from providers.base import SetupError
+from providers.secrets import keep_address, keep_secret, redact
 
 _NAMES = ("model", "pretrained", "path", "model_path", "engine", "load", "base_url")
 """Arguments that say which model it is, the first of them that is given."""
@@ -27,7 +29,7 @@ _HOW = frozenset(
 )
 """Arguments that say how to run it, and change no answer."""
 _SECRET = re.compile(
-    r"key$|secret|password|credential|auth|header|^(?:hf_|access_)?token$", re.IGNORECASE
+    r"key$|secret|password|credential|auth|header|cookie|^(?:hf_|access_)?token$", re.IGNORECASE
 )
 _SECOND = re.compile(r",\s*([A-Za-z_]\w*)=")
 
@@ -44,14 +46,29 @@ def read_args(given: Sequence[str]) -> dict[str, str]:
         name = name.strip()
         if not equals or not name.isidentifier():
             raise SetupError(f"--model-arg wants KEY=VALUE, not {redact(one)!r}")
+        if "://" in value:
+            keep_address(value)
         if is_secret(name):
             keep_secret(value)
+            for header, said in _items(value):
+                if is_secret(header):
+                    keep_secret(said)
         elif not value.startswith(("{", "[", "(", "'", '"')) and (second := _SECOND.search(value)):
             raise SetupError(f"give {second[1]!r} in a --model-arg of its own, not after a comma")
         if name in args:
             raise SetupError(f"--model-arg {name!r} is given twice")
         args[name] = value
     return args
+
+
+def _items(value: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of a value that is a table: `header={"Authorization": "Bearer …"}`."""
+    try:
+        read = ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return
+    for name, said in read.items() if isinstance(read, dict) else ():
+        yield str(name), str(said)
 
 
 def is_secret(name: str) -> bool:

@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from providers.base import ProviderError, SetupError, redact
+from providers.base import ProviderError, SetupError, install
 from providers.lm_eval_args import is_secret
+from providers.secrets import redact, scrub
 
 AT_ONCE = 32
 """Prompts in one batch unless `--model-arg batch_size=N` says otherwise; memory may allow less."""
@@ -46,9 +47,11 @@ class Quiet:
     def __init__(self, log: Path | None) -> None:
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
+        self._log = log
         self._file = Path(log or os.devnull).open(  # noqa: SIM115  closed by `close`
             "a", encoding="utf-8", errors="replace"
         )
+        self._begins = self._file.tell()
         self._handler = logging.StreamHandler(self._file)
         logging.getLogger().addHandler(self._handler)
         logging.captureWarnings(capture=True)
@@ -75,6 +78,9 @@ class Quiet:
         logging.captureWarnings(capture=False)
         logging.getLogger().removeHandler(self._handler)
         self._file.close()
+        if self._log is not None:
+            with suppress(OSError):
+                scrub(self._log, self._begins)
 
 
 def one_line(error: BaseException) -> str:
@@ -88,7 +94,7 @@ def is_installed() -> bool:
 
 
 def missing() -> SetupError:
-    return SetupError("lm-eval/… needs the package lm-eval: pip install 'eyechart[lm-eval]'")
+    return SetupError(f"lm-eval/… needs the package lm-eval: {install('lm-eval')}")
 
 
 def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:

@@ -17,10 +17,11 @@ from providers.base import (
     ModelSettings,
     Provider,
     SetupError,
-    redact,
+    install,
 )
 from providers.endpoints import USER_FILE, Endpoint, address_problem, endpoints
 from providers.lm_eval_args import facts_of, label_of, read_args
+from providers.secrets import redact_address
 
 FACTORIES = {
     "anthropic": "providers.anthropic_api:open_provider",
@@ -161,7 +162,7 @@ def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
         raise SetupError(f"{name.provider} takes no --base-url")
     for url in settings.base_urls:
         if problem := address_problem(url):
-            raise SetupError(f"--base-url {redact(url)!r} {problem}")
+            raise SetupError(f"--base-url {redact_address(url)!r} {problem}")
     if settings.server_args and name.provider != "vllm":
         raise SetupError(f"--vllm-arg is for models of vllm/, not of {name.provider}")
     if settings.system is not None and settings.api == "completions":
@@ -189,13 +190,17 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
         package = _EXTRAS[name]
         if importlib.util.find_spec(package):
             return f"{package} {importlib.metadata.version(package)}"
-        return f"missing: pip install 'eyechart[{name}]'"
+        return f"missing: {install(name)}"
 
     azure = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
     return [
         ("tiny", "the embedded model", "-"),
         *(
-            (name, endpoint.title, key(endpoint.key) if endpoint.key else redact(endpoint.base_url))
+            (
+                name,
+                endpoint.title,
+                key(endpoint.key) if endpoint.key else redact_address(endpoint.base_url),
+            )
             for name, endpoint in _endpoints(environ).items()
         ),
         ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import aiohttp
 
-from providers.base import ModelSettings, SetupError, redact
+from providers.base import ModelSettings, SetupError, install
+from providers.secrets import redact, scrub
 
 _HOST = "127.0.0.1"
 _POLL_S = 0.5
@@ -34,7 +35,10 @@ _ERROR = re.compile(
 )
 """A line of its log that names an error, behind what the logger puts before it."""
 _ERROR_CHARS = 400
-_SECRET = re.compile(r"--[\w-]*(?:api-key|hf-token|password|secret)")
+_SECRET = re.compile(
+    r"--(?:[\w.-]*(?:api-key|hf-token|password|passwd|secret|credential)|api-ke?$|hf-t(?:o(?:ke?)?)?$)"
+)
+"""Options that hold keys, also shortened as vLLM takes them."""
 _OURS = re.compile(r"--(?:host|port|ssl-[\w-]+|root-path|served-model-name|uds)(?:=|$)")
 _FORWARDED = "VLLM_BATCH_INVARIANT"
 _TETHER = """
@@ -78,8 +82,8 @@ class VllmServer:
         found = str(beside) if beside.is_file() else shutil.which("vllm")
         if found is None:
             raise SetupError(
-                f"vllm/{settings.model} needs vLLM: pip install 'eyechart[vllm]', or join a server "
-                "that runs with --base-url http://HOST:8000/v1"
+                f"vllm/{settings.model} needs vLLM: {install('vllm')}, or join a server that runs "
+                "with --base-url http://HOST:8000/v1"
             )
         if settings.model.startswith(("/", ".", "~")) and not Path(settings.model).exists():
             raise SetupError(
@@ -201,11 +205,13 @@ class VllmServer:
         finally:
             _signal(process.pid, signal.SIGKILL)
             await process.wait()
+            with contextlib.suppress(OSError):  # it had our environment
+                scrub(self._log, self._log_begins)
 
 
 def _shown(line: str) -> str:
     """Without keys; to be cut only after that."""
-    return redact(line, os.environ.get("HF_TOKEN", ""))
+    return redact(line)
 
 
 def _tethered(command: Sequence[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from harness.library import open_task
 from harness.plan import plan
 from harness.runner import Limits
 from harness.session import Wanted, run_task
-from providers import registry
+from providers import registry, secrets
 from providers.base import Provider, Request
 from providers.scripted import ScriptedProvider
 
@@ -309,6 +309,12 @@ def has_lines(path: Path, least: int) -> bool:
 def plain(text: str) -> str:
     """`text` without a terminal's escape sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+@pytest.fixture(autouse=True)
+def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test plants is a word like any other in the next."""
+    monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
 
 
 @pytest.fixture

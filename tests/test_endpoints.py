@@ -9,6 +9,7 @@ import pytest
 from providers.base import SetupError
 from providers.endpoints import USER_FILE
 from providers.registry import needs, parse_model
+from providers.secrets import redact
 
 
 @pytest.fixture
@@ -33,6 +34,17 @@ def test_a_server_of_ones_own(own: Path) -> None:
         ("a/b:\n  base_url: http://x/v1\n", "'a/b' in .* has a slash; rename it"),
         ("a:\n  base_url: ftp://x\n", r"a\.base_url: 'ftp://x' does not begin with http://"),
         ("a:\n  base_url: http://\n", r"a\.base_url: 'http://' is no address"),
+        (
+            "a:\n  base_url: http://x/v1?key=planted\n",
+            r"a\.base_url: 'http://x/v1\?\*\*\*' has a query",
+        ),
+        ("a:\n  base_url: http://x/v1?\n", r"a\.base_url: 'http://x/v1\?\*\*\*' has a query"),
+        ("a:\n  base_url: 'http://x/v1#planted'\n", r"a\.base_url: .* has a fragment"),
+        ("a:\n  base_url: 'http://u:planted#1@x/v1'\n", r"a\.base_url: .* has a # before its @"),
+        (
+            "a:\n  base_url: http://u:planted/1@x/v1\n",
+            r"a\.base_url: 'http://\*\*\*@x/v1' is no address",
+        ),
         ("a:\n  base_url: http://x\n  keys: K\n", r"a\.keys: extra inputs"),
         ("a:\n  base_url: htp://u:p@ss@x\n", r"a\.base_url: 'htp://\*\*\*@x' does not begin"),
         ("a:\n  base_url: http://x\n  key: sk-planted-1\n", r"a\.key: name the environment var"),
@@ -56,3 +68,12 @@ def test_a_mistake_is_one_line(own: Path, text: str, said: str) -> None:
     assert "planted" not in str(wrong.value)
     with pytest.raises(SetupError, match=said):
         needs()
+
+
+def test_the_password_of_an_own_server_is_known_from_then_on(own: Path) -> None:
+    """So that no message has it, in whatever form."""
+    own.write_text("lab:\n  base_url: http://me:planted%20pa'ss@gpu1:8000/v1\n")
+    parse_model("lab/llama")
+    assert "ss" not in redact("sent planted pa'ss, planted%20pa%27ss, planted%20pa'ss").replace(
+        "sent", ""
+    )

@@ -102,8 +102,8 @@ def test_providers_never_import_the_harness(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules("harness"), ids=lambda path: path.name)
 def test_the_harness_knows_the_seam_and_not_who_is_behind_it(path: Path) -> None:
-    """The seam, the registry, what is known of models, how a prompt is put as a text and what a
-    rejection means; the providers come by name.
+    """The seam, the registry, what is known of models and keys, how a prompt is put as a text and
+    what a rejection means; the providers come by name.
     """
     known = {name for name in ours(path) if name.startswith("providers.")}
     assert {".".join(name.split(".")[:2]) for name in known} <= {
@@ -112,6 +112,7 @@ def test_the_harness_knows_the_seam_and_not_who_is_behind_it(path: Path) -> None
         "providers.http_errors",
         "providers.model_facts",
         "providers.registry",
+        "providers.secrets",
     }
 
 

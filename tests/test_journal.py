@@ -70,6 +70,38 @@ def indices(folder: Path) -> list[int]:
 class TestWriting:
     """One line a reply, as it arrives."""
 
+    def test_a_key_that_a_server_says_back_is_not_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """In what others filled in; what a run is resumed by stays as it is."""
+        planted = "planted-0123456789"
+        monkeypatch.setenv("SOME_API_KEY", planted)
+        said = {
+            "reply": f'"{planted}"',
+            "model": planted,
+            "reasoning": f"hm {planted}",
+            "refusal": planted,
+            "logprobs": (("planted-", -0.1), ("0123456789", -0.2), ("!", -0.3)),
+            "failure": {"kind": "error", "type": "X", "message": planted},
+            "batch": planted,
+        }
+        with Journal(tmp_path, print) as book:
+            book.append(record(0, id=planted, **said))
+            book.append(record(1))
+        first, second = read_records(tmp_path)
+        assert first == record(
+            0,
+            id=planted,
+            reply='"***"',
+            model="***",
+            reasoning="hm ***",
+            refusal="***",
+            logprobs=[["***", -0.1], ["***", -0.2], ["!", -0.3]],
+            failure={"kind": "error", "type": "X", "message": "***"},
+            batch="***",
+        )
+        assert second == record(1)
+
     def test_a_record_is_in_the_file_when_append_returns(self, tmp_path: Path) -> None:
         """Another process sees each line at once, before the journal is closed."""
         with Journal(tmp_path, print) as book:
@@ -475,6 +507,21 @@ MANIFESTS = {
 
 class TestManifest:
     """What made a run."""
+
+    def test_it_has_no_key(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whatever a server says of itself."""
+        planted = "planted-0123456789"
+        monkeypatch.setenv("SOME_API_KEY", planted)
+        with Journal(tmp_path, print):
+            manifest = self.manifest()
+            manifest.server = {"root": [planted], planted: 1}
+            manifest.answered_by = [f"m {planted}"]
+            manifest.commands = [f"bench run --x '{planted}'"]
+            write_manifest(tmp_path, manifest)
+        kept = read_manifest(tmp_path)
+        assert kept.server == {"root": ["***"], "***": 1}
+        assert kept.answered_by == ["m ***"]
+        assert kept.commands == ["bench run --x '***'"]
 
     def manifest(self) -> Manifest:
         spec = TaskSpec.model_validate(parse(ONES).data)

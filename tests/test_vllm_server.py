@@ -22,6 +22,7 @@ import http.server, json, os, subprocess, sys
 port = int(sys.argv[sys.argv.index("--port") + 1])
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print("pids", os.getpid(), child.pid, *sys.argv[1:], flush=True)
+print("my environment:", os.environ.get("VLLM_API_KEY"), flush=True)
 if "--no-memory" in sys.argv:
     print("WARNING 11-21 15:17:26 [x.py:1] limits can cause fd errors like `OSError: too many`")
     print("(Worker-0 pid=3) ERROR 11-21 15:17:27 [a.py:9] ValueError: too little memory")
@@ -110,6 +111,24 @@ def test_it_starts_waits_and_ends_with_its_children(tmp_path: Path) -> None:
     assert "--tensor-parallel-size=2" in said
     assert "--enable-prefix-caching" in said
     assert any("is up after" in line for line in started.said)
+
+
+def test_its_log_keeps_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has our environment, and may print it; an earlier command's part stays."""
+    monkeypatch.setenv("VLLM_API_KEY", "planted-0123456789")
+    started = Started(tmp_path)
+    started.log.parent.mkdir()
+    started.log.write_text("an earlier server\n")
+
+    async def work() -> None:
+        await started.server.start()
+        assert "my environment: planted-0123456789" in started.log.read_text()
+
+    started.run(work)
+    said = started.log.read_text()
+    assert said.startswith("an earlier server\n")
+    assert "my environment: ***" in said
+    assert "planted" not in said
 
 
 def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -201,7 +220,10 @@ def test_killed_with_its_bench(tmp_path: Path) -> None:
     [
         "--api-key=sk-1",
         "--api_key=sk-1",
+        "--api-k=sk-1",
         "--hf-token",
+        "--hf-tok=sk-1",
+        "--kv-transfer-config.password=sk-1",
         "--port=1",
         "--host",
         "--served_model_name=m",
@@ -236,5 +258,5 @@ def test_without_vllm_it_says_how_to_get_it(
     """The extra to install, and the way around."""
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SetupError, match=r"pip install 'eyechart\[vllm\]'.*--base-url"):
+    with pytest.raises(SetupError, match=r"pip install -e '\.\[vllm\]'.*--base-url"):
         open_provider(ModelSettings("m", server_log=tmp_path / "server.log"))

@@ -1,0 +1,259 @@
+"""Keys and passwords leave every text that is shown or kept, and nothing else does."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from providers import secrets
+from providers.quoting import any_quoting, within_base64
+from providers.secrets import (
+    keep_address,
+    keep_secret,
+    mask,
+    masked,
+    masked_fields,
+    redact,
+    redact_address,
+    scrub,
+    watch_environment,
+)
+
+KEY = "sk-planted-0123456789abcdef"
+AWKWARD = "pa'ss \"w\\\\o/r+d é"
+MANY = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+QUOTINGS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "json": json.dumps,
+    "json in json": lambda text: json.dumps(json.dumps(text)),
+    "json as UTF-8": lambda text: json.dumps(text, ensure_ascii=False),
+    "address": quote,
+    "whole address": lambda text: re.sub("%..", lambda code: code[0].lower(), quote(text, safe="")),
+    "form": quote_plus,
+    "address in an address": lambda text: quote(quote(text, safe=""), safe=""),
+    "repr": repr,
+    "repr of a repr": lambda text: repr([repr(text)]),
+    "shell": shlex.quote,
+    "html": html.escape,
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 in an address": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+}
+
+
+def fresh() -> None:
+    """Forgets what examples before this one planted."""
+    secrets._KNOWN = secrets._Known()
+
+
+@pytest.mark.parametrize("secret", [KEY, AWKWARD])
+@pytest.mark.parametrize("quoting", QUOTINGS)
+def test_a_secret_goes_in_whatever_quoting(quoting: str, secret: str) -> None:
+    """Out of messages and out of replies, as servers, shells and tracebacks write it."""
+    keep_secret(secret)
+    text = f"before {QUOTINGS[quoting](secret)} after"
+    for clean in (redact(text), mask(text)):
+        assert clean.startswith("before ")
+        assert clean.endswith(" after")
+        assert "***" in clean
+        for part in ("planted", "0123", "ss", "é", "c2st", "cGEn"):
+            assert part not in clean
+
+
+@pytest.mark.parametrize("before", ["", "user:", "me:", "x"])
+def test_base64_that_holds_a_key_goes(before: str) -> None:
+    """Wherever in it the key begins; what is left says nothing of it."""
+    keep_secret(KEY)
+    encoded = base64.b64encode(f"{before}{KEY}:".encode()).decode()
+    left = mask(f"Authorization was {encoded}").removeprefix("Authorization was ")
+    assert "***" in left
+    assert len(left.replace("***", "")) <= len(base64.b64encode(before.encode())) + 4
+
+
+PRINTABLE = st.text(st.characters(exclude_categories=["Cs"]).filter(str.isprintable), min_size=8)
+
+
+@MANY
+@given(PRINTABLE, st.sampled_from(sorted(QUOTINGS)))
+def test_any_secret_is_found_in_any_quoting(secret: str, quoting: str) -> None:
+    """Whatever characters it has; or else a part of its base64."""
+    forms = [any_quoting(secret), *map(any_quoting, within_base64(secret))]
+    assert re.search("|".join(forms), QUOTINGS[quoting](secret))
+
+
+@MANY
+@given(st.text(), st.lists(st.sampled_from([KEY, AWKWARD, "none", "0101", "tea", "1234567890"])))
+def test_a_reply_without_a_secret_stays_as_it_is(text: str, planted: list[str]) -> None:
+    """Also where keys are known, and where a word of a reply is somebody's key."""
+    fresh()
+    for one in planted:
+        keep_secret(one)
+    for said in (text, f"Final answer: 1234567890 tea 0101 none {text}"):
+        if not {KEY, AWKWARD} & {one for one in planted if one in said}:
+            assert mask(said) == said
+            assert masked({"a": [said, 1, None]}) == {"a": [said, 1, None]}
+
+
+@pytest.mark.parametrize(
+    ("secret", "stays"),
+    [
+        ("dummy", True),
+        ("EMPTY", True),
+        ("11111111", True),
+        ("123456789012", True),
+        ("changeme", True),
+        ("1,1,0,1,0,1", True),
+        ("token-abc123", False),
+        ("pa'ss", False),
+        ("sesamsesamöffnedich", False),
+        ("93847561029384756", False),
+    ],
+)
+def test_what_may_be_an_answer_stays_in_replies(secret: str, stays: bool) -> None:
+    """A key that is a word or a row of digits goes from messages only."""
+    keep_secret(secret)
+    assert (mask(f"Final answer: {secret}") == f"Final answer: {secret}") == stays
+    assert redact(f"bad key: {secret}") == "bad key: ***"
+
+
+def test_a_short_key_is_none_within_a_word() -> None:
+    """A key `none` leaves `nonetheless` alone."""
+    keep_secret("none")
+    assert redact("none, nonetheless") == "***, nonetheless"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("at http://user:secret@host/v1", "at http://***@host/v1"),
+        ("at 'http://user:pa'ss@host/v1'", "at 'http://***@host/v1'"),
+        ('{"url":"http://host","mail":"x@y"}', '{"url":"http://host","mail":"x@y"}'),
+        ("http://h/v1?a=1&auth=K3&b=2#key=K4 x", "http://h/v1?a=1&auth=***&b=2#key=*** x"),
+        ("http://h/?to=http://g?token=K", "http://h/?to=http://g?token=***"),
+        ("http://h/v1?api-version=2024-10-21", "http://h/v1?api-version=2024-10-21"),
+        ("see docs#rate-limits", "see docs#rate-limits"),
+        ("got Basic dXNlcjpwYXNz, sorry", "got Basic ***, sorry"),
+        ("got 'bearer sk-1234'", "got 'bearer ***'"),
+        ("Basic authentication required", "Basic authentication required"),
+        ("Bearer token is missing", "Bearer token is missing"),
+    ],
+)
+def test_what_looks_like_a_key_goes_from_messages(text: str, clean: str) -> None:
+    """In addresses and after the names of the schemes; ordinary words and links stay."""
+    assert redact(text) == clean
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://host:8000/v1", "http://host:8000/v1"),
+        ("http://user:pa'ss@host/v1", "http://***@host/v1"),
+        ("http://user:p@ss@host/v1", "http://***@host/v1"),
+        ("http://user:pa/ss@host/v1", "http://***@host/v1"),
+        ("http://user:pa#ss@host/v1", "http://***@host/v1"),
+        ("http://host/v1?auth=K3K3", "http://host/v1?***"),
+        ("http://host/v1#K3K3", "http://host/v1#***"),
+        ("user:K3K3@host/v1", "***@host/v1"),
+        ("http://[::1/", "http://[::1/"),
+        ("", ""),
+    ],
+)
+def test_what_is_shown_of_an_address(url: str, shown: str) -> None:
+    """Whether it is one or not."""
+    assert redact_address(url) == shown
+
+
+def test_an_address_gives_its_password_away_in_no_form() -> None:
+    """Nor the header that is made of it."""
+    keep_address("http://user:pa%27ss@host/v1")
+    header = base64.b64encode(b"user:pa'ss").decode()
+    said = f"pa'ss, pa%27ss, {header}, {header.rstrip('=')}"
+    assert redact(said) == "***, ***, ***, ***"
+    assert mask(said) == "***, ***, ***, ***"
+
+
+def test_keys_of_a_query_are_known() -> None:
+    """So that nobody says them back."""
+    keep_address(f"http://host/v1?version=2024-10&api_key={quote(KEY)}#{KEY}2")
+    assert redact(f"{KEY} of 2024-10, {KEY}2") == "*** of 2024-10, ***"
+
+
+@pytest.mark.parametrize("value", [f"Bearer {KEY}", f" {KEY}\n", f"basic {KEY}"])
+def test_a_header_is_its_key(value: str) -> None:
+    """Without the scheme before it."""
+    keep_secret(value)
+    assert mask(f"I was sent {KEY}") == "I was sent ***"
+
+
+def test_a_basic_header_is_its_password() -> None:
+    """Which servers can read."""
+    keep_secret(f"Basic {base64.b64encode(b'user:open-sesame').decode()}")
+    assert mask("the password is open-sesame") == "the password is ***"
+
+
+def test_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables by their names, and passwords of proxies; paths are no keys."""
+    monkeypatch.setenv("MY_API_KEY", KEY)
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:pr0xy-pass@127.0.0.1:3128")
+    monkeypatch.setenv("SOME_KEY_FILE", "/home/somebody/key.json")
+    watch_environment()
+    said = f"{KEY} by way of http://me:pr0xy-pass@127.0.0.1:3128, from /home/somebody/key.json"
+    shown = "*** by way of http://me:***@127.0.0.1:3128, from /home/somebody/key.json"
+    assert mask(said) == shown
+    assert KEY not in redact(said)
+    monkeypatch.delenv("MY_API_KEY")
+    watch_environment()
+    assert mask(KEY) == KEY
+
+
+def test_only_the_named_fields_are_touched() -> None:
+    """What makes a record resumable stays, and a record without keys is the same object."""
+    keep_secret(KEY)
+    record = {"id": KEY, "prompt_hash": "00", "reply": f"x {KEY}", "failure": {"message": KEY}}
+    clean = masked_fields(record, ("reply", "failure", "model"))
+    assert clean == {**record, "reply": "x ***", "failure": {"message": "***"}}
+    assert masked_fields(clean, ("reply", "failure", "model")) is clean
+
+
+def test_tokens_of_a_key_go_together() -> None:
+    """Each alone tells little, and all in a row everything."""
+    keep_secret(KEY)
+    tokens = ["The", " key", f" {KEY[:5]}", KEY[5:20], f"{KEY[20:]}.", " Bye"]
+    record = {"logprobs": tuple((token, -0.5) for token in tokens)}
+    clean = masked_fields(record, ("logprobs",))
+    expected = ["The", " key", "***", "***", "***", " Bye"]
+    assert [token for token, _ in clean["logprobs"]] == expected
+
+
+def test_a_log_is_scrubbed_from_where_it_began(tmp_path: Path) -> None:
+    """Other bytes stay as they are, also those that are no UTF-8."""
+    keep_secret(KEY)
+    log = tmp_path / "server.log"
+    before = f"an earlier {KEY}\n".encode()
+    log.write_bytes(before + b"\xff starts\n" + f"key {KEY} \xe9\n".encode("latin-1") + b"ends")
+    scrub(log, len(before))
+    assert log.read_bytes() == before + b"\xff starts\nkey *** \xe9\nends"
+
+
+@pytest.mark.parametrize("piece", ["?key", "://a", "\\", "basic ", "&a=", "pa\\\\", "sk-planted-"])
+def test_long_texts_take_no_time(piece: str) -> None:
+    """Whatever they repeat: 64 KiB are what an error may have."""
+    keep_secret(KEY)
+    keep_address("http://user:pa\\\\'\"ss@host")
+    text = (piece * 65_536)[:65_536]
+    began_s = time.process_time()
+    redact(text)
+    mask(text)
+    assert time.process_time() - began_s < 1
