@@ -11,7 +11,7 @@ from typing import TypeVar
 from harness.batch_file import FileLimits
 from harness.journal import Warn
 from harness.money import Meter
-from providers.base import BatchForm, BatchService, TransientError
+from providers.base import BatchForm, BatchService, StopRunError, TransientError
 from providers.model_facts import ModelFacts
 
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
@@ -50,6 +50,7 @@ class Desk:
 
         Raises:
             TransientError: for an hour it did nothing else.
+            StopRunError: it wants to be left alone for longer than that.
             ProviderError: it fails in another way.
         """
         began_s = self.waiting.clock()
@@ -61,6 +62,10 @@ class Desk:
                 if self.waiting.clock() - began_s > SILENCE_S:
                     raise
                 pause_s = max(wait_s, error.retry_after_s or 0.0)
+                if pause_s > SILENCE_S:
+                    raise StopRunError(
+                        f"{self.service.address} asks to be left alone for {pause_s:.0f} s: {error}"
+                    ) from error
                 if wait_s == FIRST_POLL_S:
                     self.warn(f"{self.service.address} is asked again in {pause_s:.0f} s: {error}")
                 await self.waiting.sleep(pause_s)

@@ -27,17 +27,21 @@ from providers.base import (
     SetupError,
     Usage,
     environment_key,
-    redact,
+    install,
 )
+from providers.endpoints import address_problem
 from providers.http_errors import error_of
 from providers.model_facts import model_facts
-from providers.openai_form import read_json
-from providers.sdk_clients import try_client
+from providers.openai_form import is_count, read_json
+from providers.sdk_clients import bad_reply, http_client
+from providers.secrets import keep_secret, redact_address
 
 if TYPE_CHECKING:
     import anthropic
 
 ADDRESS = "https://api.anthropic.com"
+BASE_URL = "ANTHROPIC_BASE_URL"
+"""Environment variable of another address, which the SDK reads as well."""
 KEY = "ANTHROPIC_API_KEY"
 TIMEOUT_S = 600.0
 """For one reply; long ones take minutes."""
@@ -65,12 +69,10 @@ class AnthropicProvider:
         client: anthropic.AsyncAnthropic,
         settings: ModelSettings,
         *,
-        key: str,
         headers: Mapping[str, anthropic.Omit],
     ) -> None:
         self._client = client
         self._settings = settings
-        self._key = key
         self._headers = headers
         self._facts = model_facts(f"anthropic/{settings.model}")
         self._think_tokens = max(self._facts.think_tokens, LEAST_THINK_TOKENS)
@@ -143,24 +145,24 @@ class AnthropicProvider:
             yield
         except anthropic.APIStatusError as error:
             read = error.response
-            raise error_of(read.status_code, read.text, read.headers, secret=self._key) from error
+            raise error_of(read.status_code, read.text, read.headers) from error
         except (anthropic.APITimeoutError, TimeoutError) as error:
             raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except anthropic.APIConnectionError as error:
-            said = f"no connection to {self._client.base_url}: {error.__cause__ or error}"
-            raise BrokenConnectionError(redact(said, self._key)) from error
+            where, cause = redact_address(str(self._client.base_url)), error.__cause__ or error
+            broken = BrokenConnectionError(f"no connection to {where}: {cause}")
+            raise bad_reply(error) or broken from error
         except anthropic.AnthropicError as error:
-            raise BadReplyError(redact(" ".join(str(error).split()), self._key)) from error
+            raise BadReplyError(" ".join(str(error).split())) from error
         except httpx2.HTTPError as error:
-            said = f"the connection broke: {error}"
-            raise BrokenConnectionError(redact(said, self._key)) from error
+            raise BrokenConnectionError(f"the connection broke: {error}") from error
         except UnicodeEncodeError as error:
             raise BadRequestError(f"the prompt is no text: {error.reason}") from error
 
     async def facts(self) -> Mapping[str, object]:
         """Where the model was asked and how."""
         thinks = {"think_tokens": self._think_tokens, "effort": self._facts.effort}
-        where = {"engine": "anthropic", "base_url": redact(str(self._client.base_url))}
+        where = {"engine": "anthropic", "base_url": redact_address(str(self._client.base_url))}
         return where | (thinks if self._facts.reasoning else {})
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
@@ -190,23 +192,26 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
         import anthropic  # noqa: PLC0415  optional
     except ImportError as error:
         raise SetupError(
-            f"anthropic/{settings.model} needs the package anthropic: "
-            "pip install 'eyechart[anthropic]'"
+            f"anthropic/{settings.model} needs the package anthropic: {install('anthropic')}"
         ) from error
     headers: dict[str, anthropic.Omit] = {}
-    if settings.base_urls:
-        lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
-        headers = {line.partition(":")[0].strip(): anthropic.omit for line in lines if ":" in line}
-    key = "" if settings.base_urls else _key()
-    address = next(iter(settings.base_urls), os.environ.get("ANTHROPIC_BASE_URL") or ADDRESS)
-    try_client(address)
+    for line in os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"):
+        name, colon, value = line.partition(":")
+        keep_secret(value)
+        if colon and settings.base_urls:
+            headers[name.strip()] = anthropic.omit
+    address = next(iter(settings.base_urls), os.environ.get(BASE_URL) or ADDRESS)
+    if problem := address_problem(address):
+        raise SetupError(f"{BASE_URL} {redact_address(address)!r} {problem}")
     client = anthropic.AsyncAnthropic(
-        api_key=key or _NO_KEY,  # a given one keeps the SDK from looking for others
+        # a given one keeps the SDK from looking for others
+        api_key=_NO_KEY if settings.base_urls else _key(),
         base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
         max_retries=0,
         timeout=TIMEOUT_S,
+        http_client=http_client(anthropic.DefaultAsyncHttpxClient, address),
     )
-    return AnthropicProvider(client, settings, key=key, headers=headers)
+    return AnthropicProvider(client, settings, headers=headers)
 
 
 def _key() -> str:
@@ -226,7 +231,7 @@ def reply_of(read: Any) -> Reply:
     details, usage = read.get("stop_details"), read.get("usage")
     return Reply(
         text=_joined(read["content"], "text"),
-        finish_reason=_FINISH.get(str(read.get("stop_reason")), "other"),
+        finish_reason=_FINISH.get(_text(read.get("stop_reason")) or "", "other"),
         usage=_usage(usage) if isinstance(usage, dict) else None,
         model=_text(read.get("model")),
         refusal=_text(details.get("explanation")) if isinstance(details, dict) else None,
@@ -247,6 +252,6 @@ def _text(value: object) -> str | None:
 def _usage(usage: dict[str, Any]) -> Usage | None:
     """Tokens of the exchange; those of a prompt that went to or came from a cache count too."""
     kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    asked = [usage[kind] for kind in kinds if isinstance(usage.get(kind), int)]
+    asked = [usage[kind] for kind in kinds if is_count(usage.get(kind))]
     said = usage.get("output_tokens")
-    return Usage(sum(asked), said) if asked and isinstance(said, int) else None
+    return Usage(sum(asked), said) if asked and is_count(said) else None

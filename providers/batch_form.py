@@ -6,16 +6,16 @@ The same files go through OpenAI's Batch API, those of vendors who copied it, an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from providers.base import LeftOutError, ModelSettings, Reply, Request, redact
+from providers.base import LeftOutError, ModelSettings, Reply, Request
 from providers.endpoints import Endpoint, endpoints
-from providers.http_errors import error_of
+from providers.http_errors import as_text, error_of
 from providers.model_facts import model_facts
 from providers.openai_form import OpenAIForm, path_of, plain_body, reply_of
+from providers.secrets import redact
 
 _SHOWN = 300
 
@@ -47,14 +47,14 @@ class OpenAIBatchForm:
         if status == HTTPStatus.OK and not error:
             return reply_of(body)
         code = status if isinstance(status, int) else HTTPStatus.OK
-        raise error_of(code, json.dumps(body or error), {})
+        raise error_of(code, as_text(body or error), {})
 
 
 def _said(error: object) -> str:
     """Code and message of what OpenAI says of a request that it never sent."""
     if not isinstance(error, dict):
-        return f"no response, and no reason but {redact(json.dumps(error))[:_SHOWN]}"
-    parts = (str(error[name]) for name in ("code", "message") if error.get(name))
+        return f"no response, and no reason but {redact(as_text(error))[:_SHOWN]}"
+    parts = (as_text(error[name]) for name in ("code", "message") if error.get(name))
     return redact(": ".join(parts))[:_SHOWN] or "no response and no reason given"
 
 

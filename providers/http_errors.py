@@ -23,8 +23,8 @@ from providers.base import (
     ServerFaultError,
     StopRunError,
     UnknownModelError,
-    redact,
 )
+from providers.secrets import redact, redact_address
 
 _OVERFLOW = re.compile(
     r"context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|too many tokens"
@@ -36,7 +36,7 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _BUDGET = re.compile(
-    r"(?<!\+ `)max_(?:\w+_)?tokens\W.{0,60}"
+    r"(?<!\+ `)max_(?:\w{1,20}_)?tokens\W.{0,60}"
     r"(?:too (?:large|big|high)|must be (?:less|at most)|exceeds?\b(?! context))",
     re.IGNORECASE,
 )
@@ -81,8 +81,13 @@ _UNKNOWN_NAME = re.compile(
     re.IGNORECASE,
 )
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
+_REDIRECTS = range(300, 400)
 _TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529)
 _SHOWN = 300
+_LOOKED_AT = 64 * 2**10
+"""Characters of a body that are read; expressions that look back and forth take their time."""
+_LONGEST_S = 1e10
+"""Stands for any longer wait."""
 _MOMENT, _MILLISECONDS = 1e9, 1e12
 """From here on a number is no duration but a moment, and counts milliseconds."""
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
@@ -92,8 +97,15 @@ def error_of(
     status: int, body: str, headers: Mapping[str, str], *, secret: str = ""
 ) -> ProviderError:
     """The error that a reply of `status` stands for; `secret` is kept out of its text."""
+    body = body[:_LOOKED_AT]
     code, said = _message(body)
     shown = redact(f"{status}: {said or 'no reason given'}", secret)[:_SHOWN]
+    if status in _REDIRECTS:
+        to = redact_address(next((v for k, v in headers.items() if k.lower() == "location"), ""))
+        return BadReplyError(
+            f"{status}: the server sends us to {to[:_SHOWN]!r}, and redirects are not followed; "
+            "give the address where it is"
+        )
     if status == HTTPStatus.TOO_MANY_REQUESTS and not _EMPTY_ACCOUNT.search(code):
         wait_s = retry_after_s(headers)
         return RateLimitError(shown, retry_after_s=_said_s(body) if wait_s is None else wait_s)
@@ -134,22 +146,31 @@ def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
 
 def _message(body: str) -> tuple[str, str]:
     """Code and message of an error body, in the forms that the vendors use."""
+    whole = " ".join(body.split())
     try:
         read: Any = json.loads(body)
-    except ValueError:
-        return "", " ".join(body.split())
+    except (ValueError, RecursionError):
+        return "", whole
     if isinstance(read, list) and read:
         read = read[0]
     if not isinstance(read, dict):
-        return "", " ".join(body.split())
+        return "", whole
     error = read.get("error", read)
     if isinstance(error, str):
-        return f"{read.get('code') or ''} ", error
+        return f"{as_text(read.get('code') or '')} ", " ".join(error.split())
     if not isinstance(error, dict):
-        return "", " ".join(body.split())
-    code = " ".join(str(error.get(name) or "") for name in ("code", "type", "status"))
+        return "", whole
+    code = " ".join(as_text(error.get(name) or "") for name in ("code", "type", "status"))
     said = error.get("message") or error.get("detail") or error.get("error") or ""
-    return code, " ".join(str(said).split()) or " ".join(body.split())
+    return code, " ".join(as_text(said).split()) or whole
+
+
+def as_text(said: object) -> str:
+    """A text as it is, any other JSON as JSON, and what is nested too deeply as nothing."""
+    try:
+        return said if isinstance(said, str) else json.dumps(said)
+    except (RecursionError, TypeError, ValueError):
+        return ""
 
 
 def rejected_parameter(body: str, sent: Collection[str]) -> str | None:
@@ -157,14 +178,15 @@ def rejected_parameter(body: str, sent: Collection[str]) -> str | None:
 
     `None` if it rejects something else, a value out of range for one.
     """
+    body = body[:_LOOKED_AT]
     code, said = _message(body)
     if _OVERFLOW.search(f"{code} {said}") or not _UNKNOWN_NAME.search(f"{code} {said}"):
         return None
-    named = re.search(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]*\"|\[[^\]]*\])", body)
+    named = re.search(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]{0,99}\"|\[[^\]]{0,999}\])", body)
     for name in sent:
-        if named and re.search(rf"\"{name}\"", named[1]):
+        if named and f'"{name}"' in named[1]:
             return name
-        if re.search(rf"['\"`]{name}['\"`]", said):
+        if re.search(rf"['\"`]{re.escape(name)}['\"`]", said):
             return name
     return None
 
@@ -176,17 +198,16 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> 
     `x-ratelimit-reset…` and `anthropic-ratelimit-…-reset` of limits that are used up.
     """
     found = {name.lower(): value.strip() for name, value in headers.items()}
-    if (given := found.get("retry-after-ms")) and _number(given) is not None:
-        return max(0.0, (_number(given) or 0.0) / 1000)
+    now = time.time() if now_s is None else now_s
+    if (milliseconds := _number(found.get("retry-after-ms", ""))) is not None:
+        return _wait_s(milliseconds / 1000)
     if given := found.get("retry-after"):
         if (seconds := _number(given)) is not None:
-            return max(0.0, seconds)
+            return _wait_s(seconds)
         try:
-            at = email.utils.parsedate_to_datetime(given)
-        except ValueError:
+            return _wait_s(email.utils.parsedate_to_datetime(given).timestamp() - now)
+        except (ValueError, OverflowError, OSError):  # no date, or none that this system has
             return None
-        return max(0.0, at.timestamp() - (time.time() if now_s is None else now_s))
-    now = time.time() if now_s is None else now_s
     waits = [
         _until_s(found.get(name.replace("remaining", "reset"), ""), now)
         for name, left in found.items()
@@ -199,25 +220,29 @@ def _until_s(text: str, now_s: float) -> float | None:
     """Seconds until a reset: a duration, a moment in ISO form or in (milli)seconds since 1970."""
     if (wait_s := _duration_s(text)) is not None:
         at_s = wait_s / 1000 if wait_s > _MILLISECONDS else wait_s
-        return max(0.0, at_s - now_s) if at_s > _MOMENT else wait_s
+        return _wait_s(at_s - now_s if at_s > _MOMENT else wait_s)
     try:
-        return max(0.0, datetime.fromisoformat(text).timestamp() - now_s)
-    except ValueError:
+        return _wait_s(datetime.fromisoformat(text).timestamp() - now_s)
+    except (ValueError, OverflowError, OSError):
         return None
+
+
+def _wait_s(seconds: float) -> float:
+    return min(max(0.0, seconds), _LONGEST_S)
 
 
 def _said_s(body: str) -> float | None:
     """Seconds to wait by the body, where a vendor says it there."""
     match = _RETRY_IN.search(body)
-    return None if match is None else float(match[1])
+    return None if match is None else _wait_s(float(match[1]))
 
 
 def _number(text: str) -> float | None:
+    """May be infinite, where it has too many digits."""
     try:
-        value = float(text)
+        return None if text.strip("+-").isalpha() else float(text)  # `nan`, `infinity`
     except ValueError:
         return None
-    return value if value == value and abs(value) != float("inf") else None  # noqa: PLR0124  # NaN
 
 
 def _duration_s(text: str) -> float | None:

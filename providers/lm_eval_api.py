@@ -27,15 +27,14 @@ from providers.base import (
     Reply,
     Request,
     SetupError,
-    keep_secret,
-    redact,
 )
+from providers.bodies import ACCEPTED, OK, read_body
 from providers.documents import as_document, stops
 from providers.http_errors import error_of
+from providers.lm_eval_args import is_secret
 from providers.lm_eval_loading import one_line
 from providers.openai_form import read_json, reply_of
-
-_OK = 200
+from providers.secrets import keep_secret, redact_address
 
 
 class ApiModel:
@@ -56,7 +55,6 @@ class ApiModel:
             raise SetupError(
                 f"lm-eval's {kind} has the chat form only: leave out --api completions"
             )
-        self._secret = ""
         if not self._own:
             self._check_address()
         self._message(Request("1", 1))  # a missing template is said now
@@ -72,9 +70,8 @@ class ApiModel:
         except Exception as error:  # a property of theirs; it raises where its key is missing
             raise SetupError(f"lm-eval's {self._kind}: {one_line(error)}") from error
         for name, value in headers.items():
-            if name.lower() in ("authorization", "x-api-key"):
-                self._secret = str(value).removeprefix("Bearer ")
-                keep_secret(self._secret)
+            if is_secret(name):
+                keep_secret(str(value))
 
     async def complete(self, request: Request) -> Reply:
         """The model's reply; raises a `ProviderError` and nothing else."""
@@ -151,12 +148,15 @@ class ApiModel:
         session = self._session or self._open()
         with self._errors():
             async with session.post(
-                self._url, json=body, headers=self._lm.header, ssl=bool(self._lm.verify_certificate)
+                self._url,
+                json=body,
+                headers={**self._lm.header, "Accept-Encoding": ACCEPTED},
+                ssl=bool(self._lm.verify_certificate),
+                allow_redirects=False,
             ) as response:
-                content = await response.read()
-        if response.status != _OK:
-            text = content.decode(errors="replace")
-            raise error_of(response.status, text, response.headers, secret=self._secret)
+                content = await read_body(response)
+        if response.status != OK:
+            raise error_of(response.status, content.decode(errors="replace"), response.headers)
         return read_json(content)
 
     def _open(self) -> aiohttp.ClientSession:
@@ -165,21 +165,20 @@ class ApiModel:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=self._lm.timeout),
             trust_env=True,
+            auto_decompress=False,
         )
         return self._session
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """The client's errors as ours, and those of a class that sends for itself."""
-        where = redact(self._url or self._kind)
+        where = redact_address(self._url) if self._url else self._kind
         try:
             yield
         except ProviderError:
             raise
         except TimeoutError as error:
             raise NoReplyError(f"{where}: no reply within {self._lm.timeout} s") from error
-        except aiohttp.InvalidURL as error:
-            raise SetupError(f"base_url {where!r} is no address") from error
         except (aiohttp.ClientError, OSError) as error:
             status = getattr(getattr(error, "response", None), "status_code", None)
             if isinstance(status, int):  # of requests, whose errors are OSErrors

@@ -26,14 +26,14 @@ from providers.base import (
     Request,
     SetupError,
     environment_key,
-    redact,
 )
-from providers.endpoints import Endpoint, endpoints
+from providers.endpoints import Endpoint, address_problem, endpoints
 from providers.http_errors import error_of, rejected_parameter
 from providers.model_facts import ModelFacts, model_facts
 from providers.openai_form import OpenAIForm, read_json, reply_of
 from providers.replicas import Replicas
-from providers.sdk_clients import try_client
+from providers.sdk_clients import bad_reply, http_client
+from providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
 """For one reply; long ones take minutes."""
@@ -94,7 +94,7 @@ class OpenAIProvider:
 
     async def facts(self) -> Mapping[str, object]:
         """Where the model was asked and how."""
-        urls = sorted(redact(str(client.base_url)) for client in self._clients)
+        urls = sorted(redact_address(str(client.base_url)) for client in self._clients)
         thinks = {"think_tokens": self._facts.think_tokens, "effort": self._facts.effort}
         habits = {"drop": self._endpoint.drop, "rename": dict(self._endpoint.rename)}
         said = {name: habit for name, habit in habits.items() if habit}
@@ -126,17 +126,15 @@ def sdk_errors(client: openai.AsyncOpenAI) -> Iterator[None]:
 
 
 def mapped(error: openai.OpenAIError, client: openai.AsyncOpenAI) -> ProviderError:
-    """What an error of the SDK's is in our tree, without the client's key."""
-    secret = "" if client.api_key == _NO_KEY else client.api_key
+    """What an error of the SDK's is in our tree."""
     if isinstance(error, openai.APIStatusError):
-        response = error.response
-        return error_of(response.status_code, response.text, response.headers, secret=secret)
+        return error_of(error.response.status_code, error.response.text, error.response.headers)
     if isinstance(error, openai.APITimeoutError):
         return NoReplyError(f"no reply within {TIMEOUT_S:.0f} s")
     if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__ or error
-        return BrokenConnectionError(redact(f"no connection to {client.base_url}: {cause}", secret))
-    return BadReplyError(redact(" ".join(str(error).split()), secret))
+        where, cause = redact_address(str(client.base_url)), error.__cause__ or error
+        return bad_reply(error) or BrokenConnectionError(f"no connection to {where}: {cause}")
+    return BadReplyError(" ".join(str(error).split()))
 
 
 def open_provider(settings: ModelSettings) -> OpenAIProvider:
@@ -156,12 +154,15 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
             f"{settings.provider} needs a key: set {endpoint.key}, or try --model tiny, which "
             "needs none"
         )
-    urls = settings.base_urls or (endpoint.base_url,)
-    for url in urls:
-        try_client(url)
     clients = [
-        openai.AsyncOpenAI(api_key=key or _NO_KEY, base_url=url, max_retries=0, timeout=TIMEOUT_S)
-        for url in urls
+        openai.AsyncOpenAI(
+            api_key=key or _NO_KEY,
+            base_url=url,
+            max_retries=0,
+            timeout=TIMEOUT_S,
+            http_client=http_client(openai.DefaultAsyncHttpxClient, url),
+        )
+        for url in settings.base_urls or (endpoint.base_url,)
     ]
     facts = model_facts(f"{settings.provider}/{settings.model}")
     return OpenAIProvider(clients, settings, endpoint=endpoint, facts=facts)
@@ -177,9 +178,12 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
         if not os.environ.get(variable):
             raise SetupError(f"azure needs {', '.join(AZURE_VARIABLES)}; {variable} is not set")
     address = os.environ[AZURE_VARIABLES[0]]
-    try_client(address)
+    if problem := address_problem(address):
+        raise SetupError(f"{AZURE_VARIABLES[0]} {redact_address(address)!r} {problem}")
+    keep_secret(os.environ[AZURE_VARIABLES[1]])
+    client = http_client(openai.DefaultAsyncHttpxClient, address)
     return OpenAIProvider(
-        [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S)],
+        [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S, http_client=client)],
         settings,
         endpoint=Endpoint(base_url=address),
         facts=model_facts(f"azure/{settings.model}"),

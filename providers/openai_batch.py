@@ -6,11 +6,13 @@ Replies are read as JSON and not as the SDK's classes, which take anything for a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from openai import AsyncOpenAI, Omit, omit
+import orjson
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, omit
 
 from providers.base import (
     BadReplyError,
@@ -18,16 +20,26 @@ from providers.base import (
     ModelSettings,
     SetupError,
     UnknownModelError,
-    redact,
 )
+from providers.bodies import Limits
+from providers.http_errors import as_text
 from providers.openai_api import TIMEOUT_S, OpenAIProvider, open_provider, sdk_errors
-from providers.openai_form import read_json
+from providers.openai_form import is_count, read_json
+from providers.sdk_clients import http_client
+from providers.secrets import mask, masked, redact, redact_address
 
 TOKEN = "eyechart"  # noqa: S105  no secret
 """The name under which a batch's metadata has our token."""
 _WINDOW: Any = "24h"
 """The only one there is."""
-_PAGE = 100
+_PAGE, _PAGES = 100, 1000
+"""Batches in a page of the list, and pages that are looked through."""
+_FILES = Limits(reply=8 * 2**30)
+"""Of a file of replies; one of requests has 200 MB at most."""
+_LINE = 32 * 2**20
+"""The longest line of one, as of a reply that is asked directly."""
+_SOUND_NAME = re.compile(r"(?!\.{1,2}$)[\w.:@=+/-]{1,200}", re.ASCII)
+_SHOWN = 300
 _SKEW_S = 86_400.0
 """How far the vendor's clock and ours may differ."""
 
@@ -38,7 +50,13 @@ class OpenAIBatches:
     def __init__(self, client: AsyncOpenAI, provider: OpenAIProvider) -> None:
         self._client = client
         self._provider = provider
-        self.address = redact(str(client.base_url))
+        self.address = redact_address(str(client.base_url))
+        address = str(client.base_url)  # vendors keep their files elsewhere, at an address of a GET
+        self._files = client.with_options(
+            http_client=http_client(
+                DefaultAsyncHttpxClient, address, limits=_FILES, follow_redirects=True
+            )
+        )
 
     async def facts(self) -> Mapping[str, object]:
         """As for requests that are sent one by one."""
@@ -58,9 +76,10 @@ class OpenAIBatches:
                 read = read_json(await raw.http_response.aread())
         except UnknownModelError as error:
             raise SetupError(f"{self.address} has no Batch API ({error})") from error
-        if not isinstance(read, dict) or not isinstance(read.get("id"), str):
+        name = _name(read.get("id")) if isinstance(read, dict) else None
+        if name is None:
             raise BadReplyError("the reply to an upload names no file")
-        return str(read["id"])
+        return name
 
     async def create(self, file: str, url: str, token: str) -> BatchState:
         """The batch as it begins."""
@@ -78,7 +97,7 @@ class OpenAIBatches:
     async def find(self, token: str, since_s: float) -> BatchState | None:
         """Goes through the account's batches, newest first."""
         after: str | Omit = omit
-        while True:
+        for _ in range(_PAGES):
             with sdk_errors(self._client):
                 async with asyncio.timeout(TIMEOUT_S):
                     raw = await self._client.batches.with_raw_response.list(
@@ -89,13 +108,14 @@ class OpenAIBatches:
             if not isinstance(page, list) or not all(isinstance(one, dict) for one in page):
                 raise BadReplyError("the list of batches is none")
             for one in page:
-                if (one.get("metadata") or {}).get(TOKEN) == token:
+                if _table(one.get("metadata")).get(TOKEN) == token:
                     return _state(one)
             oldest = page[-1].get("created_at") if page else None
             old = isinstance(oldest, int | float) and oldest < since_s - _SKEW_S
             if not page or not read.get("has_more") or old:
                 return None
             after = _state(page[-1]).id
+        raise BadReplyError(f"the list of batches does not end after {_PAGES * _PAGE:,}")
 
     async def state(self, batch: str) -> BatchState:
         """How far a batch is."""
@@ -105,49 +125,93 @@ class OpenAIBatches:
                 return _state(read_json(await raw.http_response.aread()))
 
     async def fetch(self, file: str, to: Path) -> None:
-        """Streams the file to `to`, where it is once it is whole."""
+        """Streams the file to `to`, where it is once it is whole; no line of it has a key."""
         partial = to.with_name(f"{to.name}.tmp")
         try:
             with sdk_errors(self._client), partial.open("wb") as written:
-                async with self._client.files.with_streaming_response.content(file) as content:
-                    async for piece in content.iter_bytes():
-                        written.write(piece)
+                async with self._files.files.with_streaming_response.content(file) as content:
+                    async for line in _lines(content.iter_bytes()):
+                        written.write(_masked(line))
             partial.replace(to)
         finally:
             partial.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
         """Closes the connections."""
+        await self._files.close()
         await self._provider.aclose()
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines that the pieces make up; raises `BadReplyError` where one does not end."""
+    begun: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        *ended, rest = piece.split(b"\n")
+        for line in ended:
+            yield b"".join([*begun, line, b"\n"])
+            begun.clear()
+            size = 0
+        begun.append(rest)
+        size += len(rest)
+        if size > _LINE:
+            raise BadReplyError(f"a line of the file is longer than {_LINE / 2**20:.0f} MiB")
+    yield b"".join(begun)
+
+
+def _masked(line: bytes) -> bytes:
+    """A line of replies without keys that somebody said back; JSON stays JSON."""
+    said = line.decode(errors="surrogateescape")
+    clean = mask(said)
+    if clean == said:
+        return line
+    try:
+        return orjson.dumps(masked(orjson.loads(line))) + b"\n"
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
+        return clean.encode(errors="surrogateescape")
 
 
 def _state(read: Any) -> BatchState:
     """A batch object; raises `BadReplyError` where it is none."""
-    known = isinstance(read, dict) and all(isinstance(read.get(k), str) for k in ("id", "status"))
-    if not known:
+    read = _table(read)
+    name, status = _name(read.get("id")), read.get("status")
+    if name is None or not isinstance(status, str):
         raise BadReplyError("the reply is no batch: it has no id or status")
-    counts = read.get("request_counts") or {}
+    counts = _table(read.get("request_counts"))
     total, completed, failed = (
-        value if isinstance(value := counts.get(name), int) else 0
-        for name in ("total", "completed", "failed")
+        value if is_count(value := counts.get(kind)) else 0
+        for kind in ("total", "completed", "failed")
     )
-    problems = (read.get("errors") or {}).get("data") or []
+    problems = _table(read.get("errors")).get("data")
     return BatchState(
-        id=read["id"],
-        status=read["status"].lower(),
+        id=name,
+        status=redact(status)[:_SHOWN].lower(),
         total=total,
         completed=completed,
         failed=failed,
-        output_file=read.get("output_file_id") or None,
-        error_file=read.get("error_file_id") or None,
-        problems=tuple(_problem(one) for one in problems if isinstance(one, dict)),
+        output_file=_name(read.get("output_file_id")),
+        error_file=_name(read.get("error_file_id")),
+        problems=tuple(_problem(one) for one in problems if isinstance(one, dict))
+        if isinstance(problems, list)
+        else (),
     )
 
 
+def _table(read: object) -> dict[str, Any]:
+    return read if isinstance(read, dict) else {}
+
+
+def _name(given: object) -> str | None:
+    """By which a vendor knows a batch or a file: it is kept, and becomes a part of an address."""
+    sound = isinstance(given, str) and _SOUND_NAME.fullmatch(given) and mask(given) == given
+    return given if sound and isinstance(given, str) else None
+
+
 def _problem(error: Mapping[str, Any]) -> str:
-    line = f"line {error['line']}: " if error.get("line") else ""
-    code = f" ({error['code']})" if error.get("code") else ""
-    return redact(f"{line}{' '.join(str(error.get('message')).split())}{code}")
+    line = f"line {as_text(error['line'])}: " if error.get("line") else ""
+    code = f" ({as_text(error['code'])})" if error.get("code") else ""
+    said = " ".join(as_text(error.get("message")).split())
+    return redact(f"{line}{said}{code}")[:_SHOWN]
 
 
 def open_service(settings: ModelSettings) -> OpenAIBatches:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -19,12 +19,12 @@ from providers.base import (
     Reply,
     Request,
     Usage,
-    redact,
 )
 from providers.documents import as_document, stops
 from providers.endpoints import Endpoint
-from providers.http_errors import error_of
+from providers.http_errors import as_text, error_of
 from providers.model_facts import ModelFacts
+from providers.secrets import redact
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -160,7 +160,7 @@ def reply_of(read: Any) -> Reply:
     choices, usage = read.get("choices"), _usage(read.get("usage"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices", usage=usage)
-    finish = str(choices[0].get("finish_reason"))
+    finish = _text(choices[0].get("finish_reason"))
     if choices[0].get("error") or finish == "error":  # and some say so in the choice
         raise _error_within(choices[0])
     message = choices[0].get("message")
@@ -186,7 +186,7 @@ def _error_within(read: dict[str, Any]) -> ProviderError:
     error = read.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and code >= HTTPStatus.BAD_REQUEST else HTTPStatus.OK
-    return error_of(status, json.dumps(read), {})
+    return error_of(status, as_text(read), {})
 
 
 def _text(content: object) -> str:
@@ -203,10 +203,13 @@ def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
         return None
     try:
         if isinstance(given.get("content"), list):
-            return tuple((str(one["token"]), float(one["logprob"])) for one in given["content"])
-        pairs = zip(given["tokens"], given["token_logprobs"], strict=True)
-        return tuple((str(token), float(value)) for token, value in pairs)
-    except (KeyError, TypeError, ValueError):
+            pairs = [(one["token"], one["logprob"]) for one in given["content"]]
+        else:
+            pairs = list(zip(given["tokens"], given["token_logprobs"], strict=True))
+        if not all(isinstance(token, str) for token, _ in pairs):
+            return None
+        return tuple((token, float(value)) for token, value in pairs)
+    except (KeyError, OverflowError, TypeError, ValueError):
         return None
 
 
@@ -215,7 +218,12 @@ def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     asked, said = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not (isinstance(asked, int) and isinstance(said, int) and min(asked, said) >= 0):
+    if not (is_count(asked) and is_count(said)):
         return None
     total = usage.get("total_tokens")
-    return Usage(asked, max(said, total - asked) if isinstance(total, int) else said)
+    return Usage(asked, max(said, total - asked) if is_count(total) else said)
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether it can be a number of tokens or requests."""
+    return type(value) is int and value >= 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import orjson
@@ -27,25 +28,29 @@ from providers.base import (
     SetupError,
     StopRunError,
     environment_key,
-    redact,
 )
+from providers.bodies import ACCEPTED, OK, read_body
 from providers.documents import as_document
 from providers.http_errors import error_of
-from providers.openai_form import body_of, path_of, plain_body, read_json, reply_of
+from providers.openai_form import body_of, is_count, path_of, plain_body, read_json, reply_of
 from providers.replicas import Replicas
+from providers.secrets import redact, redact_address
 from providers.vllm_server import VllmServer
 
 TIMEOUT_S = 600.0
 """For one reply."""
 KEY = "VLLM_API_KEY"
 """Environment variable of the key that `vllm serve --api-key` wants, if it wants one."""
-_OK = 200
 _FACTS_S = 60.0
 """How long a server may take to say what it is."""
 _FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
 _CLIENT_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
-"""What aiohttp raises; its `InvalidURL` is among them."""
+"""What aiohttp raises."""
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
 _PROBE = Request("1", 1)
+_SHOWN = 300
+_MOST_TOKENS = 10**12
+"""No window has more."""
 
 
 class VllmProvider:
@@ -85,8 +90,8 @@ class VllmProvider:
             if differing := [name for name in first if facts.get(name) != first[name]]:
                 name = differing[0]
                 raise SetupError(
-                    f"{redact(first_url)} and {redact(url)} are no replicas: {name} is "
-                    f"{first[name]!r} and {facts.get(name)!r}"
+                    f"{redact_address(first_url)} and {redact_address(url)} are no replicas: "
+                    f"{name} is {first[name]!r} and {facts.get(name)!r}"
                 )
         return first | ({} if self._server is None else self._server.facts())
 
@@ -97,7 +102,7 @@ class VllmProvider:
         counts = []
         for prompt in prompts:
             read = await self._tokenized(url, self._asked(prompt))
-            if read is None or not isinstance(read.get("count"), int):
+            if read is None or not is_count(read.get("count")):
                 return None
             counts.append(read["count"])
         return counts
@@ -120,7 +125,8 @@ class VllmProvider:
                     connector=aiohttp.TCPConnector(limit=0),
                     cookie_jar=aiohttp.DummyCookieJar(),
                     timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
-                    headers={"Content-Type": "application/json"} | self._authorization(),
+                    headers=_HEADERS | self._authorization(),
+                    auto_decompress=False,
                 )
             return self._session
 
@@ -136,61 +142,55 @@ class VllmProvider:
             sent = orjson.dumps(body)
         except orjson.JSONEncodeError as error:  # half a character
             raise BadRequestError(f"the prompt cannot be sent: {error}") from error
-        try:
-            async with session.post(f"{url}{path}", data=sent) as response:
-                content = await response.read()
-        except _CLIENT_ERRORS as error:
-            raise _as_ours(error, url, TIMEOUT_S) from error
-        if not response.ok:
-            text = content.decode(errors="replace")
-            raise error_of(response.status, text, response.headers, secret=self._key)
-        return read_json(content)
+        sending = session.post(f"{url}{path}", data=sent, allow_redirects=False)
+        return await _read(sending, url, TIMEOUT_S)
+
+    async def _get(self, url: str, path: str) -> Any:
+        session = await self._open()
+        sending = session.get(f"{url}{path}", timeout=_FACTS, allow_redirects=False)
+        return await _read(sending, url, _FACTS_S)
 
     async def _facts_of(self, url: str) -> dict[str, object]:
-        session, model = await self._open(), self._settings.model
+        model, where = self._settings.model, redact_address(url)
         try:
-            try:
-                async with session.get(f"{url}/models", timeout=_FACTS) as response:
-                    text = (await response.read()).decode(errors="replace")
-            except _CLIENT_ERRORS as error:
-                raise _as_ours(error, url, _FACTS_S) from error
-            if response.status != _OK:
-                raise error_of(response.status, text, response.headers, secret=self._key)
-            served = {one["id"]: one for one in read_json(text.encode())["data"]}
-        except (KeyError, TypeError) as error:
-            raise SetupError(f"{redact(url)} is no vLLM server: no list of models there") from error
+            read = await self._get(url, "/models")
+            served = {str(one["id"]): one for one in read["data"] if isinstance(one, dict)}
+        except (KeyError, TypeError, RecursionError) as error:
+            raise SetupError(f"{where} is no vLLM server: no list of models there") from error
         except AuthError:
             raise
         except ProviderError as error:
             raise SetupError(f"{error}; is it running? its address ends with /v1") from error
         if model not in served:
-            names = ", ".join(map(repr, served)) or "nothing"
-            raise SetupError(f"{redact(url)} serves {names}, not {model!r}")
+            names = redact(", ".join(map(repr, served)) or "nothing")[:_SHOWN]
+            raise SetupError(f"{where} serves {names}, not {model!r}")
+        root, window = served[model].get("root"), served[model].get("max_model_len")
         return {
             "engine": "vllm",
             "model": model,
-            "root": served[model].get("root"),
-            "max_model_len": served[model].get("max_model_len"),
+            "root": root if isinstance(root, str) else None,
+            "max_model_len": window if is_count(window) and window < _MOST_TOKENS else None,
             "version": await self._version(url),
             "chat_template_sha256": await self._template(url),
         }
 
-    async def _version(self, url: str) -> object:
+    async def _version(self, url: str) -> str | None:
         try:
-            address = f"{url.removesuffix('/v1')}/version"
-            async with (await self._open()).get(address, timeout=_FACTS) as response:
-                read = read_json(await response.read()) if response.status == _OK else {}
-        except (aiohttp.ClientError, OSError, BadReplyError):
+            read = await self._get(url.removesuffix("/v1"), "/version")
+        except ProviderError:
             return None
-        return cast("dict[str, object]", read).get("version") if isinstance(read, dict) else None
+        version = read.get("version") if isinstance(read, dict) else None
+        return version if isinstance(version, str) else None
 
     async def _template(self, url: str) -> str | None:
         """Of the tokens it makes of a fixed message: the text itself servers keep to themselves."""
         messages = body_of(_PROBE, replace(self._settings, api="chat"))["messages"]
         read = await self._tokenized(url, {"messages": messages, "add_generation_prompt": True})
-        if read is None or "tokens" not in read:
+        try:
+            said = orjson.dumps((read or {})["tokens"])
+        except (KeyError, orjson.JSONEncodeError):  # none, or no tokens
             return None
-        return hashlib.sha256(orjson.dumps(read["tokens"])).hexdigest()[:16]
+        return hashlib.sha256(said).hexdigest()[:16]
 
     def _asked(self, prompt: str) -> dict[str, Any]:
         """What `/tokenize` takes for a prompt."""
@@ -209,14 +209,30 @@ class VllmProvider:
         return read if isinstance(read, dict) else None
 
 
+async def _read(
+    sending: AbstractAsyncContextManager[aiohttp.ClientResponse], url: str, within_s: float
+) -> Any:
+    """The JSON of a reply; raises a `ProviderError` and nothing else.
+
+    Redirects are not followed: a prompt goes nowhere but to the address that the user named, and
+    most redirects would turn it into a GET without one.
+    """
+    try:
+        async with sending as response:
+            content = await read_body(response)
+    except _CLIENT_ERRORS as error:
+        raise _as_ours(error, url, within_s) from error
+    if response.status != OK:
+        raise error_of(response.status, content.decode(errors="replace"), response.headers)
+    return read_json(content)
+
+
 def _as_ours(error: Exception, url: str, within_s: float) -> ProviderError:
     """One of `_CLIENT_ERRORS`, while `url` was asked."""
     if isinstance(error, TimeoutError):
-        return NoReplyError(f"{redact(url)}: no reply within {within_s:.0f} s")
-    if isinstance(error, aiohttp.InvalidURL):
-        return SetupError(f"--base-url {redact(url)!r} is no address")
+        return NoReplyError(f"{redact_address(url)}: no reply within {within_s:.0f} s")
     why = " ".join(str(error).split()) or type(error).__name__
-    return BrokenConnectionError(f"no connection to {redact(url)}: {why}")
+    return BrokenConnectionError(f"no connection to {redact_address(url)}: {why}")
 
 
 def open_provider(settings: ModelSettings) -> VllmProvider:

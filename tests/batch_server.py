@@ -78,6 +78,8 @@ class BatchServer:
     """Most batches in a page of the list."""
     api: bool = True
     """Whether there is a Batch API."""
+    lines_besides: list[bytes] = field(default_factory=list)
+    """Lines of every output that nobody asked for."""
 
     def application(self) -> web.Application:
         """What answers."""
@@ -196,7 +198,7 @@ class BatchServer:
         lines = [json.loads(line) for line in self.files[batch.said["input_file_id"]].splitlines()]
         assert {line["url"] for line in lines} == {batch.said["endpoint"]}
         assert len({line["custom_id"] for line in lines}) == len(lines)
-        output, errors = [], []
+        output, errors = [*self.lines_besides], []
         for place, line in enumerate(lines):
             if plot.answered is not None and place >= plot.answered:
                 message = "This request could not be executed before the window expired."

@@ -325,7 +325,7 @@ def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the command that installs it."""
     monkeypatch.setitem(sys.modules, "anthropic", None)
-    with pytest.raises(SetupError, match=r"needs the package .*'eyechart\[anthropic\]'"):
+    with pytest.raises(SetupError, match=r"needs the package .*install -e '\.\[anthropic\]'"):
         opened()
 
 

@@ -20,11 +20,12 @@ from harness.batch_desk import Desk, Waiting
 from harness.batch_file import FileLimits
 from harness.batch_state import STATE
 from harness.money import Meter
-from providers.base import ModelSettings
+from providers.base import ModelSettings, StopRunError
 from providers.model_facts import ModelFacts
 from providers.registry import open_batch_form, open_batches, parse_model
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import records, wait_for
+from tests.fake_server import Response, fake_server
 from tests.faulty_server import serving
 
 if TYPE_CHECKING:
@@ -460,6 +461,21 @@ class TestFaults:
             assert "400: fault 400" in done.err
             assert leftovers(lab) == []
             assert batched(lab, server).code == 0
+
+    def test_a_service_that_wants_to_be_left_alone_is(self, lab: Lab) -> None:
+        """For a year, for one: the command ends, and the batches go on."""
+        slept: list[float] = []
+
+        async def sleep(wait_s: float) -> None:
+            slept.append(wait_s)
+
+        told = Response(429, {}, {"Retry-After": "9" * 30})
+        with fake_server(lambda *_: told, reads_json=False) as server:
+            stand_in = BatchServer(base_url=server.base_url)
+            waiting = Waiting(sleep=sleep)
+            with pytest.raises(StopRunError, match="asks to be left alone for 10000000000 s"):
+                run_batches(lab, stand_in, lab.wanted(model=NAME.label), waiting=waiting)
+        assert slept == []
 
     def test_an_hour_of_silence_ends_the_command(self, lab: Lab) -> None:
         """The batch goes on, and so does the same command."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from providers.base import (
     AuthError,
+    BadReplyError,
     BadRequestError,
     OverloadedError,
     PromptOverflowError,
@@ -122,6 +124,15 @@ def test_a_key_in_the_body_is_not_repeated() -> None:
         ({"Retry-After": "soon"}, None),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1.2.3s"}, None),
         ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "1e999"}, 1e10),
+        ({"Retry-After": "9" * 400}, 1e10),
+        ({"retry-after-ms": "1e999"}, 1e10),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
+        ({"Retry-After": "Thu, 01 Jan 2026 00:00:00 +99999999999999999999"}, None),
+        ({"Retry-After": "Fri, 31 Dec 9999 23:59:59 -2359"}, 1e10),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "0001-01-01T00:00:00+23:59"}, 0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1e999"}, 1e10),
         ({"Retry-After": "-3"}, 0),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m2s"}, 62),
@@ -181,3 +192,57 @@ def test_a_wait_may_stand_in_the_body() -> None:
         error = error_of(429, text, headers)
         assert isinstance(error, RateLimitError)
         assert error.retry_after_s == wait_s
+
+
+@pytest.mark.parametrize("status", [400, 429, 500, 503])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 60_000,
+        '{"error": ' + "[" * 900 + "]" * 900 + "}",
+        '{"error": {"message": ' + "[" * 900 + "]" * 900 + ', "code": ' + "{}}}",
+        '{"error": {"message": ' + "9" * 4000 + "}}",
+        '{"error": ' + "9" * 5000 + "}",
+    ],
+    ids=["torn", "nested", "nested message", "long number", "no number"],
+)
+def test_json_that_python_cannot_hold_is_an_error_like_others(status: int, text: str) -> None:
+    """Its status says what it means."""
+    known = {400: BadRequestError, 429: RateLimitError, 500: ServerFaultError, 503: OverloadedError}
+    assert type(error_of(status, text, {})) is known[status]
+
+
+def test_a_wait_in_a_body_has_an_end() -> None:
+    """Whatever number of digits it has."""
+    error = error_of(429, f"Please retry in {'9' * 500}s.", {})
+    assert isinstance(error, RateLimitError)
+    assert error.retry_after_s == 1e10
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_says_where_to(status: int) -> None:
+    """Without what else is in the address."""
+    to = {"Location": "https://user:planted-1@other.example/v1?key=planted-2"}
+    error = error_of(status, "<html>moved</html>", to)
+    assert type(error) is BadReplyError
+    assert "'https://***@other.example/v1?***'" in str(error)
+    assert "planted" not in str(error)
+    assert type(error_of(status, "", {})) is BadReplyError
+
+
+PIECES = (
+    *("model ", "max_x_", "max_a_tokens", "prompt ", "input ", "content ", "api key ", "violat"),
+    *('"param":[', '"param":"', "retry in 1", "context", "?key", "://a", "basic ", "\\", "'", "1"),
+    *("unknown ", "{", "[", " "),
+)
+
+
+@pytest.mark.parametrize("status", [400, 429])
+@pytest.mark.parametrize("piece", PIECES)
+def test_long_bodies_take_no_time(status: int, piece: str) -> None:
+    """Of 48 MB no more is looked at than of 64 KiB, and that at once."""
+    text = piece * (2**20 // len(piece))
+    began_s = time.process_time()
+    error_of(status, text, {})
+    rejected_parameter(f"unknown {text}", ["seed"])
+    assert time.process_time() - began_s < 2

@@ -32,6 +32,7 @@ from providers.lm_eval_args import facts_of, label_of, read_args, told_of
 from providers.lm_eval_bridge import LmEvalProvider
 from providers.lm_eval_loading import Quiet
 from providers.registry import needs, open_model, parse_model
+from providers.secrets import keep_secret, mask
 from tests import fake_lm_eval
 from tests.conftest import Lab, records
 from tests.fake_lm_eval import Engine, FakeLmEval, Own, Plain, Transformers
@@ -44,10 +45,8 @@ KEY = "planted-0123456789"
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLmEval]:
     """lm-eval's tree, as a stand-in."""
-    kept = set(base._KEYS)
     environment = dict(os.environ)
     yield fake_lm_eval.install(monkeypatch)
-    base._KEYS.intersection_update(kept)
     os.environ.clear()
     os.environ.update(environment)
 
@@ -310,10 +309,10 @@ class TestOpening:
         """The command that brings it is in the line."""
         monkeypatch.setitem(sys.modules, "lm_eval", None)
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-        with pytest.raises(SetupError, match=r"pip install 'eyechart\[lm-eval\]'"):
+        with pytest.raises(SetupError, match=r"pip install -e '\.\[lm-eval\]'"):
             open_model(parse_model("lm-eval/hf"), ModelSettings("hf"))
         (row,) = (row for row in needs({}) if row[0] == "lm-eval")
-        assert "missing: pip install 'eyechart[lm-eval]'" in row[2]
+        assert "pip install -e '.[lm-eval]'" in row[2]
 
     @pytest.mark.parametrize(
         ("settings", "word"),
@@ -471,6 +470,15 @@ class TestServers:
         )
         assert asked.headers["authorization"] == f"Bearer {KEY}"
         assert KEY not in str(said)
+
+    def test_a_header_of_ones_own_is_in_no_message(self) -> None:
+        """Nor is what it has of a key, where it is given as a table."""
+        body = {"error": {"message": f"bad key {KEY}, basic {KEY}"}}
+        header = f"header={{'X-Api-Key': '{KEY}', 'Accept': 'application/json'}}"
+        said, _ = self.reply(Response(400, body), "local-chat-completions", header)
+        assert KEY not in str(said)
+        assert redact("of application/json") == "of application/json"
+        assert mask(f"I was sent {KEY}") == "I was sent ***"
 
     def test_a_temperature_of_lm_evals_own_is_recorded(self) -> None:
         """It decides by the model's name; the reply says that ours was left out."""
@@ -648,12 +656,13 @@ class TestCommand:
 def test_what_libraries_print_goes_to_the_log(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Standard output stays ours, below Python too, and comes back."""
+    """Standard output stays ours, below Python too, and comes back; no key stays in the log."""
     log = tmp_path / "server.log"
+    keep_secret(KEY)
     quiet = Quiet(log)
-    os.write(1, b"an engine's talk\n")
+    os.write(1, f"an engine's talk of {KEY}\n".encode())
     quiet.close()
     quiet.close()
     os.write(1, b"ours\n")
     assert capfd.readouterr().out == "ours\n"
-    assert log.read_text() == "an engine's talk\n"
+    assert log.read_text() == "an engine's talk of ***\n"

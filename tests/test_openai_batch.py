@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 
+from providers import openai_batch
 from providers.base import (
     AuthError,
     BadReplyError,
@@ -26,6 +27,7 @@ from providers.base import (
     SetupError,
     UnknownModelError,
 )
+from providers.bodies import Limits
 from providers.openai_batch import OpenAIBatches
 from providers.registry import open_batch_form, open_batches, open_model, parse_model
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -262,3 +264,76 @@ def test_no_key_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(service, OpenAIBatches)
     assert isinstance(service._client, openai.AsyncOpenAI)
     asyncio.run(service.aclose())
+
+
+def test_a_file_of_replies_is_kept_without_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line by line, whatever pieces it comes in; the others stay as they are, byte for byte."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    path = tmp_path / "replies.jsonl"
+    lines = [
+        b'{"a":  1}',
+        f'{{"said": "my \\"{KEY}\\""}}'.encode(),
+        b"",
+        f"torn {KEY} \xff".encode(),
+    ]
+    long = b'{"b": "' + b"x" * 300_000 + b'"}'
+    with fake_server(lambda *_: Response(body=b"\n".join([long, *lines]))) as server:
+        at(server.base_url, "fetch", "f", path)
+    kept = path.read_bytes().split(b"\n")
+    assert kept == [long, lines[0], b'{"said":"my \\"***\\""}', b"", "torn *** \xff".encode()]
+
+
+def test_a_line_without_end_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And neither is a file without end."""
+    path = tmp_path / "replies.jsonl"
+    monkeypatch.setattr(openai_batch, "_LINE", 1000)
+    with fake_server(lambda *_: Response(body=b"x" * 200_000)) as server:
+        with pytest.raises(BadReplyError, match="a line of the file is longer"):
+            at(server.base_url, "fetch", "f", path)
+        monkeypatch.setattr(openai_batch, "_FILES", Limits(reply=1000))
+        with pytest.raises(BadReplyError, match="the reply is longer"):
+            at(server.base_url, "fetch", "f", path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vendors send one on to where they keep files; the key does not go there."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    path = tmp_path / "replies.jsonl"
+    with fake_server(lambda *_: Response(body=b"{}\n")) as store:
+        there = store.base_url.replace("127.0.0.1", "localhost")
+        sent_on = Response(302, b"", {"Location": f"{there}/file"})
+        with fake_server(lambda *_: sent_on) as server:
+            at(server.base_url, "fetch", "f", path)
+            with pytest.raises(BadReplyError, match="redirects are not followed"):
+                at(server.base_url, "state", "b")
+    assert path.read_bytes() == b"{}\n"
+    assert ["authorization" in asked.headers for asked in store.asked] == [False]
+    assert all("authorization" in asked.headers for asked in server.asked)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a\nb", "x" * 300, f"batch-{KEY}", "\ud83d", "é"])
+def test_a_name_that_is_none_is_no_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be written down and become a part of an address."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    named = Response(body={**BATCH, "id": name})
+    with fake_server(lambda *_: named) as server, pytest.raises(BadReplyError):
+        at(server.base_url, "state", "b")
+    files = {**BATCH, "output_file_id": name}
+    with fake_server(lambda *_: Response(body=files)) as server:
+        assert at(server.base_url, "state", "b").output_file is None
+
+
+def test_a_list_of_batches_has_an_end() -> None:
+    """Also where each page says that there is more."""
+    page = {"data": [{**BATCH, "metadata": ["odd"]}], "has_more": True}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        fake_server(lambda *_: Response(body=page)) as server,
+    ):
+        patch.setattr(openai_batch, "_PAGES", 3)
+        with pytest.raises(BadReplyError, match="does not end after 300"):
+            at(server.base_url, "find", "t", 0)
+    assert len(server.asked) == 3
