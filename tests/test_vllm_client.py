@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
+import orjson
 import pytest
 
 from providers import base
@@ -198,6 +199,33 @@ def test_a_wrong_server_is_said_at_once(
     """Another model, replicas that are none, no vLLM."""
     with pytest.raises(SetupError, match=said):
         use(facts, *servers)
+
+
+def test_what_a_server_says_of_itself_may_be_anything() -> None:
+    """What is none of it is not known; all of it can be written down."""
+    nested: list[Any] = []
+    for _ in range(500):
+        nested = [nested]
+    odd = Vllm(max_model_len=2**70, root=nested, version={"x": nested}, template=b"")
+    found, _ = use(facts, odd)
+    assert (found["max_model_len"], found["root"], found["version"]) == (None, None, None)
+    assert orjson.loads(orjson.dumps(found)) == found
+
+    def tokenizing(asked: Asked, number: int) -> Response:
+        tokens = Response(body={"count": "many", "tokens": nested})
+        return tokens if asked.path == "/tokenize" else Vllm()(asked, number)
+
+    found, _ = use(facts, tokenizing)
+    assert found["chat_template_sha256"] is None
+    counted, _ = use(lambda provider: provider.count_tokens(["1"]), tokenizing)
+    assert counted is None
+
+
+@pytest.mark.parametrize("data", [{"m": 1}, ["m"], [[]], [{"id": []}], [{"root": "m"}], "m", 5])
+def test_a_list_of_models_that_is_none_is_said(data: object) -> None:
+    """In one line, as where there is another server."""
+    with pytest.raises(SetupError, match=r"no vLLM server|serves"):
+        use(facts, lambda _asked, _number: Response(body={"data": data}))
 
 
 def test_replicas_share_the_work() -> None:
