@@ -234,26 +234,26 @@ class _Known:
     """The secrets of this process."""
 
     def __init__(self) -> None:
-        self._kept: set[str] = set()
+        self._kept: frozenset[str] = frozenset()  # replaced and never changed: threads read it
         self._environ: dict[str, str] = {}
-        self._variables: set[str] = set()
+        self._variables: frozenset[str] = frozenset()
         self.in_messages = _Finder(frozenset())
         self.in_replies = _Finder(frozenset())
 
     def keep(self, secret: str) -> None:
         if len(secret) >= _SHORTEST_SECRET and secret not in self._kept:
-            self._kept.add(secret)
+            self._kept |= {secret}
             self._find()
 
     def read_environment(self) -> None:
         environ = dict(os.environ)
         if environ == self._environ:
             return
-        self._environ, self._variables = environ, set()
-        for name, value in environ.items():
-            if _SECRET_VARIABLE.search(name) and len(value.strip()) >= _SHORTEST_VARIABLE:
-                self._variables.add(value.strip())
-            elif match := _USER_INFO.search(value):  # of a proxy
+        self._environ = environ
+        named = {value.strip() for name, value in environ.items() if _SECRET_VARIABLE.search(name)}
+        self._variables = frozenset(one for one in named if len(one) >= _SHORTEST_VARIABLE)
+        for value in environ.values():
+            if match := _USER_INFO.search(value):  # of a proxy
                 _keep_user_info(match[1])
         self._find()
 

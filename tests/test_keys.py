@@ -185,10 +185,9 @@ def test_an_error_that_says_the_password_back_shows_none(lab: Lab, model: str, f
         f"http://[::1/{KEY}@x?{KEY}",
     ],
 )
-@pytest.mark.parametrize("model", ["m", "vllm/m", "anthropic/m"])
-def test_a_refused_address_is_said_without_its_key(lab: Lab, model: str, url: str) -> None:
+def test_a_refused_address_is_said_without_its_key(lab: Lab, url: str) -> None:
     """In one line, and nothing is written."""
-    done = lab.bench_run("--model", model, "--base-url", url)
+    done = lab.bench_run("--model", "vllm/m", "--base-url", url)
     assert KEY not in done.one_line(2, "--base-url")
     assert not lab.out.exists()
 
