@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from harness.batch_file import FileLimits
 from harness.journal import Warn
-from harness.money import Meter
+from harness.money import Budget
 from providers.base import BatchForm, BatchService, StopRunError, TransientError
 from providers.model_facts import ModelFacts
 
@@ -39,7 +39,7 @@ class Desk:
     service: BatchService
     form: BatchForm
     facts: ModelFacts
-    meter: Meter
+    budget: Budget
     say: Warn
     warn: Warn
     limits: FileLimits = field(default_factory=FileLimits)

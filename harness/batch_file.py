@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from harness.journal import JournalError, Settings
+from harness.journal import JournalError, Settings, sync_file, sync_folder
 from harness.runner import request_of
 from harness.spec import Sample, condition_label
 
@@ -128,10 +128,12 @@ class RequestFile:
         self._size += len(line)
 
     def keep(self, path: Path) -> None:
-        """Ends the file and gives it its name."""
+        """Ends the file and gives it its name; it is on the disk when this returns."""
         try:
             self._file.close()
+            sync_file(self._partial)
             self._partial.replace(path)
+            sync_folder(path.parent)
         except OSError as error:
             raise JournalError(f"cannot write {path}: {error.strerror}") from error
 

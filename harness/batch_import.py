@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -23,11 +24,12 @@ from harness.journal import (
     read_manifest,
     text_mark,
 )
-from harness.library import Task, reopen
-from harness.money import Meter
+from harness.library import Task, TaskError, reopen
+from harness.money import Account
 from harness.opened import Recorder
 from harness.patience import answer, failure, kind_of, record
-from harness.plan import make_sample
+from harness.plan import make_sample, output_budget
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, condition_label
 from providers.base import (
     BatchForm,
     ModelSettings,
@@ -48,7 +50,7 @@ Fate: TypeAlias = Literal[
     "foreign",
     "request",
     "no run",
-    "unplanned",
+    "unknown",
     "changed",
 ]
 """What became of a line."""
@@ -59,7 +61,7 @@ _UNUSED: Mapping[Fate, str] = {
     "no JSON": "no JSON object",
     "foreign": "no custom_id of ours",
     "no run": "of a run that is not here; --out names the folder that holds it",
-    "unplanned": "of a sample that its run does not have",
+    "unknown": "of a sample that its task does not have",
     "changed": "to another prompt: the task changed since it was asked",
     "request": "a request and no reply to one",
 }
@@ -77,17 +79,17 @@ class Intake:
         keep: Callable[[dict[str, Any]], None],
         form: BatchForm,
         *,
-        meter: Meter | None = None,
+        account: Account,
     ) -> None:
-        """`keep` takes each record, `meter` is charged for each reply."""
+        """`keep` takes each record, `account` settles each reply."""
         self._task = task
         self._answered = answered
         self._keep = keep
         self._form = form
-        self._meter = meter or Meter()
+        self._account = account
+        self._max_tokens: int | None = manifest.settings.get("max_tokens")
         self._seed = int(manifest.settings["seed"])
-        self._sizes = {cell.key: cell.samples for cell in manifest.cells}
-        self._conditions = {condition_tag(cell.key[0]): cell for cell in manifest.cells}
+        self._conditions = {condition_tag(cell.key[0]): cell.condition for cell in manifest.cells}
         self.last_failure = ""
         """Why the latest sample without a reply has none."""
 
@@ -99,13 +101,14 @@ class Intake:
             JournalError: the journal has an answer to another prompt, or cannot be written.
             TaskError: the sample cannot be made.
         """
-        cell = self._conditions.get(place.condition)
-        if cell is None:
-            return "unplanned"
-        key = cell.key[0], place.length
-        if place.index >= self._sizes.get(key, 0):
-            return "unplanned"
-        sample = make_sample(self._task, cell.condition, place.length, place.index, self._seed)
+        condition = self._condition(place.condition)
+        if condition is None or place.length > MAX_LENGTH or place.index >= MAX_SAMPLES:
+            return "unknown"
+        key = condition_label(condition), place.length
+        try:
+            sample = make_sample(self._task, condition, place.length, place.index, self._seed)
+        except TaskError:
+            return "unknown"
         if not sample.prompt_hash.startswith(place.prompt):
             return "changed"
         if self._answered.covers(sample, key):
@@ -114,8 +117,8 @@ class Intake:
         try:
             reply = self._read(line)
         except ProviderError as error:
-            if isinstance(error, TransientError) and error.usage is not None:
-                self._meter.charge(error.usage)
+            if isinstance(error, TransientError):
+                self._account.settle_nothing(error.usage)
             kind = kind_of(error)
             self.last_failure = str(error)
             if kind != "error":
@@ -128,11 +131,20 @@ class Intake:
             self._keep(record(sample, 1) | failure(kind, error) | of_batch)
             self._answered.failed.add(key, place.index, reason)
             return "failed"
-        if reply.usage is not None:
-            self._meter.charge(reply.usage)
+        most = self._max_tokens or output_budget(sample)
+        reply, _ = self._account.settle(reply, sample.prompt, most)
         self._keep(record(sample, 1) | answer(reply, None) | of_batch)
         self._answered.note(sample, key)
         return "answered"
+
+    def _condition(self, tag: str) -> Condition | None:
+        """The condition of `tag`; also one that the plan has no longer, as it may be paid for."""
+        if tag not in self._conditions:
+            axes = self._task.spec.axes
+            for values in product(*(axis.values for axis in axes.values())):
+                condition = dict(zip(axes, values, strict=True))
+                self._conditions[condition_tag(condition_label(condition))] = condition
+        return self._conditions.get(tag)
 
     def _read(self, line: Mapping[str, Any]) -> Reply:
         try:
@@ -235,5 +247,6 @@ class Intakes:
             name, ModelSettings(name.model, api=settings.api, system=settings.system)
         )
         book = self._stack.enter_context(Journal(folder, self._warn))
-        answered = book.answered({cell.key: cell.samples for cell in manifest.cells})
-        return Intake(task, manifest, answered, Recorder(book, manifest, self._warn), form)
+        answered = book.answered()
+        keep = Recorder(book, manifest, self._warn)
+        return Intake(task, manifest, answered, keep, form, account=Account(say=self._warn))

@@ -8,8 +8,8 @@ much is submitted as is paid for at the worst; what that leaves of the budget is
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import chain
 
@@ -18,13 +18,15 @@ from harness.batch_file import RequestFile, request_line, run_tag
 from harness.batch_import import Intake, Tally, read_replies
 from harness.batch_state import STATE, Ledger, Submitted
 from harness.journal import Journal, JournalError
-from harness.money import Meter, cost, estimate_tokens
+from harness.money import Account, Budget
 from harness.opened import OpenRun, Recorder, Wanted
 from harness.patience import Progress
 from harness.spec import Sample
 from providers.base import (
+    BadReplyError,
     BatchState,
     ProviderError,
+    SampleError,
     SetupError,
     StopRunError,
     TransientError,
@@ -51,11 +53,18 @@ class BatchedRun:
         self.name = run.wanted.plan.task.name
         self._tag = run_tag(run.wanted.out, run.wanted.folder)
         self.ledger = Ledger(run.wanted.folder)
-        self.progress = Progress(meter=desk.meter)
+        self.progress = Progress(budget=desk.budget)
         keep = Recorder(run.book, run.manifest, desk.warn, progress=self.progress)
         self._keep = keep
+        system = run.wanted.settings.system or ""
+        self._account = Account(desk.budget, system, desk.facts.room_to_think, say=desk.warn)
         self._intake = Intake(
-            run.wanted.plan.task, run.manifest, run.answered, keep, desk.form, meter=desk.meter
+            run.wanted.plan.task,
+            run.manifest,
+            run.answered,
+            keep,
+            desk.form,
+            account=self._account,
         )
         self._lines: Iterator[tuple[bytes, float]] = iter(())
         self.ahead: tuple[bytes, float] | None = None
@@ -100,16 +109,10 @@ class BatchedRun:
         self._next()
 
     def _requests(self, samples: Iterator[tuple[Sample, int]]) -> Iterator[tuple[bytes, float]]:
-        prices, facts = self._desk.meter.prices, self._desk.facts
         settings = self._wanted.settings
-        think = facts.room_to_think
-        of_system = estimate_tokens(settings.system or "")
-        for sample, budget in samples:
-            line = request_line(self._tag, sample, budget, self._desk.form, settings)
-            most = 0.0
-            if prices is not None:
-                most = cost(prices, of_system + estimate_tokens(sample.prompt), budget + think)
-            yield line, most
+        for sample, max_tokens in samples:
+            line = request_line(self._tag, sample, max_tokens, self._desk.form, settings)
+            yield line, self._desk.budget.worst(self._account.most(sample.prompt, max_tokens))
         self._all_seen = True
 
     def _next(self) -> None:
@@ -122,7 +125,7 @@ class BatchedRun:
         token = secrets.token_hex(8)
         desk = self._desk
         part = RequestFile(self.ledger.partial(token), desk.limits)
-        least = _LEAST_SHARE * (desk.meter.budget or 0.0)
+        least = _LEAST_SHARE * (desk.budget.limit or 0.0)
         most = 0.0
         short = False
         small: list[tuple[bytes, float]] = []
@@ -169,6 +172,7 @@ class BatchedRun:
             tried = True
             return await desk.service.create(file, desk.form.url, batch.token)
 
+        self._run.book.sync()
         try:
             path = self.ledger.requests_of(batch)
             file = await desk.ask(lambda: desk.service.upload(path))
@@ -253,6 +257,7 @@ class BatchedRun:
             desk.warn(
                 f"{about} {state.status} with {state.completed:,} of {state.total:,} answered"
             )
+        self._run.book.sync()  # before the batch is forgotten
         self.progress.answered += tally.fates["answered"]
         self.progress.failed += tally.fates["failed"]
         self.progress.last_failure = self._intake.last_failure
@@ -290,11 +295,16 @@ def _remedy(problem: str) -> str:
 
 
 async def run_batched(
-    runs: Sequence[Wanted], desk: Desk, begun: list[tuple[Wanted, Progress]]
+    runs: Sequence[Wanted],
+    desk: Desk,
+    begun: list[tuple[Wanted, Progress]],
+    *,
+    make_way: Callable[[], None] | None = None,
 ) -> None:
     """Submits what is pending in `runs`, waits, and imports; `begun` is told of each run.
 
-    Where a batch fails nothing more is submitted, and the others are waited for.
+    `make_way` is called first, once the service has answered something. Where a batch fails nothing
+    more is submitted, and the others are waited for.
 
     Raises:
         ProviderError: the service refuses or does not answer, or another model answers than before.
@@ -304,6 +314,9 @@ async def run_batched(
     jobs: list[BatchedRun] = []
     with ExitStack() as stack:
         try:
+            if make_way is not None:
+                await _has_answered(desk)
+                make_way()
             for one in runs:
                 book = stack.enter_context(Journal(one.folder, desk.warn))
                 job = BatchedRun(OpenRun(one, book, desk.warn), desk)
@@ -325,13 +338,23 @@ async def run_batched(
             await desk.service.aclose()
 
 
+async def _has_answered(desk: Desk) -> None:
+    """Waits for any answer of the service; raises a `StopRunError` where it lets nobody in."""
+
+    async def look() -> None:
+        with suppress(UnknownModelError, SampleError, BadReplyError):  # it has no list: it is there
+            await desk.service.find("", desk.waiting.now())
+
+    await desk.ask(look)
+
+
 async def _run_waves(jobs: Sequence[BatchedRun], desk: Desk) -> None:
     given_up: list[Submitted] = []
     shown: dict[str, str] = {}
     refused = False
     while True:
         for job in [] if refused else jobs:
-            while batch := job.fill(_left(jobs, desk.meter)):
+            while batch := job.fill(_left(jobs, desk.budget)):
                 await job.submit(batch)
             if job.ahead is not None:
                 break  # it keeps its place before the runs that follow
@@ -339,7 +362,7 @@ async def _run_waves(jobs: Sequence[BatchedRun], desk: Desk) -> None:
             (job, batch) for job in jobs for batch in job.ledger.batches if batch not in given_up
         ]
         if not live:
-            desk.meter.full = not refused and any(job.ahead is not None for job in jobs)
+            desk.budget.full = not refused and any(job.ahead is not None for job in jobs)
             return
         for job, batch, state in await _until_one_ends(live, desk, shown):
             if not await job.collect(batch, state):
@@ -347,11 +370,11 @@ async def _run_waves(jobs: Sequence[BatchedRun], desk: Desk) -> None:
             refused |= state.status == "failed"
 
 
-def _left(jobs: Sequence[BatchedRun], meter: Meter) -> float | None:
+def _left(jobs: Sequence[BatchedRun], budget: Budget) -> float | None:
     """Dollars of the budget that neither were spent nor may be by the batches under way."""
-    if meter.budget is None:
+    if budget.limit is None:
         return None
-    return meter.budget - meter.spent - sum(b.most for job in jobs for b in job.ledger.batches)
+    return budget.limit - budget.spent - sum(b.most for job in jobs for b in job.ledger.batches)
 
 
 async def _until_one_ends(

@@ -84,7 +84,8 @@ class Ledger:
         """Writes the file, or removes it where there is nothing to say."""
         if self.batches:
             said = [batch.model_dump() for batch in self.batches]
-            replace_file(self.folder / STATE, orjson.dumps(said, option=orjson.OPT_INDENT_2))
+            text = orjson.dumps(said, option=orjson.OPT_INDENT_2)
+            replace_file(self.folder / STATE, text, durable=True)
         else:
             (self.folder / STATE).unlink(missing_ok=True)
 

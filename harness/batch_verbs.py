@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-import typer
-
 from harness.batch_file import FileLimits, SplitFile, request_line, run_tag
 from harness.batch_import import USED, Intake, Intakes, read_replies
 from harness.batch_state import refuse_if_under_way
@@ -19,7 +17,8 @@ from harness.opened import OpenRun, Recorder, Wanted
 from harness.plan import Plan
 from harness.results import show_run
 from harness.tables import incomplete, read_run
-from harness.verbs import COMPLETE, INCOMPLETE, UsageError, say, warn
+from harness.terminal import echo, say, warn
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, check_output
 from providers.base import BatchForm
 from providers.registry import open_batch_form
 
@@ -33,10 +32,7 @@ def export(
     """Writes what has no answer yet as requests of OpenAI's Batch form; the exit code."""
     name, runs = wanted_runs(plans, options)
     form = open_batch_form(name, options.asked(name))
-    if output.is_dir():
-        raise UsageError(f"-o {str(output)!r} is a folder; name a file, requests.jsonl for one")
-    if output.exists() and not output.is_file():
-        raise UsageError(f"-o {str(output)!r} is no file that can be replaced; name another")
+    check_output("-o", output)
     if form.caution is not None:
         warn(form.caution)
     try:
@@ -52,7 +48,7 @@ def export(
             return COMPLETE
         written = files.keep()
     for path in written:
-        typer.echo(str(path))
+        echo(str(path))
     before = f"; {size - requests:,} samples need none" if size > requests else ""
     say(f"{requests:,} requests{before}; 'bench import' takes the replies")
     _warn_of_others(output, written)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from harness import prompt
-from harness.spec import MAX_LENGTH, RESERVED_AXES, Answer, Axis, Separator, TaskSpec
+from harness.spec import MAX_LENGTH, Answer, Axis, Separator, TaskSpec, taken_by
 from harness.trial import did_you_mean, trial_problems
 from harness.yamlfile import Position, Problem, YamlFile, parse
 
@@ -22,13 +22,12 @@ class TaskFileError(Exception):
 
     def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__(
-            "\n".join(
-                f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
-                f"{problem.message}"
-                for problem in self.problems
-            )
-        )
+        self.lines = [
+            f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
+            f"{problem.message}"
+            for problem in self.problems
+        ]
+        super().__init__("\n".join(self.lines))
 
 
 def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
@@ -225,9 +224,10 @@ def _length_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
 def _axis_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
     axes = data.get("axes")
     for name, axis in axes.items() if isinstance(axes, dict) else ():
-        if name in RESERVED_AXES:
+        if taken := taken_by(name):
             place = file.position(["axes", name], of_key=True)
-            yield Problem(place, f"an axis cannot be called {name!r}: that name is taken")
+            said = f"an axis cannot be called {name!r}: that is {taken}; give it another name"
+            yield Problem(place, said)
         if not isinstance(axis, dict):
             continue
         values, default = axis.get("values"), axis.get("default")

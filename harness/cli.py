@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import io
+if __name__ == "__main__":  # what follows is loaded where an interrupt is heeded
+    from harness.__main__ import main as bench
+
+    bench()
+
 import os
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from harness.cli_export import export_app
 from harness.cli_options import (
@@ -32,9 +37,25 @@ from harness.cli_options import (
     ThresholdOption,
     examples,
 )
+from harness.interrupts import INTERRUPTED, raise_in_work
+from harness.terminal import drop_output, echo, is_output_lost, open_streams, say, warn
+
+
+class _Verbs(TyperGroup):
+    """The verbs; typer would end an interrupted one without a word."""
+
+    def invoke(self, ctx: Any) -> Any:  # a context of typer's own click
+        raise_in_work()
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
     name="bench",
+    cls=_Verbs,
     help="An eye chart for language models: how far does a model see, and what moves that point?",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -65,7 +86,7 @@ def _root(
     if show_version:
         from importlib.metadata import version
 
-        typer.echo(f"eyechart {version('eyechart')}")
+        echo(f"eyechart {version('eyechart')}")
         raise typer.Exit
 
 
@@ -107,7 +128,9 @@ def run(
         list[str] | None,
         typer.Option("--model-arg", metavar="KEY=VALUE", help="For the model that lm-eval/ loads."),
     ] = None,
-    max_connections: Annotated[int, typer.Option(min=1, help="Requests in flight, at most.")] = 64,
+    max_connections: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Requests in flight, at most.")
+    ] = 64,
     rpm: Annotated[
         float | None, typer.Option(metavar="N", help="Requests a minute, at most.")
     ] = None,
@@ -339,9 +362,8 @@ def _show_traceback(
     """A traceback without the keys that servers and SDKs say back."""
     import traceback
 
-    from providers.base import redact
-
-    typer.echo(redact("".join(traceback.format_exception(kind, error, trace))), err=True, nl=False)
+    said = "".join(traceback.format_exception(kind, error, trace))
+    say(*said.removesuffix("\n").split("\n"))
 
 
 def _call() -> int | None:
@@ -356,30 +378,29 @@ def main() -> None:
     """The entry point: one line for what the user can mend, a traceback only with `--debug`."""
     # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    open_streams()
     try:
         code = _call()
     except (KeyboardInterrupt, typer.Abort):
-        raise SystemExit(130) from None
+        say("interrupted")
+        raise SystemExit(INTERRUPTED) from None
     except OSError as error:
         if "BENCH_DEBUG" in os.environ:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to flush to
-        typer.echo(f"bench: {error.strerror}: {error.filename or 'output'}", err=True)
+        drop_output(sys.stdout)  # nothing more to flush to
+        warn(f"{error.strerror or error}: {error.filename or 'output'}")
         raise SystemExit(1) from None
     except Exception as error:  # the last resort: known errors become their line
-        from harness.verbs import exit_code, say
+        from harness.verbs import exit_code, lines_of
 
         code = exit_code(error)
         if code is None or "BENCH_DEBUG" in os.environ:
             raise
-        said = error.format_message() if hasattr(error, "format_message") else str(error)
-        say(said if said.startswith("Usage:") else f"bench: {said}")
+        first, *more = lines_of(error)
+        if first.startswith("Usage:"):
+            say(*first.split("\n"))
+        else:
+            warn(first)
+            say(*more)
         raise SystemExit(code) from None
-    raise SystemExit(code or 0)
-
-
-if __name__ == "__main__":
-    main()
+    raise SystemExit(code or (1 if is_output_lost() else 0))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.columns import COMPARISON
 from harness.reach import conditions, scored
 from harness.spec import Condition, condition_label
 from harness.stats import (
@@ -65,7 +66,10 @@ class Verdict:
 
     def __str__(self) -> str:
         """One sentence to quote."""
-        low, high = self.area.difference_ci
+        turned = self.differs and self.area.difference < 0
+        ahead, behind = (self.second, self.first) if turned else (self.first, self.second)
+        area = self.area.swapped if turned else self.area
+        low, high = area.difference_ci
         over = len(self.comparisons)
         where = self.task + (f" (mean of {over} conditions)" if over > 1 else "")
         tests = [
@@ -75,13 +79,10 @@ class Verdict:
         ]
         real = sorted({row.length for row, p in tests if p < SIGNIFICANT})
         areas = (
-            f"area {self.area.first:.2f} against {self.area.second:.2f}, difference "
-            f"{self.area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
+            f"area {area.first:.2f} against {area.second:.2f}, difference "
+            f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
         )
         if self.differs:
-            ahead, behind = self.first, self.second
-            if self.area.difference < 0:
-                ahead, behind = behind, ahead
             said = f"{ahead} sees further than {behind} on {where}: {areas}"
             if self.model is not None:
                 said = (
@@ -90,7 +91,7 @@ class Verdict:
         else:
             of = "" if self.model is None else f" for {self.model}"
             said = (
-                f"no difference in area is shown between {self.first} and {self.second}{of} on "
+                f"no difference in area is shown between {ahead} and {behind}{of} on "
                 f"{where}: {areas}"
             )
         if real:
@@ -262,7 +263,7 @@ def comparison_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
         for one in verdict.comparisons
         for row in _rows(one)
     ]
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows, columns=list(COMPARISON))
     counts = ["length", "n", "only_first", "only_second"]
     table[counts] = table[counts].astype("Int64")
     rounded = ["value_first", "value_second", "difference", "ci_low", "ci_high"]

@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from harness.columns import DIAGNOSIS, RUN, SIGNS
+
 if TYPE_CHECKING:
     from harness.score import Verdict
     from harness.tables import Run
 
-COLUMNS = (
-    "median_abs_error",
-    "round_answers",
-    "modal_answer",
-    "modal_share",
-    "collapsed",
-    "mean_first_divergence",
-)
 _ROUND = 10
 _DIGITS = 6
 
@@ -44,17 +38,18 @@ def collapsed(verdict: Verdict, target: int | str, repeated: object) -> int:
 
 
 def diagnosis(run: Run) -> pd.DataFrame:
-    """One row a cell of the run, in the order of its cells: `COLUMNS`.
+    """One row a cell of the run, in the order of its cells: `SIGNS`.
 
     Counts: the median distance from the truth, the share of answers that are multiples of ten, the
     most frequent answer (the smallest of several) and its share. Copies: the share that `collapsed`
-    and the mean place of the first word that differs. What does not apply is NaN.
+    and the mean place of the first word that differs. What does not apply is NaN, and a median
+    distance that no float is as large as.
     """
     samples = run.samples
     read = pd.DataFrame(
         {
             "cell": samples["cell"],
-            "answer": samples["target"] + samples["signed_error"],
+            "answer": samples["answer"],
             "distance": samples["signed_error"].abs(),
             "collapsed": samples["collapsed"],
             "first_divergence": samples["first_divergence"],
@@ -62,26 +57,29 @@ def diagnosis(run: Run) -> pd.DataFrame:
         copy=False,
     )
     grouped = read.groupby("cell")
-    answers = read[read["answer"].notna()]
-    counted = answers.groupby("cell")["answer"]
+    counted = read[read["answer"] >= 0].groupby("cell")["answer"]
+    is_round = np.array([answer % _ROUND == 0 for answer in run.answers], bool)
     copied = read[read["collapsed"] >= 0].groupby("cell")["collapsed"]
     every = range(len(run.manifest.cells))
     columns: dict[str, Any] = {
         "median_abs_error": grouped["distance"].median(),
-        "round_answers": counted.agg(lambda values: float((values % _ROUND == 0).mean())),
-        "modal_answer": counted.agg(lambda values: values.mode().iloc[0]),
+        "round_answers": counted.agg(lambda places: float(is_round[places].mean())),
         "modal_share": counted.agg(lambda values: values.value_counts(normalize=True).iloc[0]),
         "collapsed": copied.mean(),
         "mean_first_divergence": grouped["first_divergence"].mean(),
     }
-    return pd.DataFrame(columns).reindex(every).astype(float).round(_DIGITS)
+    table = pd.DataFrame(columns).reindex(every).astype(float).round(_DIGITS)
+    table = table.replace([np.inf, -np.inf], np.nan)
+    modal = counted.agg(lambda places: places.mode().iloc[0]).reindex(every)
+    exact = [None if place != place else run.answers[int(place)] for place in modal]  # noqa: PLR0124  NaN
+    table["modal_answer"] = pd.Series(exact, every, object)
+    return table[list(SIGNS)]
 
 
 def diagnosis_table(run: Run) -> pd.DataFrame:
     """`diagnosis` with the columns that say which cell a row is, and how many were scored."""
-    names = [name for name in run.cells.columns if name != "n"]
-    said = run.cells[[*names[: names.index("length") + 1], "n"]]
-    return pd.concat([said, diagnosis(run)], axis="columns")
+    table = pd.concat([run.cells, diagnosis(run)], axis="columns")
+    return table[[*RUN, *run.manifest.spec["axes"], *DIAGNOSIS]]
 
 
 def error_growth(lengths: Any, median_errors: Any) -> float | None:

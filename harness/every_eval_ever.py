@@ -17,8 +17,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-import orjson
-
+from harness import exact_json
 from harness.journal import Manifest
 from harness.model_identity import UNKNOWN, ModelIdentity, Weights, identify
 from harness.opened import software
@@ -365,7 +364,7 @@ def result_id(label: str, length: int | None, metric: str) -> str:
 def strings(**said: object) -> dict[str, str]:
     """What is known of it, as the texts that the schema wants."""
     return {
-        name: value if isinstance(value, str) else orjson.dumps(value).decode()
+        name: value if isinstance(value, str) else exact_json.dumps(value).decode()
         for name, value in said.items()
         if value is not None
     }

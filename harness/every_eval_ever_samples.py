@@ -12,11 +12,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 
-import orjson
-
+from harness import exact_json
 from harness.every_eval_ever import SCHEMA_VERSION, Evaluation, Json, result_id, strings
 from harness.page.details import Detail
-from harness.spec import condition_label
+from harness.spec import condition_label, token_count
 from harness.tables import NOT_SCORED
 
 _LINE_ENDS = {
@@ -30,7 +29,7 @@ def lines(
 ) -> Iterator[bytes]:
     """A line a sample that has a record; `prompts` are theirs."""
     for detail, prompt in zip(details, prompts, strict=True):
-        line = orjson.dumps(_row(evaluation, detail, prompt), option=orjson.OPT_APPEND_NEWLINE)
+        line = exact_json.dumps(_row(evaluation, detail, prompt)) + b"\n"
         for character, escaped in _LINE_ENDS.items():
             line = line.replace(character, escaped)
         yield line
@@ -76,8 +75,9 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
     if verdict.outcome in NOT_SCORED:
         del row["evaluation_result_id"]
         row["evaluation_name"] += "/not_scored"
-    asked, said = record.get("prompt_tokens"), record.get("output_tokens")
-    if isinstance(asked, int) and isinstance(said, int):
+    asked = token_count(record.get("prompt_tokens"))
+    said = token_count(record.get("output_tokens"))
+    if asked is not None and said is not None:
         row["token_usage"] = {
             "input_tokens": asked,
             "output_tokens": said,

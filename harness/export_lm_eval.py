@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import typer
 import yaml
 
 from harness.opened import software
 from harness.plan import Plan, output_budget
 from harness.spec import Condition, Sample, condition_label
-from harness.verbs import UsageError, say
+from harness.terminal import echo, one_line, say
+from harness.verbs import UsageError
 from providers.base import Api, redact
 from providers.documents import as_document, stops
 
@@ -152,12 +152,12 @@ def export(plans: Sequence[Plan], output: Path, *, api: Api, max_tokens: int | N
         folder = _Folder(Path(made))
         tops = _write(folder, plans, _Form(api, max_tokens))
         _place(folder, output, before)
-    typer.echo(output)
+    echo(str(output))
     size = sum(one.size for one in plans)
     chat = " --apply_chat_template" if api == "chat" else ""
     say(
-        f"{size:,} samples in {sum(len(p.conditions) * len(p.lengths) for p in plans):,} tasks:\n"
-        f"lm_eval run --include_path {output} --tasks {','.join(tops)}{chat} --model …"
+        f"{size:,} samples in {sum(len(p.conditions) * len(p.lengths) for p in plans):,} tasks:",
+        f"lm_eval run --include_path {output} --tasks {','.join(tops)}{chat} --model …",
     )
     return 0
 
@@ -205,7 +205,8 @@ def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
 
 def _maker() -> str:
     command = " ".join(map(redact, ["bench", *sys.argv[1:]]))
-    return f"eyechart {software()['eyechart']}: {command}".replace("\n", " ")
+    said = one_line(f"eyechart {software()['eyechart']}: {command}")
+    return said.encode(errors="backslashreplace").decode()
 
 
 def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.money import cost, estimate_tokens
+from harness.money import cost, estimate_tokens, most_tokens
 from harness.plan import answer_budget, output_budget
 from harness.spec import Sample, condition_label
 
@@ -94,6 +94,8 @@ class Forecast:
     prompt_tokens: int
     exact: bool
     """Counted by the model's tokenizer, and not by the rule of `estimate_tokens`."""
+    most_prompt_tokens: int
+    """The same where nothing was estimated; else as many as there are bytes."""
     output_tokens: int
     """Expected."""
     most_output_tokens: int
@@ -103,7 +105,7 @@ class Forecast:
         """Expected, and at most."""
         return (
             cost(prices, self.prompt_tokens, self.output_tokens),
-            cost(prices, self.prompt_tokens, self.most_output_tokens),
+            cost(prices, self.most_prompt_tokens, self.most_output_tokens),
         )
 
 
@@ -136,8 +138,9 @@ async def forecast(
     weights = [weight for _, weight in pairs]
     prompts = [sample.prompt for sample in samples]
     counts = None if counter is None else await counter.count_tokens(prompts)
-    of_system = estimate_tokens(system) if system else 0
-    tokens = counts or [of_system + estimate_tokens(prompt) for prompt in prompts]
+    sent = system or ""
+    tokens = counts or [estimate_tokens(sent) + estimate_tokens(prompt) for prompt in prompts]
+    at_most = counts or [most_tokens(sent) + most_tokens(prompt) for prompt in prompts]
     think = facts.room_to_think
     budgets = [(max_tokens or output_budget(sample)) + think for sample in samples]
     expected = [
@@ -151,6 +154,7 @@ async def forecast(
     return Forecast(
         characters=total(list(map(len, prompts))),
         prompt_tokens=total(tokens),
+        most_prompt_tokens=total(at_most),
         exact=counts is not None and whole,
         output_tokens=total(expected),
         most_output_tokens=total(budgets),

@@ -6,6 +6,8 @@ import difflib
 import hashlib
 import importlib.util
 import inspect
+import json
+import os
 import random
 import sys
 import traceback
@@ -14,9 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import orjson
-
-from harness.spec import Answer, Item
+from harness import exact_json, prompt
+from harness.spec import MAX_DIGITS, Answer, Item, is_too_long
 
 
 class ItemError(Exception):
@@ -55,7 +56,7 @@ class Generator:
         wanted = {name: names[name] for name in self.keywords if name in names}
         try:
             item = self.function(rng, length, **wanted)
-        except (KeyboardInterrupt, MemoryError):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # the author's code: whatever it raises is a mistake in it
             raise ItemError(f"the generator raised {describe(error, self.path)}") from error
@@ -103,7 +104,7 @@ def load_generator(task_file: Path, reference: str) -> Generator:
 
 @cache
 def _module(path: Path) -> object:
-    name = f"eyechart_task_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    name = f"eyechart_task_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -147,8 +148,10 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
         try:
             length, item = _read_item(line, answer)
             by_length.setdefault(length, []).append(item)
-        except orjson.JSONDecodeError as error:
+        except json.JSONDecodeError as error:
             mistakes.append((number, error.colno, f"not JSON: {error.msg}"))
+        except ValueError as error:
+            mistakes.append((number, 1, f"a number that cannot be read: {error}"))
         except ItemError as error:
             mistakes.append((number, 1, str(error)))
     if mistakes:
@@ -162,7 +165,7 @@ _ITEM_KEYS = ("variables", "target", "length")
 
 
 def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
-    read = orjson.loads(line)
+    read = exact_json.loads(line)
     if not isinstance(read, dict):
         raise ItemError("an item is a JSON object")
     for name in read:
@@ -198,7 +201,22 @@ def item_problem(item: object, length: int, answer: Answer) -> str | None:
     variables = item.variables
     if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
         return "an item's variables are a mapping from names to values"
-    return _target_problem(item.target, answer)
+    for name, value in variables.items():
+        if isinstance(value, set | frozenset | random.Random):
+            kind = type(value).__name__
+            return f"the variable {name!r} is a {kind}, which is another each time; give a list"
+    return _target_problem(item.target, answer) or _text_problem(item)
+
+
+def _text_problem(item: Item) -> str | None:
+    """What of an item can never be sent."""
+    parts = {"a symbol": "".join(item.symbols), "the target": item.target, **item.variables}
+    for part, text in parts.items():
+        if isinstance(text, str) and not text.isascii():
+            name = f"variable {part!r}" if part in item.variables else part
+            if problem := prompt.utf8_problem(name, text):
+                return problem
+    return None
 
 
 def _symbols_problem(symbols: object, length: int) -> str | None:
@@ -216,6 +234,8 @@ def _are_text(symbols: Sequence[object]) -> bool:
 
 
 def _target_problem(target: object, answer: Answer) -> str | None:
+    if isinstance(target, int) and is_too_long(target):
+        return f"the target has more than {MAX_DIGITS:,} digits; 'answer: text' takes longer ones"
     wanted = int if answer.type == "integer" else str
     if not isinstance(target, wanted) or isinstance(target, bool):
         return f"the target {target!r} does not fit 'answer: {answer.type}'"

@@ -16,22 +16,22 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-import typer
-
 from harness.batch_desk import Desk
 from harness.batch_run import run_batched
-from harness.batch_state import STATE
 from harness.forecast import Forecast, Room, forecast, rooms
-from harness.journal import CellKey, Journal, JournalError, Settings, set_aside
+from harness.fresh import OldRuns
+from harness.interrupts import INTERRUPTED
+from harness.journal import CellKey, Journal, JournalError, Settings
 from harness.library import TaskError
-from harness.money import Meter
+from harness.money import Budget
 from harness.opened import Wanted
 from harness.plan import Plan
 from harness.runner import Limits, Progress
 from harness.session import run_task
 from harness.spec import condition_label
 from harness.stats import smallest_difference
-from harness.verbs import COMPLETE, INCOMPLETE, INTERRUPTED, UsageError, exit_code, say, warn
+from harness.terminal import echo, say, take_logs, warn
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, check_text, exit_code
 from providers.base import Api, ModelSettings, Provider, ProviderError, SetupError
 from providers.model_facts import ModelFacts, Prices, model_facts
 from providers.registry import (
@@ -85,6 +85,18 @@ class Options:
         api: Api = "completions" if self.api == "completions" else "chat"
         return Settings(self.seed, self.temperature, self.max_tokens, api, self.system or None)
 
+    def check_texts(self) -> None:
+        """Raises `UsageError` where a text is not UTF-8: it could be neither sent nor kept."""
+        check_text("--model", self.model)
+        check_text("--system", self.system)
+        for option, texts in (
+            ("--base-url", self.base_urls),
+            ("--vllm-arg", self.server_args),
+            ("--model-arg", self.model_args),
+        ):
+            for text in texts:
+                check_text(option, text)
+
     def limits(self) -> Limits:
         """How hard to try; raises `UsageError` as `settings` does."""
         for name, value in (("rpm", self.rpm), ("tpm", self.tpm), ("budget", self.budget)):
@@ -94,7 +106,7 @@ class Options:
             raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
         return Limits(max_connections=self.max_connections, rpm=self.rpm, tpm=self.tpm)
 
-    def meter(self, facts: ModelFacts, label: str) -> Meter:
+    def meter(self, facts: ModelFacts, label: str) -> Budget:
         """Counts the money; raises `UsageError` where a budget has no prices to go by."""
         if self.budget is not None and facts.prices is None:
             raise UsageError(
@@ -102,7 +114,7 @@ class Options:
                 "names, as providers/models.yaml does"
             )
         prices = facts.prices.in_batch() if facts.prices and self.batch else facts.prices
-        return Meter(prices, self.budget)
+        return Budget(prices, self.budget)
 
     def asked(self, name: ModelName, log: Path | None = None) -> ModelSettings:
         """How the model is to be asked."""
@@ -126,6 +138,7 @@ class Options:
 
 def wanted_runs(plans: Sequence[Plan], options: Options) -> tuple[ModelName, list[Wanted]]:
     """The model and a run of each plan; raises `UsageError` for what no run can have."""
+    options.check_texts()
     settings, out = options.settings(), options.out
     options.limits()
     place = next((folder for folder in (out, *out.parents) if folder.exists()), out)
@@ -143,35 +156,36 @@ def run(plans: Sequence[Plan], options: Options) -> int:
     name, runs = wanted_runs(plans, options)
     meter = options.meter(model_facts(name.label), name.label)
     begun: list[tuple[Wanted, Progress]] = []
-    asking = _opened(runs, name, options, meter, begun)
-    for one in runs if options.fresh else ():
-        if one.folder.exists():
-            if (one.folder / STATE).exists():
-                warn(f"a batch of {one.folder} goes on, and its answers are paid for")
-            say(f"the old run is now {set_aside(options.out, one.folder)}")
+    old = OldRuns(runs if options.fresh else (), SERVER_LOG)
+    asking = _opened(runs, name, options, meter, old=old, begun=begun)
     code = COMPLETE
     try:
         _in_loop(asking())
     except KeyboardInterrupt:
-        saved = "batches go on" if options.batch else "what was answered is saved"
-        say(f"interrupted; {saved}, and the same command continues")
         code = INTERRUPTED
     except (ProviderError, JournalError, TaskError) as error:
         if "BENCH_DEBUG" in os.environ:
             raise
         warn(str(error))
         code = exit_code(error) or INCOMPLETE
-    _share_log([one.folder / SERVER_LOG for one, _ in begun])
-    missing = sum(_report(one) for one, _ in begun)
-    missing += sum(one.plan.size for one in runs[len(begun) :])
+    finally:
+        back = old.come_back()
+    same = "the same command without --fresh" if old.moved else "the same command"
+    if code == INTERRUPTED:
+        saved = "batches go on" if options.batch else "what was answered is saved"
+        say(f"interrupted; {saved}, and {same} continues")
+    shown = {one.folder: one for one, _ in begun if one.folder not in back}
+    _share_log([folder / SERVER_LOG for folder in shown])
+    missing = sum(map(_report, shown.values()))
+    missing += sum(one.plan.size for one in runs if one.folder not in shown)
     if meter.spent:
         say(f"cost about ${meter.spent:.4f}")
     if missing and code == COMPLETE:
         why = next((f" (the last: {p.last_failure})" for _, p in begun[::-1] if p.failed), "")
-        again = "the same command asks them again"
+        again = f"{same} asks them again"
         if meter.exhausted:
             over = "may not pay for more" if meter.full else "is spent"
-            why, again = f" (the budget of ${meter.budget:g} {over})", "a new budget goes on"
+            why, again = f" (the budget of ${meter.limit:g} {over})", "a new budget goes on"
         warn(f"{missing} samples have no reply{why}; {again}")
         code = INCOMPLETE
     return code
@@ -181,19 +195,22 @@ def _opened(
     runs: Sequence[Wanted],
     name: ModelName,
     options: Options,
-    meter: Meter,
+    meter: Budget,
+    *,
+    old: OldRuns,
     begun: list[tuple[Wanted, Progress]],
 ) -> Callable[[], Coroutine[Any, Any, None]]:
     """What will ask the runs, with who answers opened; raises `SetupError`."""
     if not options.batch:
         provider = options.open(name, runs[0].folder / SERVER_LOG)
-        return partial(_run_all, runs, provider, options.limits(), meter, begun)
+        return partial(_run_all, runs, provider, options.limits(), meter, old=old, begun=begun)
     asked = options.asked(name)
     service, form = open_batches(name, asked), open_batch_form(name, asked)
     facts = model_facts(name.label)
     if facts.prices is not None and facts.prices.batch is None:
         warn(f"no batch price of {name.label} is known; its list price is assumed")
-    return partial(run_batched, runs, Desk(service, form, facts, meter, say, warn), begun)
+    desk = Desk(service, form, facts, meter, say, warn)
+    return partial(run_batched, runs, desk, begun, make_way=old.make_way if old.any else None)
 
 
 def _share_log(logs: Sequence[Path]) -> None:
@@ -210,6 +227,7 @@ def _in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
     What is loaded by now stays, so the garbage collector need not look at it again, and looks less
     often at the rest: a twelfth of the time of a request to a fast server.
     """
+    take_logs()
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
     factory: Callable[[], asyncio.AbstractEventLoop] | None = None
@@ -265,12 +283,17 @@ async def _run_all(
     runs: Sequence[Wanted],
     provider: Provider,
     limits: Limits,
-    meter: Meter,
+    meter: Budget,
+    *,
+    old: OldRuns,
     begun: list[tuple[Wanted, Progress]],
 ) -> None:
     from harness.progress import LiveProgress  # noqa: PLC0415  rich is for terminals
 
     try:
+        if old.any:
+            await provider.facts()  # somebody is there
+            old.make_way()
         for one in runs:
             if meter.exhausted:
                 return
@@ -285,7 +308,7 @@ async def _run_all(
                     provider,
                     limits=limits,
                     warn=warn,
-                    meter=meter,
+                    budget=meter,
                     judging=live.shown,
                     started=started,
                 )
@@ -307,7 +330,7 @@ def _report(one: Wanted) -> int:
     }
     keys = [cell.key for cell in judged.manifest.cells]
     print_table(judged, judged.cells[[key in sizes for key in keys]])
-    typer.echo(f"{path}\n")
+    echo(str(path), "")
     samples = judged.samples
     wanted = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     replied = (samples["index"] < wanted) & (samples["outcome"] != OUTCOMES.index("error"))
@@ -351,12 +374,12 @@ def show(plans: Sequence[Plan], options: Options) -> int:
         expected, most = map(sum, zip(*(one.dollars(prices) for one in forecasts), strict=True))
         of = "batch " if options.batch and prices.batch is not None else ""
         assumed = "; no batch price is known" if options.batch and prices.batch is None else ""
-        typer.echo(
+        echo(
             f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
             f"at the {of}prices of {prices.as_of}{assumed}"
         )
     elif name.provider not in ("tiny", "scripted", "vllm") and not options.base_urls:
-        typer.echo(f"cost: unknown, providers/models.yaml has no prices of {name.label}")
+        echo(f"cost: unknown, providers/models.yaml has no prices of {name.label}")
     return COMPLETE
 
 
@@ -375,7 +398,7 @@ def _answered(one: Wanted) -> str:
         (condition_label(condition), length): one.plan.cell_size(length)
         for condition, length in product(one.plan.conditions, one.plan.lengths)
     }
-    known = Journal(one.folder, warn).answered(sizes)
+    known = Journal(one.folder, warn).answered()
     there = sum(known.count_in(key, size) for key, size in sizes.items())
     return f"; {there:,} are answered, so {one.plan.size - there:,} will be asked" if there else ""
 
@@ -413,6 +436,6 @@ def _show_plan(
         if not fit.fits
     ]
     rows += [("run folder", str(one.folder)), ("sample", first.id)]
-    typer.echo(f"{planned.task.name}@{spec.version}: {spec.title}")
-    typer.echo("\n".join(f"  {key:<11} {value}" for key, value in rows))
-    typer.echo("\n".join(f"    | {line}" for line in first.prompt.split("\n")) + "\n")
+    echo(f"{planned.task.name}@{spec.version}: {spec.title}")
+    echo(*(f"  {key:<11} {value}" for key, value in rows))
+    echo(*(f"    | {line}" for line in first.prompt.split("\n")), "")

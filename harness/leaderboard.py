@@ -6,53 +6,41 @@ replaces its row. Rows that cannot be set side by side are left out, each with t
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import io
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from harness import journal
+from harness.cells import csv_text, from_csv
+from harness.columns import ACCURACY_AT, LEADERBOARD, OUTCOMES, SIGHT
 from harness.journal import Cell, Manifest
-from harness.reach import SIGHT_COLUMNS, sight_columns, sights
+from harness.reach import sight_columns, sights
 from harness.spec import condition_label
-from harness.stats import Bound, Threshold, span_text
-from harness.tables import NOT_SCORED, OUTCOMES, Run
+from harness.stats import Threshold
+from harness.tables import NOT_SCORED, Run
 
 Row = dict[str, str]
 """Column -> what stands in the file; nothing known is an empty text."""
 
 KEY = ("task", "condition", "model", "settings")
 """What makes a row; a newer run of it replaces the older."""
-COLUMNS = (
-    "task",
-    "task_version",
-    "condition",
-    "model",
-    "control",
-    "n",
-    "not_scored",
-    "threshold",
-    "threshold_of",
-    *SIGHT_COLUMNS,
-    "settings",
-    "fingerprint",
-    "date",
-    "server",
-    "software",
-    "command",
-)
-_ACCURACY = "accuracy_at_"
 _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
-_NUMBERS = ("n", "not_scored", "threshold", *SIGHT_COLUMNS)
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
+_COUNTS = ("task_version", "n", "not_scored")
+_COUNT = re.compile(r"[0-9]{1,15}")
+_NUMBERS = ("threshold", *SIGHT)
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
 class LeaderboardError(Exception):
@@ -66,6 +54,43 @@ class Leaderboard:
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
     """A line each."""
+    ahead: tuple[str, ...] = ()
+    """A line for each row of the file whose date is after now, or none."""
+
+
+@contextlib.contextmanager
+def only_writer(
+    path: Path, say: journal.Warn, *, quiet_s: float = 1.0, patience_s: float = 600.0
+) -> Iterator[None]:
+    """While this lasts nobody else merges runs into the leaderboard at `path`.
+
+    Waits for one who does, up to `patience_s`, and says so after `quiet_s`.
+
+    Raises:
+        journal.JournalError: the other one is not done by then, or no lock can be made.
+    """
+    target = path.resolve()
+    lock = FileLock(target.with_name(f".{target.name}.lock"))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=quiet_s)
+        except Timeout:
+            say(f"waiting for another 'bench leaderboard' that writes {path}")
+            lock.acquire(timeout=patience_s)
+    except Timeout:
+        raise journal.JournalError(
+            f"another 'bench leaderboard' has been writing {path} for {patience_s:,.0f} s; end it, "
+            "or use another -o"
+        ) from None
+    except (OSError, NotImplementedError) as error:
+        raise journal.JournalError(
+            f"cannot lock {path} ({getattr(error, 'strerror', None) or error}); use another -o"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def find_runs(out: Path) -> list[Path]:
@@ -117,7 +142,7 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
                 ),
                 "command": manifest.commands[-1] if manifest.commands else "",
                 **{
-                    f"{_ACCURACY}{length}": _number(accuracy)
+                    f"{ACCURACY_AT}{length}": _number(accuracy)
                     for length, accuracy in zip(cells["length"], cells["accuracy"], strict=True)
                 },
             }
@@ -177,29 +202,60 @@ def read_rows(path: Path) -> list[Row]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise LeaderboardError(f"{path} cannot be read ({error}); use another -o") from None
     for number, row in enumerate(rows, start=2):
-        wrong = [name for name in COLUMNS if row.get(name) is None]
-        if wrong or None in row:
-            what = f"it has no {wrong[0]!r}" if wrong else "it has more fields than columns"
-            raise LeaderboardError(f"{path}:{number}: no row of a leaderboard: {what}")
-        for name in ("task_version", *_NUMBERS):
-            if (value := row[name]) and not _NUMBER.fullmatch(value):
-                raise LeaderboardError(f"{path}:{number}: {name} is no number: {value!r}")
-        if not row["task_version"].isdecimal():
-            raise LeaderboardError(f"{path}:{number}: task_version {row['task_version']!r}")
-    return rows
+        if problem := _row_problem(row):
+            raise LeaderboardError(f"{path}:{number}: {problem}")
+    return [
+        {name: value if _is_number(name) else from_csv(value) for name, value in row.items()}
+        for row in rows
+    ]
 
 
-def merge(rows: Iterable[Row], before: Sequence[Row] = ()) -> Leaderboard:
+def _is_number(name: str) -> bool:
+    """Whether a column has numbers; the others have texts, escaped by `cells.csv_text`."""
+    return name in (*_COUNTS, *_NUMBERS) or name.startswith(ACCURACY_AT)
+
+
+def _row_problem(row: Row) -> str | None:
+    """What is wrong with a row of a file."""
+    wrong = [name for name in LEADERBOARD if row.get(name) is None]
+    if wrong or None in row:
+        what = f"it has no {wrong[0]!r}" if wrong else "it has more fields than columns"
+        return f"no row of a leaderboard: {what}"
+    for name, value in row.items():
+        if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
+            return f"no column of a leaderboard: {name!r}"
+        if name in _COUNTS and not _COUNT.fullmatch(value):
+            return f"{name} is no whole number: {value!r}"
+        if _is_number(name) and value and not _NUMBER.fullmatch(value):
+            return f"{name} is no number: {value!r}"
+    for names in (("threshold",), ("area",), ("effective_length_min", "effective_length_max")):
+        if not any(row[name] for name in names):
+            return f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} empty"
+    return None if lengths_of([row]) else "it has no accuracy at any length"
+
+
+def merge(
+    rows: Iterable[Row], before: Sequence[Row] = (), *, now: datetime | None = None
+) -> Leaderboard:
     """The rows that can be set side by side, new ones and those that were there before.
 
-    Of a model's rows on the same data the latest. Of a task the newest version. Of a condition the
-    data and threshold that the rows before have, so that newcomers drive nobody out; else those
-    that most rows have, then those with most samples, then the latest.
+    Of a model's rows on the same data the latest; a date that is none, or more than a day after
+    `now`, counts as the earliest, so that no such row keeps out a run that is here. Of a task the
+    newest version. Of a condition the data and threshold that the rows before have, so that
+    newcomers drive nobody out; else those that most rows have, then those with most samples, then
+    the latest.
     """
+    limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
-    for row in sorted([*before, *rows], key=lambda row: row["date"]):
+    for row in sorted([*before, *rows], key=lambda row: _when(row, limit)):
         latest[(*(row[name] for name in KEY), row["task_version"], row["fingerprint"])] = row
     kept, left_out = list(latest.values()), []
+    ahead = [
+        f"{_named(row)}: dated {row['date']!r}, which is after today or no date; a run that is "
+        "here replaces it"
+        for row in before
+        if row["date"] and _when(row, limit) == _EARLIEST
+    ]
     newest = {
         task: max(int(row["task_version"]) for row in kept if row["task"] == task)
         for task in {row["task"] for row in kept}
@@ -220,23 +276,37 @@ def merge(rows: Iterable[Row], before: Sequence[Row] = ()) -> Leaderboard:
     for cell in sorted({(row["task"], row["condition"]) for row in current}):
         group = [row for row in current if (row["task"], row["condition"]) == cell]
         was_there = [row for row in group if row["fingerprint"] in known[cell]]
-        usual = _usual(was_there or group)
+        usual = _usual(was_there or group, limit)
         for row in group:
             if _data(row) == _data(usual):
                 chosen.append(row)
             else:
                 left_out.append(f"{_named(row)}: {_difference(row, usual)}")
     chosen.sort(key=lambda row: (row["task"], row["condition"], -float(row["area"] or 0)))
-    return Leaderboard(tuple(chosen), tuple(left_out))
+    return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
+
+
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+_CLOCKS_DIFFER = timedelta(days=1)
+
+
+def _when(row: Row, limit: datetime) -> datetime:
+    """The date of a row; the earliest of all where that is none, or after `limit`."""
+    try:
+        date = datetime.fromisoformat(row["date"])
+    except ValueError:
+        return _EARLIEST
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return _EARLIEST if date > limit else date
 
 
 def _data(row: Row) -> str:
     return "|".join(row[name] for name in ("fingerprint", "threshold", "threshold_of"))
 
 
-def _usual(group: Sequence[Row]) -> Row:
+def _usual(group: Sequence[Row], limit: datetime) -> Row:
     counts = Counter(_data(row) for row in group)
-    return max(group, key=lambda row: (counts[_data(row)], int(row["n"]), row["date"]))
+    return max(group, key=lambda row: (counts[_data(row)], int(row["n"]), _when(row, limit)))
 
 
 def _named(row: Row) -> str:
@@ -245,7 +315,7 @@ def _named(row: Row) -> str:
 
 def _difference(row: Row, usual: Row) -> str:
     """Why a row is not set beside `usual`."""
-    lengths, others = ([str(length) for length in _lengths([one])] for one in (row, usual))
+    lengths, others = ([str(length) for length in lengths_of([one])] for one in (row, usual))
     if row["fingerprint"] == usual["fingerprint"]:
         name = "threshold" if row["threshold"] != usual["threshold"] else "threshold_of"
         return f"{name} is {row[name]}, and {usual[name]} elsewhere"
@@ -261,124 +331,33 @@ def _difference(row: Row, usual: Row) -> str:
     )
 
 
-def _lengths(rows: Iterable[Row]) -> list[int]:
+def lengths_of(rows: Iterable[Row]) -> list[int]:
+    """Every length that some of the rows have an accuracy at."""
     found = {
-        int(name.removeprefix(_ACCURACY))
+        int(name.removeprefix(ACCURACY_AT))
         for row in rows
         for name, value in row.items()
-        if name.startswith(_ACCURACY) and value
+        if name.startswith(ACCURACY_AT) and value
     }
     return sorted(found)
 
 
 def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
-    """Writes the file; accuracies come last, a column a length.
+    """Writes the file, or the one that a link at `path` leads to; accuracies come last, a column a
+    length.
 
     Raises:
         journal.JournalError: it cannot be written.
     """
-    accuracies = [f"{_ACCURACY}{length}" for length in _lengths(leaderboard.rows)]
+    accuracies = [f"{ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
     text = io.StringIO()
     writer = csv.DictWriter(
-        text, [*COLUMNS, *accuracies], restval="", extrasaction="ignore", lineterminator="\n"
+        text, [*LEADERBOARD, *accuracies], restval="", extrasaction="ignore", lineterminator="\n"
     )
     writer.writeheader()
-    writer.writerows(leaderboard.rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    journal.replace_file(path, text.getvalue().encode())
-
-
-def markdown(leaderboard: Leaderboard) -> str:
-    """A table for a README: a row a task and model, with the conditions it sees furthest and least
-    under, and its mean area over the conditions that all models of the task have.
-
-    Controls are left out. Areas over different lengths have no mean.
-    """
-    shown = [row for row in leaderboard.rows if not row["control"]]
-    table = [
-        "| task | model | sees furthest (95 %) | sees least (95 %) | mean area |",
-        "| --- | --- | --- | --- | ---: |",
-    ]
-    for task in sorted({row["task"] for row in shown}):
-        rows = [row for row in shown if row["task"] == task]
-        entrants = dict.fromkeys((row["model"], row["settings"]) for row in rows)
-        by_entrant = {
-            one: [row for row in rows if (row["model"], row["settings"]) == one] for one in entrants
-        }
-        common = set.intersection(*({row["condition"] for row in of} for of in by_entrant.values()))
-        varied = _varied([row["condition"] for row in rows])
-
-        def mean(of: Sequence[Row], common: set[str] = common) -> float:
-            mine = [row for row in of if row["condition"] in common]
-            if not mine or len({tuple(_lengths([row])) for row in mine}) > 1:
-                return -1.0
-            return sum(float(row["area"]) for row in mine) / len(mine)
-
-        for (model, _), of in sorted(by_entrant.items(), key=lambda item: -mean(item[1])):
-            ordered = sorted(of, key=_furthest)
-            best, worst = (_sees(row, varied) for row in (ordered[-1], ordered[0]))
-            if ordered[0]["area"] == ordered[-1]["area"]:
-                worst = "–"
-            area = f"{mean(of):.2f}" if mean(of) >= 0 else "–"
-            table.append(f"| {task} | {model} | {best} | {worst} | {area} |")
-    return "\n".join(table)
-
-
-def _furthest(row: Row) -> tuple[float, int, float]:
-    """To sort by: effective length, then area."""
-    bound = _bound(row["effective_length_min"], row["effective_length_max"])
-    return bound.length, "<=>".index(bound.sign), float(row["area"])
-
-
-def _varied(labels: Iterable[str]) -> set[str]:
-    """The axes on which the labels differ."""
-    values: dict[str, set[str]] = {}
-    for label in labels:
-        for pair in label.split(","):
-            axis, _, value = pair.partition("=")
-            values.setdefault(axis, set()).add(value)
-    return {axis for axis, seen in values.items() if len(seen) > 1}
-
-
-def _sees(row: Row, axes: set[str]) -> str:
-    """`20 (10 to 20), separator=comma`; the values of `axes` alone."""
-    length = _bound(row["effective_length_min"], row["effective_length_max"])
-    tested = _lengths([row])
-    low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
-    ends = (
-        _bound(low, low) if low else Bound("<", tested[0]),
-        _bound(high, high) if high else Bound(">", tested[-1]),
+    writer.writerows(
+        {name: value if _is_number(name) else csv_text(value) for name, value in row.items()}
+        for row in leaderboard.rows
     )
-    pairs = [pair for pair in row["condition"].split(",") if pair.partition("=")[0] in axes]
-    return ", ".join([f"{length} ({span_text(ends)})", *pairs])
-
-
-def _bound(low: str, high: str) -> Bound:
-    if not low:
-        return Bound("<", float(high))
-    return Bound("=" if high else ">", float(low))
-
-
-def around(path: Path) -> tuple[str, str]:
-    """What stands before and after the markers in a Markdown file.
-
-    Raises:
-        LeaderboardError: it has no markers, or cannot be read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LeaderboardError(f"{path} cannot be read ({error})") from None
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise LeaderboardError(
-            f"{path} has no place for the table: put {BEGIN!r} and {END!r} on lines of their own"
-        )
-    return before + begin, end + after
-
-
-def put_into(path: Path, table: str) -> None:
-    """Replaces what stands between the markers; raises as `around` does."""
-    before, after = around(path)
-    journal.replace_file(path, f"{before}\n{table}\n{after}".encode())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    journal.replace_file(path.resolve(), text.getvalue().encode())

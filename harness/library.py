@@ -6,11 +6,13 @@ import difflib
 import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import orjson
+from pydantic import JsonValue
 
 from harness import prompt
 from harness.check import TaskFileError, read_spec
@@ -85,9 +87,7 @@ class Task:
         try:
             if self._generator is None:
                 return self._items[length][index]
-            # a copy for each draw: a generator that changes a list must not change the next row
-            params = orjson.loads(self._params)
-            names = {**params, **self._shown(condition)}
+            names = {**self._params(), **self._shown(condition)}
             return self._generator.draw(rng, length, names, self.spec.answer)
         except (LookupError, ItemError) as error:
             where = f"task {self.name!r} at length {length}, sample {index}"
@@ -99,26 +99,41 @@ class Task:
         """Whether all conditions show the same item: the generator takes no axis."""
         return self._generator is None or not self._generator.keywords & set(self.spec.axes)
 
-    @cached_property
-    def _params(self) -> bytes:
-        return orjson.dumps(self.spec.params)
+    def _params(self) -> dict[str, JsonValue]:
+        """A copy for each draw: a generator that changes a list must not change the next row."""
+        if self._params_json is None:
+            return deepcopy(self.spec.params)
+        params: dict[str, JsonValue] = orjson.loads(self._params_json)
+        return params
 
-    def prompt(self, item: Item, condition: Condition, length: int) -> str:
-        """What the model is shown of `item` under `condition`.
+    @cached_property
+    def _params_json(self) -> bytes | None:
+        """Copied faster than by `deepcopy`; `None` where a number is longer than 64 bits."""
+        try:
+            return orjson.dumps(self.spec.params)
+        except TypeError:
+            return None
+
+    def prompt(
+        self, item: Item, condition: Condition, length: int, index: int | None = None
+    ) -> str:
+        """What the model is shown of `item` under `condition`; errors name the sample `index`.
 
         Raises:
-            TaskError: the template fails for this item.
+            TaskError: the template fails for this item, or makes of it what cannot be sent.
         """
         shown = self._shown(condition)
         names = prompt.names(self.spec.answer, item, length, shown)
+        where = f"task {self.name!r} at length {length}"
+        where += "" if index is None else f", sample {index}"
         try:
-            return prompt.render(self.spec.prompt, names)
-        except (KeyboardInterrupt, MemoryError):
-            raise
+            made = prompt.render(self.spec.prompt, names)
         except Exception as error:  # a template's expressions may raise anything
             line = prompt.failing_line(error)
-            where = f"task {self.name!r} at length {length}, line {line} of the prompt"
-            raise TaskError(f"{where}: {describe(error)}") from error
+            raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
+        if problem := prompt.utf8_problem("the prompt", made):
+            raise TaskError(f"{where}: {problem}")
+        return made
 
     def _shown(self, condition: Condition) -> dict[str, object]:
         axes = self.spec.axes
@@ -150,6 +165,11 @@ def find(asked: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for part in filter(None, (part.strip() for part in asked.split(","))):
         for name, file in _find_one(part):
+            if prompt.utf8_problem("", name):
+                raise UnknownTaskError(
+                    f"the name of task {name!r} is not UTF-8, and it is in every sample's id; "
+                    "rename the file or its folder"
+                )
             if found.setdefault(name, file) != file:
                 raise UnknownTaskError(
                     f"two different files go by the name {name!r}: {found[name]} and {file}; "
@@ -200,7 +220,7 @@ def _find_one(part: str) -> Iterator[tuple[str, Path]]:
         yield from _named(files, folder.parent)
     elif _is(Path(part), "file"):
         file = Path(os.path.abspath(part))  # noqa: PTH100
-        yield f"{file.parent.name}/{file.stem}", file.resolve()
+        yield (Path(file.parent.name) / file.stem).as_posix(), file.resolve()
     elif part.endswith(SUFFIXES):
         raise UnknownTaskError(f"no file {part!r}")
     elif part.startswith((".", "/", "~")) or part.endswith("/"):

@@ -10,10 +10,9 @@ Integers, in digits of any script or in words from zero to a hundred:
 - 1,234  1_234  1'234 and 1 234 with a no-break or thin space are 1234; with a plain space they are
   two numbers. 7.0 and "12." are whole. -7 and +7 have signs.
 - No numbers at all: 7th, 1s, x7, GPT-4. Numbers that leave a line unreadable: 7.5, 1.234, 7/10,
-  1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 18 digits (what JSON
-  readers and int64 hold), a bound ("at least 7"), a label ("step 7"), "not 7", "7?", "- 7", and
-  "7. text" on a line of its own, which may be an item of a list. "One" is the answer only where it
-  cannot be a pronoun.
+  1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
+  bound ("at least 7"), a label ("step 7"), "not 7", "7?", "- 7", and "7. text" on a line of its
+  own, which may be an item of a list. "One" is the answer only where it cannot be a pronoun.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _PARTS = frozenset(
 _NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
     split("hundred hundreds thousand thousands million millions billion dozen dozens")
 )
-_MOST_DIGITS = 18
+_MOST_DIGITS = 4_000
 MOST_FOUND = 100
 _UNREADABLE = "more than a plain whole number"
 _TOKEN = re.compile(rf"\w++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d)\w++)*+")
@@ -98,7 +97,7 @@ def _from_digits(token: str) -> int | str:
         return _UNREADABLE
     figures = re.sub(r"\D", "", whole[1])
     if len(figures) > _MOST_DIGITS:
-        return f"a number of more than {_MOST_DIGITS} digits"
+        return f"a number of more than {_MOST_DIGITS:,} digits"
     value = int(figures)
     return value if len(str(value)) == len(figures) else "a number with leading zeros"
 

@@ -9,15 +9,14 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from harness import journal
+from harness import exact_json, journal
+from harness.batch_state import STATE as BATCHES
 from harness.forecast import Room, rooms
 from harness.journal import Cell, CellKey, Journal, JournalError, Manifest, Settings
 from harness.library import built_in_files
@@ -61,11 +60,11 @@ class OpenRun:
         self.wanted = wanted
         self.book = book
         self._warn = warn
-        self.manifest = _manifest(wanted)
-        self.answered = book.answered({cell.key: cell.samples for cell in self.manifest.cells})
+        self.manifest = manifest = _manifest(wanted)
+        self.answered = book.answered()
         self._check(wanted.told)
         plan = wanted.plan
-        for cell in self.manifest.cells:
+        for cell in manifest.cells:
             if (index := self.answered.first(cell.key)) is not None:
                 # a generator or items file that changed since is found before anything is asked
                 self.answered.covers(plan.sample(cell.condition, cell.length, index), cell.key)
@@ -74,9 +73,28 @@ class OpenRun:
             for condition in plan.conditions
             for length in plan.lengths
         ]
-        self.manifest.plan_cells(self._cells)
+        self._plan()
         self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
         self._room: dict[CellKey, Room] = {}
+
+    def _plan(self) -> None:
+        """Adds what is asked for to what is complete; says what is planned no longer."""
+        manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
+        manifest.complete(
+            cell
+            for cell in manifest.cells
+            if cell.fingerprint is not None
+            and self.answered.recorded_in(cell.key, cell.samples) == cell.samples
+        )
+        in_batches = (self.book.folder / BATCHES).exists()  # they may be paid for by now
+        manifest.plan_cells([*(manifest.cells if in_batches else ()), *self._cells])
+        now = {cell.key: cell.samples for cell in manifest.cells}
+        fewer = sum(max(0, cell.samples - now.get(key, 0)) for key, cell in before.items())
+        if fewer:
+            self._warn(
+                f"{self.wanted.plan.task.name}: {fewer:,} samples that an earlier command planned "
+                "and did not complete are taken back; their answers stay in the journal"
+            )
 
     @property
     def pending(self) -> int:
@@ -90,7 +108,7 @@ class OpenRun:
 
     def meet(self, facts: Mapping[str, object]) -> None:
         """Takes note of who is to answer; raises `JournalError` where it is not who did before."""
-        said = masked(orjson.loads(orjson.dumps(dict(facts))))
+        said = masked(exact_json.loads(exact_json.dumps(dict(facts))))
         self._check(said, whole=True)
         self.manifest.server = said
         self.save()
@@ -99,7 +117,7 @@ class OpenRun:
         """Keeps what answers apart from what answered before; `whole` where there are no facts
         besides.
         """
-        if any(self.answered.first(cell.key) is not None for cell in self.manifest.cells):
+        if self.answered:
             known = {} if whole else self.manifest.server
             _check_server(self.manifest, {**known, **facts}, self.wanted.folder)
 
@@ -122,8 +140,7 @@ class OpenRun:
         """
         self._sums = dict.fromkeys(self._sums, 0)
         for sample in self.wanted.plan:
-            key = condition_label(sample.condition), sample.length
-            self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
+            key = self._add(sample)
             if self.answered.covers(sample, key):
                 continue
             if elsewhere is not None and elsewhere.has(key, sample.index):
@@ -137,8 +154,35 @@ class OpenRun:
 
     def seen(self) -> None:
         """Keeps the dataset's fingerprint, once `samples` gave all there are."""
-        cells = [replace(cell, fingerprint=self._sums[cell.key]) for cell in self._cells]
-        self.manifest.plan_cells(cells)
+        sizes = {cell.key: cell.samples for cell in self._cells}
+        self.manifest.fingerprint_cells(self._sums, sizes)
+
+    def see(self) -> None:
+        """Makes the samples again where the dataset's fingerprint is not known, as in a plan that
+        was taken back to what is answered.
+
+        Raises:
+            JournalError: an answer was to another prompt.
+            TaskError: a sample cannot be made.
+        """
+        asked = {cell.key for cell in self._cells}
+        if all(one.fingerprint is not None for one in self.manifest.cells if one.key in asked):
+            return
+        for sample in self.wanted.plan:
+            self.answered.covers(sample, self._add(sample))
+        self.seen()
+
+    def _add(self, sample: Sample) -> CellKey:
+        """Adds to the fingerprint of the sample's cell."""
+        key = condition_label(sample.condition), sample.length
+        self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
+        return key
+
+
+MOST_NAMES = 16
+"""Names of models that a manifest keeps. A server that has more gives each reply a new one."""
+_TOLD_NAMES = 3
+_NAME_CHARS = 200
 
 
 class Recorder:
@@ -158,30 +202,37 @@ class Recorder:
         self._manifest = manifest
         self._warn = warn
         self._before = tuple(manifest.answered_by)
+        self._told_all = False
         self._progress = progress or Progress()
         self._answer = judging
 
     def __call__(self, record: dict[str, Any]) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
-        name = record.get("model")
-        name = None if name is None else mask(name)
-        if name is not None and name not in self._manifest.answered_by:
-            if self._before:
-                raise StopRunError(
-                    f"{self._manifest.model!r} is now answered by {name!r}, and was by "
-                    f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
-                )
-            if self._manifest.answered_by:
-                self._warn(
-                    f"replies now come from {name!r} as well as {self._manifest.answered_by}"
-                )
-            self._manifest.answered_by.append(name)
-            journal.write_manifest(self._book.folder, self._manifest)
+        if record.get("model") is not None:
+            self._heard(mask(record["model"])[:_NAME_CHARS])
         self._book.append(record)
         if self._answer is not None:
             outcome = judge_record(record, self._answer).outcome
             self._progress.judged += outcome != "error"
             self._progress.correct += outcome == "correct"
+
+    def _heard(self, name: str) -> None:
+        """Keeps the name of a model that answered, and says so where it is not the only one."""
+        names = self._manifest.answered_by
+        if name in names or len(names) >= MOST_NAMES:  # beyond them a new one says nothing
+            return
+        if self._before:
+            raise StopRunError(
+                f"{self._manifest.model!r} is now answered by {name!r}, and was by "
+                f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
+            )
+        if 0 < len(names) <= _TOLD_NAMES:
+            self._warn(f"replies now come from {name!r} as well as {names}")
+        elif len(names) > _TOLD_NAMES and not self._told_all:
+            self._told_all = True
+            self._warn("replies come from still more models; their names are in the journal")
+        names.append(name)
+        journal.write_manifest(self._book.folder, self._manifest)
 
     def unsent(self, sample: Sample, why: str, *, known: bool) -> None:
         """Notes a sample that does not fit, unless that is known from an earlier command."""

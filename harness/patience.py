@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.money import Meter, estimate_tokens
+from harness.money import Account, Budget
 from harness.pace import Gate, Place
 from harness.spec import Sample
 from providers.base import (
@@ -24,7 +24,6 @@ from providers.base import (
     SampleError,
     StopRunError,
     TransientError,
-    Usage,
     redact,
 )
 
@@ -78,7 +77,7 @@ class Progress:
     retries: int = 0
     connections: int = 0
     """Requests that may be in flight now."""
-    meter: Meter = field(default_factory=Meter)
+    budget: Budget = field(default_factory=Budget)
     judged: int = 0
     correct: int = 0
     """Of the judged; both stay 0 where nobody judges on the way."""
@@ -100,6 +99,7 @@ class Patience:
     provider: Provider
     limits: Limits
     progress: Progress
+    account: Account
     gate: Gate
     sleep: Callable[[float], Awaitable[None]]
     clock: Callable[[], float]
@@ -107,8 +107,6 @@ class Patience:
     """Workers whose request may already be paid for."""
     stopped: Exception | None = None
     """Why nothing more is to be sent."""
-    think_tokens: int = 0
-    """That the provider lets a reply take besides."""
     say: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
     told: bool = False
@@ -122,57 +120,65 @@ class Patience:
     async def ask(self, sample: Sample, request: Request) -> dict[str, Any] | None:
         """The sample's record: its reply, or why there is none; `None` if it is not to be asked."""
         tries = _Tries(self.limits)
-        tokens = 0
-        if self.progress.meter.prices is not None or self.limits.tpm is not None:
-            tokens = estimate_tokens(request.prompt)
+        budget = self.progress.budget
+        most = self.account.most(request.prompt, request.max_tokens)
+        tokens = most.output
+        if self.limits.tpm is not None:
+            tokens += self.account.asked(request.prompt)
         while True:
-            place = await self.gate.enter(tokens + request.max_tokens + self.think_tokens)
-            worker = asyncio.current_task()
-            self.in_flight.add(worker)
+            # before a place is taken, so that the rates count what leaves and when
+            if budget.limit is not None and not await budget.admit(most):
+                return None
             try:
-                if self.progress.meter.exhausted or self.stopped is not None:
-                    return None
-                try:
-                    reply = await self.provider.complete(request)
-                except ProviderError:
-                    raise
-                except Exception as error:  # a mistake of ours about what servers say, and no more
-                    raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
-                latency_s = self.clock() - place.left_s
-                self._pay(reply, tokens, place, latency_s)
-                return record(sample, tries.all + 1) | answer(reply, latency_s)
-            except TransientError as error:
-                self._pay_for_nothing(error, place)
-                wait_s = self._wait_after(error, tries, place.left_s)
-                if wait_s is None:
-                    return record(sample, tries.all) | failure("error", error)
-            except SampleError as error:
-                self.gate.used(place, 0)
-                return record(sample, tries.all + 1) | failure(kind_of(error), error)
+                done = await self._once(sample, request, tries, tokens)
             finally:
-                self.in_flight.discard(worker)
-                self.gate.leave()
+                if budget.limit is not None:
+                    budget.release(most)
+            if done is None or isinstance(done, dict):
+                return done
             if self.stopped is not None:
                 return None
             self.progress.retries += 1
-            await self.sleep(wait_s)
+            await self.sleep(done)
 
-    def _pay(self, reply: Reply, asked: int, place: Place, latency_s: float) -> None:
-        """Settles what a reply took, by its own figures, else by the estimate of `asked` tokens."""
+    async def _once(
+        self, sample: Sample, request: Request, tries: _Tries, tokens: int
+    ) -> dict[str, Any] | float | None:
+        """As `ask` says, or the seconds after which to try again."""
+        place = await self.gate.enter(tokens)
+        worker = asyncio.current_task()
+        self.in_flight.add(worker)
+        try:
+            if self.progress.budget.exhausted or self.stopped is not None:
+                return None
+            try:
+                reply = await self.provider.complete(request)
+            except ProviderError:
+                raise
+            except Exception as error:  # a mistake of ours about what servers say, and no more
+                raise TransientError(redact(f"{type(error).__name__}: {error}")) from error
+            latency_s = self.clock() - place.left_s
+            reply = self._pay(reply, request, place, latency_s)
+            return record(sample, tries.all + 1) | answer(reply, latency_s)
+        except TransientError as error:
+            used = self.account.settle_nothing(error.usage)
+            self.gate.used(place, used.prompt_tokens + used.output_tokens)
+            wait_s = self._wait_after(error, tries, place.left_s)
+            return record(sample, tries.all) | failure("error", error) if wait_s is None else wait_s
+        except SampleError as error:
+            self.gate.used(place, 0)
+            return record(sample, tries.all + 1) | failure(kind_of(error), error)
+        finally:
+            self.in_flight.discard(worker)
+            self.gate.leave()
+
+    def _pay(self, reply: Reply, request: Request, place: Place, latency_s: float) -> Reply:
+        """Settles what a reply took; the reply, without figures that cannot be true."""
         self.gate.went_well(latency_s)
         self.answered_at_s = self.clock()
-        usage = reply.usage
-        if usage is None:
-            said = f"{reply.reasoning or ''} {reply.text}"
-            usage = Usage(asked, estimate_tokens(said) if asked else 0)
-        self.gate.used(place, usage.prompt_tokens + usage.output_tokens)
-        self.progress.meter.charge(usage)
-
-    def _pay_for_nothing(self, error: TransientError, place: Place) -> None:
-        """Settles a reply that is none: some are paid for."""
-        usage = error.usage or Usage(0, 0)
-        self.gate.used(place, usage.prompt_tokens + usage.output_tokens)
-        self.progress.meter.charge(usage)
+        reply, used = self.account.settle(reply, request.prompt, request.max_tokens)
+        self.gate.used(place, used.prompt_tokens + used.output_tokens)
+        return reply
 
     def _wait_after(self, error: TransientError, tries: _Tries, left_s: float) -> float | None:
         """Seconds until the next attempt; `None` if there is to be none.

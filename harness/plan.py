@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.spec import MAX_LENGTH, Condition, Item, Sample, condition_label
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Item, Sample, condition_label
 
 if TYPE_CHECKING:
     from harness.library import Task
@@ -105,6 +105,8 @@ def plan(
     wanted_lengths = sorted(set(lengths or task.lengths))
     if samples is not None and samples < 1:
         raise PlanError(f"samples must be at least 1, not {samples}")
+    if samples is not None and samples > MAX_SAMPLES:
+        raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}")
     for length in wanted_lengths:
         if not 1 <= length <= MAX_LENGTH:
             raise PlanError(f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}")
@@ -147,7 +149,7 @@ def make_sample(
         condition=condition,
         length=length,
         index=index,
-        prompt=task.prompt(item, condition, length),
+        prompt=task.prompt(item, condition, length, index),
         target=item.target,
     )
 

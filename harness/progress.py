@@ -7,10 +7,10 @@ import sys
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from harness import runner
+from harness.terminal import live_console, one_line
 
 _REFRESH_S = 0.2
 
@@ -19,15 +19,15 @@ class LiveProgress:
     """One run on one line, on stderr and only where that is a terminal."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name = one_line(name)
         self._watcher: asyncio.Task[None] | None = None
         self._shown = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TextColumn("{task.fields[state]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=live_console(),
             disable=not sys.stderr.isatty(),
             transient=True,
         )
@@ -70,8 +70,8 @@ def state(progress: runner.Progress) -> str:
     said = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
     if progress.judged:
         said.append(f"{100 * progress.correct / progress.judged:.0f}% right")
-    if progress.meter.spent:
-        said.append(f"${progress.meter.spent:.4f}")
+    if progress.budget.spent:
+        said.append(f"${progress.budget.spent:.4f}")
     if progress.connections:
         said.append(f"{progress.connections} at once")
     if progress.retries:

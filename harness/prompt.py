@@ -9,10 +9,9 @@ from functools import cache
 from typing import Any
 
 import jinja2
-from jinja2 import meta
-from jinja2.exceptions import SecurityError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import meta, nodes
 
+from harness import sandbox
 from harness.spec import Answer, Item, write_row
 
 BUILT_IN_NAMES = ("length", "phrase", "sequence", "symbols")
@@ -27,32 +26,10 @@ class TemplateProblem:
     message: str
 
 
-class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox, with products and powers kept from filling the memory."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        numbers = isinstance(left, int | float) and isinstance(right, int | float)
-        small = numbers and max(abs(left), abs(right)) <= _LARGEST_OPERAND
-        if not small or (operator == "**" and abs(right) > _LARGEST_POWER):
-            raise SecurityError(f"{operator} is for small numbers here")
-        return super().call_binop(context, operator, left, right)
-
-
-_LARGEST_OPERAND = 10**9
-_LARGEST_POWER = 20
-
-
 @cache
 def environment() -> jinja2.Environment:
     """The one environment; made on first use."""
-    env = _Environment(
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # prompts are not HTML
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    env = sandbox.Sandbox()
     env.filters["separated"] = write_row
     return env
 
@@ -79,14 +56,26 @@ def names(
 
 def render(template: str, names: Mapping[str, object]) -> str:
     """The prompt; raises `jinja2.TemplateError` and whatever its expressions raise."""
-    ready = compiled(template)
+    ready, env = compiled(template), environment()
+    sandbox.start()
     try:
         # what `render` does, without its merging of globals, half of the time of a short prompt
-        env = environment()
         context = env.context_class(env, {**_globals(), **names}, ready.name, ready.blocks)
         return "".join(ready.root_render_func(context)).rstrip("\n")
-    except Exception:  # noqa: BLE001  once more, for a traceback with the template's own lines
-        return ready.render(names).rstrip("\n")
+    except Exception:  # noqa: BLE001  raised again, with the template's own lines in its traceback
+        env.handle_exception()
+
+
+def utf8_problem(part: str, text: str) -> str | None:
+    """Why `text` can be in no request; `part` says what it is of."""
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        return f"{part} has the lone surrogate {half!r}, which no request can hold; leave it out"
+    return None
 
 
 @cache
@@ -96,8 +85,18 @@ def _globals() -> dict[str, Any]:
 
 def syntax_problem(template: str) -> TemplateProblem | None:
     """What stops the template from compiling; `None` if nothing does."""
+    env = environment()
     try:
-        environment().from_string(template)
+        for node in env.parse(template).find_all((nodes.Filter, nodes.Test)):
+            assert isinstance(node, nodes.Filter | nodes.Test)
+            if node.name in sandbox.REMOVED:
+                said = f"{node.name!r} draws anew each time; draw in the generator from its rng"
+                return TemplateProblem(node.lineno, said)
+            known = env.filters if isinstance(node, nodes.Filter) else env.tests
+            if node.name not in known:  # Jinja says it only where the template comes to it
+                kind = type(node).__name__.lower()
+                return TemplateProblem(node.lineno, f"bad Jinja: No {kind} named {node.name!r}.")
+        env.from_string(template)
     except jinja2.TemplateSyntaxError as error:
         return TemplateProblem(error.lineno, f"bad Jinja: {error.message}")
     except (RecursionError, MemoryError, OverflowError):

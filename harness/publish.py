@@ -10,13 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast, get_args
 
-import orjson
-import typer
-
+from harness import exact_json
 from harness.every_eval_ever import Evaluation, Publisher, Relationship
 from harness.every_eval_ever_samples import lines
 from harness.hf_results import FOLDER, HEADER, Benchmark, hub_files
@@ -25,7 +23,8 @@ from harness.model_identity import HUB_NAME, UNKNOWN, Weights
 from harness.page.details import Prompts, Shown, prompts_of, read_details
 from harness.publishable import Publishable, publishable
 from harness.stats import Threshold
-from harness.verbs import COMPLETE, UsageError, warn
+from harness.terminal import echo, warn
+from harness.verbs import COMPLETE, UsageError, check_text
 
 DATASET = "eyechart/eyechart"
 """Stands for the benchmark's data set on the hub until there is one."""
@@ -35,23 +34,30 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
 
 
+class IncompleteError(JournalError):
+    """Runs that are not to be published as they are; a line for each."""
+
+    def __init__(self, lacking: Sequence[Publishable]) -> None:
+        self.lines = [
+            f"{of.run.folder}: {of.missing}; the command that made it asks them again, "
+            "--incomplete publishes what there is"
+            for of in lacking
+        ]
+        super().__init__("\n".join(self.lines))
+
+
 def _runs(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
     """The runs to publish.
 
     Raises:
-        JournalError: one is no run, or has samples without a reply and `incomplete` is false.
+        JournalError: one is no run.
+        IncompleteError: some have samples without a reply and `incomplete` is false.
     """
     once = {folder.resolve(): folder for folder in folders}
     runs = [publishable(folder, warn) for folder in once.values()]
     lacking = [of for of in runs if of.missing]
     if lacking and not incomplete:
-        raise JournalError(
-            "\n".join(
-                f"{of.run.folder}: {of.missing}; the command that made it asks them again, "
-                "--incomplete publishes what there is"
-                for of in lacking
-            )
-        )
+        raise IncompleteError(lacking)
     for of in lacking:
         warn(f"{of.run.folder} is incomplete, and its files say so: {of.missing}")
     return runs
@@ -81,7 +87,7 @@ def every_eval_ever(
     prompts = [_prompts(of, tasks) if samples else None for of in runs]
     for one, known in zip(evaluations, prompts, strict=True):
         for path in _write_record(one, output, known):
-            typer.echo(str(path))
+            echo(str(path))
     unknown = (one.model.name for one in evaluations if one.model.developer == UNKNOWN)
     for name in dict.fromkeys(unknown):
         warn(f"nobody knows who made {name!r}, and the datastore asks: say it with --model-id")
@@ -110,8 +116,7 @@ def read_publisher(
         raise UsageError(
             f"--benchmark names a folder: letters, digits, '-', '_' and '.', not {benchmark!r}"
         )
-    if not organization.strip():
-        raise UsageError("--organization is empty; leave it out if nobody is to be named")
+    _check_texts({"--organization": organization})
     return Publisher(
         organization,
         cast("Relationship", relationship),
@@ -119,6 +124,14 @@ def read_publisher(
         model_id,
         cast("Weights | None", weights),
     )
+
+
+def _check_texts(given: Mapping[str, str | None]) -> None:
+    """Raises `UsageError` where an option that is given says nothing, or what no file can hold."""
+    for option, text in given.items():
+        check_text(option, text)
+        if text is not None and not text.strip():
+            raise UsageError(f"{option} is empty; leave it out if there is nothing to say")
 
 
 def _prompts(of: Publishable, tasks: str) -> Prompts:
@@ -148,8 +161,8 @@ def _write_record(one: Evaluation, output: Path, prompts: Prompts | None) -> lis
     else:
         reference = _write_samples(one, samples, prompts)
         written.append(samples)
-    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    replace_file(aggregate, orjson.dumps(one.aggregate(reference), option=options))
+    said = exact_json.dumps(one.aggregate(reference), indent=True)
+    replace_file(aggregate, said + b"\n")
     return written
 
 
@@ -198,7 +211,9 @@ def read_benchmark(
     """What the options say; raises `UsageError` on what the form does not have."""
     if not _DATASET.fullmatch(dataset):
         raise UsageError(f"--dataset wants a data set of the hub, ORG/NAME, not {dataset!r}")
-    if url is None and (name or user or org):
+    names = {"--source-name": name, "--source-user": user, "--source-org": org}
+    _check_texts(names | {"--revision": revision, "--source-url": url})
+    if url is None and any(names.values()):
         raise UsageError("--source-name, --source-user and --source-org need a --source-url")
     if url is not None and not url.startswith(("http://", "https://")):
         raise UsageError(f"--source-url must begin with http:// or https://, not {url!r}")
@@ -239,7 +254,7 @@ def hf_eval_results(
         _refuse_others(path, lambda text: text.startswith(HEADER))
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode())
-        typer.echo(str(path))
+        echo(str(path))
     if benchmark.dataset == DATASET:
         warn(f"there is no data set {DATASET} on the hub yet: name your benchmark with --dataset")
     return COMPLETE

@@ -8,21 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.columns import OUTCOMES, REACH, RUN, SIGHT
 from harness.diagnosis import diagnosis, error_growth
 from harness.spec import Condition, condition_label
 from harness.stats import RESAMPLES, Bound, Curve, Sight, Span, Threshold, curve, sight
-from harness.tables import NOT_SCORED, OUTCOMES, Run
+from harness.tables import NOT_SCORED, Run
 
-SIGHT_COLUMNS = (
-    *(
-        f"{name}_{end}"
-        for name in ("effective_length", "crossing_length")
-        for end in ("min", "max", "ci_low", "ci_high")
-    ),
-    "area",
-    "area_ci_low",
-    "area_ci_high",
-)
 _SCORED = [place for place, outcome in enumerate(OUTCOMES) if outcome not in NOT_SCORED]
 _DIGITS = 6
 
@@ -94,12 +85,12 @@ def reach_table(run: Run, threshold: Threshold = Threshold()) -> pd.DataFrame:
                 "not_scored": int(of_condition[list(NOT_SCORED)].sum().sum()),
                 "threshold": threshold.share,
                 "threshold_of": "own accuracy" if threshold.relative else "accuracy",
-                **(dict.fromkeys(SIGHT_COLUMNS) if found is None else sight_columns(found)),
+                **(dict.fromkeys(SIGHT) if found is None else sight_columns(found)),
                 "error_growth": growth,
             }
         )
-    table = pd.DataFrame(rows)
-    numbers = [*SIGHT_COLUMNS, "error_growth"]
+    table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *REACH])
+    numbers = [*SIGHT, "error_growth"]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
 

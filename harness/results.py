@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-
-import typer
 
 from harness.compare import CompareError, compare_conditions, compare_runs, comparison_table
 from harness.journal import JournalError
 from harness.leaderboard import (
     LeaderboardError,
     Row,
-    around,
     find_runs,
-    markdown,
     merge,
-    put_into,
+    only_writer,
     read_rows,
     run_rows,
     write_leaderboard,
 )
+from harness.readme import around, markdown, put_into
 from harness.rescore import said_of_changes, write_results
 from harness.show import print_table, print_verdict
 from harness.stats import Threshold
 from harness.tables import Run, incomplete, read_run, to_csv
-from harness.verbs import COMPLETE, INCOMPLETE, UsageError, read_axes, say, warn
+from harness.terminal import echo, say, warn
+from harness.verbs import COMPLETE, INCOMPLETE, UsageError, check_output, read_axes
 
 FORMATS = ("html", "png", "svg")
 _TWO = 2
@@ -58,7 +56,7 @@ def show_run(judged: Run, threshold: Threshold = Threshold()) -> None:
     """Writes all that follows from a run and prints its table."""
     path = write_results(judged, threshold)
     print_table(judged, judged.cells, threshold)
-    typer.echo(f"{path}\n")
+    echo(str(path), "")
 
 
 def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
@@ -68,6 +66,7 @@ def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
             f"compare wants two runs, not {len(folders)}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
+    check_output("-o", output)
     runs = [read_run(folder, warn) for folder in folders]
     try:
         if axis is None:
@@ -79,7 +78,7 @@ def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
         raise UsageError(str(error)) from None
     for verdict in verdicts:
         print_verdict(verdict)
-    typer.echo(f"\n{to_csv(comparison_table(verdicts), output)}")
+    echo("", str(to_csv(comparison_table(verdicts), output)))
     return COMPLETE
 
 
@@ -93,55 +92,71 @@ def leaderboard(
     threshold: Threshold,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page; says what is left out and why."""
-    from harness.report import write_report
-
     output = output or out / "leaderboard.csv"
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
+    check_output("-o", output)
+    check_output("--readme", readme)
     found = list(folders) or find_runs(out)
     if not found:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
     try:
-        before = read_rows(output)
+        read_rows(output)  # what is wrong with a file is said before runs are judged
         if readme is not None:
             around(readme)
-        new, left_out = _rows(found, threshold, strict=bool(folders))
-        merged = merge([row for rows in new.values() for row in rows], before)
-        for line in (*left_out, *merged.left_out):
+        new, left_out = _rows(found, threshold)
+        for line in left_out:
             warn(f"left out: {line}")
-        write_leaderboard(output, merged)
-        typer.echo(f"{output}: {len(merged.rows)} rows")
-        if readme is not None:
-            put_into(readme, markdown(merged))
-            typer.echo(str(readme))
+        if folders and not new:
+            return INCOMPLETE
+        with only_writer(output, warn):
+            used = _write_leaderboard(output, new, readme)
+            _write_page(output, used, threshold, tasks)
     except LeaderboardError as error:
         raise UsageError(str(error)) from None
-    chosen = list(map(id, merged.rows))
-    used = [folder for folder, rows in new.items() if any(id(row) in chosen for row in rows)]
-    away = len(chosen) - sum(id(row) in chosen for rows in new.values() for row in rows)
-    if away:
-        warn(f"the page lacks {away} of the rows: their runs are not here")
-    if used:
-        page = output.with_suffix(".html")
-        for path in write_report(used, page, threshold=threshold, tasks=tasks, warn=warn):
-            typer.echo(str(path))
-    return COMPLETE
+    return INCOMPLETE if set(folders) - set(new) else COMPLETE
 
 
-def _rows(
-    folders: Iterable[Path], threshold: Threshold, *, strict: bool
-) -> tuple[dict[Path, list[Row]], list[str]]:
-    """Each run's rows, and why some have none; `strict` raises instead."""
+def _rows(folders: Iterable[Path], threshold: Threshold) -> tuple[dict[Path, list[Row]], list[str]]:
+    """The rows of each run that can be read, and why others have none."""
     rows, left_out = {}, []
     for folder in folders:
         try:
             rows[folder], without = run_rows(read_run(folder, warn), threshold)
         except JournalError as error:
-            if strict:
-                raise
             without = [str(error)]
         left_out += without
     return rows, left_out
+
+
+def _write_leaderboard(
+    output: Path, new: Mapping[Path, Sequence[Row]], readme: Path | None
+) -> list[Path]:
+    """Merges new rows into the file and its table; the folders of runs that are in it."""
+    merged = merge([row for rows in new.values() for row in rows], read_rows(output))
+    for line in merged.ahead:
+        warn(line)
+    for line in merged.left_out:
+        warn(f"left out: {line}")
+    write_leaderboard(output, merged)
+    echo(f"{output}: {len(merged.rows)} rows")
+    if readme is not None:
+        put_into(readme, markdown(merged))
+        echo(str(readme))
+    chosen = list(map(id, merged.rows))
+    away = len(chosen) - sum(id(row) in chosen for rows in new.values() for row in rows)
+    if away:
+        warn(f"the page lacks {away} of the rows: their runs are not here")
+    return [folder for folder, rows in new.items() if any(id(row) in chosen for row in rows)]
+
+
+def _write_page(output: Path, used: Sequence[Path], threshold: Threshold, tasks: str) -> None:
+    from harness.report import write_report
+
+    if used:
+        page = output.with_suffix(".html")
+        for path in write_report(used, page, threshold=threshold, tasks=tasks, warn=warn):
+            echo(str(path))
 
 
 def report(
@@ -159,9 +174,10 @@ def report(
     for one in wanted:
         if one not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {one!r}")
+    check_output("-o", output)
     written = write_report(
         folders, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
     )
     for path in written:
-        typer.echo(str(path))
+        echo(str(path))
     return COMPLETE

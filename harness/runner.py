@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from harness.money import Account
 from harness.pace import Gate
 from harness.patience import Limits, Patience, Progress
 from harness.spec import Sample, condition_label
@@ -30,6 +31,7 @@ async def run(
     *,
     temperature: float = 0.0,
     seed: int = 0,
+    system: str = "",
     think_tokens: int = 0,
     limits: Limits = Limits(),  # noqa: B008  frozen
     progress: Progress | None = None,
@@ -39,9 +41,9 @@ async def run(
 ) -> Progress:
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
-    Once the progress's meter says that the budget is spent, nothing more is sent. `think_tokens`
-    are what the provider lets a reply take besides its budget. `say` takes lines that the user
-    should see.
+    The progress's budget says what may leave, and once it is spent nothing more is sent. `system`
+    is sent with every prompt; `think_tokens` are what the provider lets a reply take besides its
+    maximum. `say` takes lines that the user should see.
 
     Raises:
         StopRunError: the provider says the whole run is pointless, or nothing is answered any
@@ -60,9 +62,9 @@ async def run(
         clock=clock,
         sleep=sleep,
     )
-    patience = Patience(
-        provider, limits, progress, gate, sleep, clock, think_tokens=think_tokens, say=say
-    )
+    paced = limits.tpm is not None
+    account = Account(progress.budget, system, think_tokens, paced=paced, say=say)
+    patience = Patience(provider, limits, progress, account, gate, sleep, clock, say=say)
     crew = _Crew(samples, patience, append, temperature, seed)
     work = asyncio.create_task(crew.work())
     try:

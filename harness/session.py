@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness import journal, runner
 from harness.batch_state import refuse_if_under_way
 from harness.journal import Journal
-from harness.money import Meter
+from harness.money import Budget
 from harness.opened import OpenRun, Recorder, Wanted
 from providers.base import Provider
 from providers.model_facts import model_facts
@@ -22,7 +22,7 @@ async def run_task(
     *,
     limits: runner.Limits,
     warn: journal.Warn,
-    meter: Meter | None = None,
+    budget: Budget | None = None,
     judging: bool = False,
     started: Callable[[runner.Progress, int], None] = lambda _progress, _pending: None,
 ) -> None:
@@ -40,8 +40,9 @@ async def run_task(
     with Journal(wanted.folder, warn) as book:
         run = OpenRun(wanted, book, warn)
         pending = run.pending
-        progress = runner.Progress(meter=meter or Meter())
+        progress = runner.Progress(budget=budget or Budget())
         if not pending:  # nobody need be there
+            run.see()
             run.save()
             started(progress, pending)
             return
@@ -60,12 +61,13 @@ async def run_task(
                 record,
                 temperature=wanted.settings.temperature,
                 seed=wanted.settings.seed,
+                system=wanted.settings.system or "",
                 think_tokens=model_facts(wanted.model).room_to_think,
                 limits=limits,
                 progress=progress,
                 say=warn,
             )
-            if not progress.meter.exhausted:
+            if not progress.budget.exhausted:
                 run.seen()
         finally:
             run.save()

@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +14,7 @@ from harness.reach import curve_of
 from harness.spec import condition_label
 from harness.stats import Threshold, sight, span_text
 from harness.tables import NOT_SCORED, UNANSWERED, Run
+from harness.terminal import one_line, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,31 +23,30 @@ if TYPE_CHECKING:
 
 GOOD, FAIR = 85, 50
 """Percent from which an accuracy is green, or yellow."""
-_PLAIN_WIDTH = 10_000
 
 
 def print_table(run: Run, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
     """One table on stdout: lengths as rows, conditions as columns, `accuracy ± half width` of the
     95 % interval in percent, and the effective length; plain text where stdout is no terminal.
     """
-    terminal = sys.stdout.isatty()
-    console = Console(width=None if terminal else _PLAIN_WIDTH)
-    console.print(_title(run, cells), style="bold", highlight=False, markup=False, emoji=False)
-    console.print(_table(run, cells, threshold, box.SIMPLE_HEAD if terminal else box.ASCII2))
+    show(_bold(_title(run, cells)), _table(run, cells, threshold, _border()))
 
 
 def print_verdict(verdict: Verdict) -> None:
     """A table a condition on stdout, both accuracies length by length, then the sentence."""
-    terminal = sys.stdout.isatty()
-    console = Console(width=None if terminal else _PLAIN_WIDTH)
     for one in verdict.comparisons:
         title = f"{verdict.task}  {verdict.first} against {verdict.second}"
         fixed = "  ".join(f"{axis}={value}" for axis, value in one.condition.items())
-        console.print(
-            f"{title}  {fixed}".rstrip(), style="bold", highlight=False, markup=False, emoji=False
-        )
-        console.print(_comparison(one, box.SIMPLE_HEAD if terminal else box.ASCII2))
-    console.print(str(verdict), highlight=False, markup=False, emoji=False)
+        show(_bold(f"{title}  {fixed}".rstrip()), _comparison(one, _border()))
+    show(one_line(str(verdict)))
+
+
+def _border() -> box.Box:
+    return box.SIMPLE_HEAD if sys.stdout.isatty() else box.ASCII2
+
+
+def _bold(title: str) -> Text:
+    return Text(one_line(title), "bold")
 
 
 def _comparison(one: Comparison, border: box.Box) -> Table:
@@ -97,7 +96,7 @@ def _table(run: Run, cells: pd.DataFrame, threshold: Threshold, border: box.Box)
     table = Table(box=border)
     table.add_column("length", justify="right")
     for part in parts:
-        names = [str(part[axis].iloc[0]) for axis in varied]
+        names = [one_line(str(part[axis].iloc[0])) for axis in varied]
         header = "\n".join(f"{axis}={name}" for axis, name in zip(varied, names, strict=True))
         table.add_column(header or "accuracy %", justify="right")
     by_length = [part.set_index("length") for part in parts]

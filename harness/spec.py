@@ -18,10 +18,11 @@ from pydantic import (
     Discriminator,
     Field,
     JsonValue,
-    PositiveInt,
     Tag,
     model_validator,
 )
+
+from harness.columns import table_of
 
 Condition: TypeAlias = Mapping[str, str]
 """One value name on every axis, in the order the task file gives the axes."""
@@ -30,6 +31,11 @@ Target: TypeAlias = int | str
 
 MAX_LENGTH = 1_000_000
 """Symbols in the longest row that may be asked for."""
+MAX_SAMPLES = 1_000_000
+"""Samples of one cell, at most."""
+MAX_DIGITS = 4_000
+"""Decimal digits of the longest integer that is a target or an answer. Python reads and writes
+integers of up to 4,300 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +88,17 @@ AxisValue: TypeAlias = Annotated[
 ]
 """What the prompt (and a generator that asks for it) sees under the axis's name."""
 
-RESERVED_AXES = frozenset(
-    {
-        *("model", "task", "task_version", "condition", "length", "index", "n", "rng"),
-        *("correct", "incorrect", "unparsed", "refused", "truncated", "overflow", "error"),
-        *("not_run", "accuracy", "ci_low", "ci_high", "accuracy_of_answered", "mean_abs_error"),
-        *("mean_signed_error", "off_by_one", "prompt_tokens", "output_tokens"),
-        *("sequence", "symbols", "phrase"),
-    }
-)
-"""Names that columns of `table.csv` or a prompt's own variables already have."""
+_TAKEN = {
+    **dict.fromkeys(("sequence", "symbols", "phrase"), "a name that every prompt has"),
+    **dict.fromkeys(("rng", "index", "eyechart"), "a name that every sample has"),
+}
+
+
+def taken_by(axis: str) -> str | None:
+    """What has this name already, in words; `None` if an axis may have it."""
+    table = table_of(axis)
+    return _TAKEN.get(axis) if table is None else f"a column of {table}"
+
 
 Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
@@ -117,7 +124,7 @@ class Answer(_Part):
 class TaskSpec(_Part):
     """One task file, as `tasks/task.schema.json` describes it to an editor."""
 
-    version: PositiveInt
+    version: Annotated[int, Field(gt=0, le=10**9)]
     """Raised by any change of prompt, data or scoring."""
     title: Annotated[str, Field(min_length=1)]
     source: str | None = None
@@ -131,7 +138,7 @@ class TaskSpec(_Part):
     """Keyword arguments of the generator."""
     lengths: list[Length] | None = None
     """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
-    samples: PositiveInt | None = None
+    samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
     """Samples per cell. With `items` all of them, unless given."""
     axes: dict[Name, Axis] = {}
     """What the task varies besides length; the prompt, and a generator that has a parameter of the
@@ -197,6 +204,14 @@ class Sample:
         return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
 
 
+def is_too_long(number: int) -> bool:
+    """Whether `number` has more than `MAX_DIGITS` digits."""
+    return number.bit_length() > _MAX_BITS and abs(number) >= 10**MAX_DIGITS
+
+
+_MAX_BITS = MAX_DIGITS * 3
+
+
 def condition_label(condition: Condition) -> str:
     """`separator=comma,strategy=direct`, or `-` for a task without axes."""
     return _label(tuple(condition.items()))
@@ -205,3 +220,12 @@ def condition_label(condition: Condition) -> str:
 @lru_cache(maxsize=4096)
 def _label(condition: tuple[tuple[str, str], ...]) -> str:
     return ",".join(f"{axis}={value}" for axis, value in condition) or "-"
+
+
+MOST_TOKENS = 10**12
+"""No exchange takes more; a figure beyond is a server's mistake."""
+
+
+def token_count(value: object) -> int | None:
+    """`value` where it can be a number of tokens, else `None`."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

@@ -399,6 +399,12 @@ class PairedArea:
         """First minus second."""
         return self.first - self.second
 
+    @property
+    def swapped(self) -> PairedArea:
+        """Second against first."""
+        low, high = self.difference_ci
+        return PairedArea(self.second, self.first, (-high, -low))
+
 
 @dataclass(frozen=True, slots=True)
 class Paired:
@@ -433,41 +439,72 @@ def paired(first: Curve, second: Curve) -> Pair | None:
 
 
 def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
-    """First against second, length by length and by area."""
-    first, second = pair
-    draws = drawn_accuracies(pair, resamples, seed)
+    """First against second, length by length and by area.
+
+    The interval of a length follows from its own answers, whatever those of other lengths are; it
+    has four times the draws, which cost little at one length.
+    """
     rows = []
-    for place, (length, n) in enumerate(zip(first.lengths, first.n, strict=True)):
-        one, other = first.correct[:, place], second.correct[:, place]
-        accuracy, against = float(one.sum() / n), float(other.sum() / n)
-        only_first, only_second = int((one > other).sum()), int((other > one).sum())
+    for place, (length, n) in enumerate(zip(pair[0].lengths, pair[0].n, strict=True)):
+        first, second = alone = _at_length(pair[0], place), _at_length(pair[1], place)
+        accuracies = mean_area([alone], resamples=4 * resamples, seed=seed)  # of one length
+        only_first = int((first.correct > second.correct).sum())
+        only_second = int((second.correct > first.correct).sum())
         rows.append(
             PairedLength(
                 int(length),
                 int(n),
-                accuracy,
-                against,
+                accuracies.first,
+                accuracies.second,
                 only_first,
                 only_second,
-                _ends(draws[0][:, place] - draws[1][:, place], accuracy - against),
+                accuracies.difference_ci,
                 mcnemar(only_first, only_second),
             )
         )
     return Paired(tuple(rows), mean_area([pair], resamples=resamples, seed=seed))
 
 
+def _at_length(samples: Curve, place: int) -> Curve:
+    """What a curve has at one of its lengths."""
+    at = slice(place, place + 1)
+    return Curve(samples.lengths[at], samples.correct[:, at], samples.scored[:, at])
+
+
 def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:
     """The mean areas of several pairs, and the interval of their difference.
 
-    A row weighs the same in all pairs of a draw, so conditions that share rows stay together.
+    A row weighs the same in all pairs of a draw, so conditions that share rows stay together. Half
+    of the draws are those of second against first, turned round: so who is called first changes
+    nothing but the sign, and two models that answer alike have an interval about 0 with equal arms.
     """
+    first, second = (
+        float(np.mean([areas_under(one.lengths, one.accuracies[None])[0] for one in side]))
+        for side in zip(*pairs, strict=True)
+    )
+    half = (resamples + 1) // 2
+    turned = [(other, one) for one, other in pairs]
+    draws = [_area_differences(pairs, half, seed), -_area_differences(turned, half, seed)]
+    return PairedArea(first, second, _even_ends(np.concatenate(draws), first - second))
+
+
+def _area_differences(pairs: Sequence[Pair], resamples: int, seed: int) -> Floats:
+    """Draws of the mean areas' difference, first minus second."""
     curves = [one for pair in pairs for one in pair]
-    observed = [float(areas_under(one.lengths, one.accuracies[None])[0]) for one in curves]
     draws = drawn_accuracies(curves, resamples, seed)
     areas = [areas_under(one.lengths, of) for one, of in zip(curves, draws, strict=True)]
-    first, second = np.mean(observed[::2]), np.mean(observed[1::2])
-    differences = np.mean(areas[::2], axis=0) - np.mean(areas[1::2], axis=0)
-    return PairedArea(float(first), float(second), _ends(differences, float(first - second)))
+    differences: Floats = np.mean(areas[::2], axis=0) - np.mean(areas[1::2], axis=0)
+    return differences
+
+
+def _even_ends(draws: Floats, observed: float) -> tuple[float, float]:
+    """As `_ends`, with as many draws below as above."""
+    ordered = np.sort(draws)
+    outside = math.ceil(_TAILS[0] * len(ordered)) - 1
+    return (
+        min(float(ordered[outside]), observed),
+        max(float(ordered[-1 - outside]), observed),
+    )
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -6,43 +6,36 @@ a run's folder.
 
 from __future__ import annotations
 
+import math
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness import journal
+from harness import columns, journal
+from harness.cells import csv_text
+from harness.columns import CELLS, RUN
 from harness.diagnosis import collapsed
-from harness.score import Outcome, judge_record
-from harness.spec import Condition, condition_label
+from harness.score import judge_record
+from harness.spec import Condition, condition_label, token_count
 from harness.stats import wilson
 
-OUTCOMES: tuple[str, ...] = get_args(Outcome)
+OUTCOMES, MEASURES = columns.OUTCOMES, columns.MEASURES
 NOT_SCORED = ("error", "not_run")
 UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
 """Scored, but not for a wrong answer."""
-MEASURES = (
-    "accuracy",
-    "ci_low",
-    "ci_high",
-    "accuracy_of_answered",
-    "mean_abs_error",
-    "mean_signed_error",
-    "off_by_one",
-    "prompt_tokens",
-    "output_tokens",
-)
 _DIGITS = 6
 _COLUMNS = {
     "cell": "i",
     "index": "i",
     "outcome": "b",
     "prompt": "Q",
-    "target": "d",
+    "answer": "i",
     "signed_error": "d",
     "collapsed": "b",
     "first_divergence": "d",
@@ -65,9 +58,12 @@ class Run:
     manifest: journal.Manifest
     samples: pd.DataFrame
     """One row a sample that has a record: `cell` (place in `manifest.cells`), `index`, `outcome`
-    (place in `OUTCOMES`), `prompt` (its hash), `target` and `signed_error` (of integers),
-    `collapsed` (1 or 0, see `diagnosis.collapsed`; -1 where nothing was read), `first_divergence`
-    (of texts), `prompt_tokens`, `output_tokens`; NaN where there is none."""
+    (place in `OUTCOMES`), `prompt` (its hash), `answer` (place in `answers`; -1 where no integer
+    was read), `signed_error` (of integers; infinite where no float is as large), `collapsed` (1 or
+    0, see `diagnosis.collapsed`; -1 where nothing was read), `first_divergence` (of texts),
+    `prompt_tokens`, `output_tokens`; NaN where there is none."""
+    answers: Sequence[int]
+    """The different integers that were read, ascending."""
     cells: pd.DataFrame
     """One row a cell in the order of `manifest.cells`, the columns of `table.csv`."""
 
@@ -76,17 +72,27 @@ def read_run(folder: Path, warn: journal.Warn | None = None) -> Run:
     """The run in `folder`, every record judged anew.
 
     Raises:
-        journal.JournalError: there is no run.
+        journal.JournalError: there is no run, or an axis of its task has the name of a column.
     """
     manifest = journal.read_manifest(folder)
+    for axis in manifest.spec["axes"]:
+        if table := columns.table_of(axis, with_axes=True):
+            raise journal.JournalError(
+                f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
+                "rename the axis in the task file and run that"
+            )
     order = _condition_order(manifest)
     manifest.cells.sort(key=lambda cell: (order[condition_label(cell.condition)], cell.length))
-    samples = _judged(folder, manifest, warn)
-    return Run(folder, manifest, samples, _cells(manifest, samples))
+    samples, answers = _judged(folder, manifest, warn)
+    return Run(folder, manifest, samples, answers, _cells(manifest, samples))
 
 
-def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None) -> pd.DataFrame:
-    """Each sample's best record, judged: an answer beats an error, a later one an earlier."""
+def _judged(
+    folder: Path, manifest: journal.Manifest, warn: journal.Warn | None
+) -> tuple[pd.DataFrame, list[int]]:
+    """Each sample's best record, judged, and the integers that were read: an answer beats an
+    error, a later record an earlier one.
+    """
     spec = manifest.task_spec()
     answer, repeated = spec.answer, spec.params.get("repeated")
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
@@ -94,6 +100,7 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
     table = bytearray()
     error = OUTCOMES.index("error")
     outcomes = {name: place for place, name in enumerate(OUTCOMES)}
+    answers: dict[int, int] = {}
     for record in journal.read_records(folder, warn):
         place = places.get((condition_label(record["condition"]), record["length"]))
         index, target = record["index"], record["target"]
@@ -107,12 +114,14 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
             index,
             outcomes[verdict.outcome],
             int(record["prompt_hash"], 16),
-            _number(target),
-            _number(verdict.signed_error),
+            answers.setdefault(verdict.answer, len(answers))
+            if isinstance(verdict.answer, int)
+            else -1,
+            as_float(verdict.signed_error),
             collapsed(verdict, target, repeated),
-            _number(verdict.first_divergence),
-            _number(record.get("prompt_tokens")),
-            _number(record.get("output_tokens")),
+            as_float(verdict.first_divergence),
+            as_float(token_count(record.get("prompt_tokens"))),
+            as_float(token_count(record.get("output_tokens"))),
         )
         known = rows[place]
         if index >= len(known):
@@ -124,12 +133,23 @@ def _judged(folder: Path, manifest: journal.Manifest, warn: journal.Warn | None)
         elif verdict.outcome != "error" or table[at * _ROW.size + _AT_OUTCOME] == error:
             table[at * _ROW.size : (at + 1) * _ROW.size] = row
     read = np.frombuffer(table, _DTYPE)
+    ascending = sorted(answers)
+    places_of = np.empty(len(answers) + 1, np.int32)
+    places_of[-1] = -1  # where no integer was read
+    places_of[[answers[answer] for answer in ascending]] = np.arange(len(answers))
+    read["answer"] = places_of[read["answer"]]
     # the bytes themselves, not a copy of them
-    return pd.DataFrame({name: read[name] for name in _COLUMNS}, copy=False)
+    return pd.DataFrame({name: read[name] for name in _COLUMNS}, copy=False), ascending
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else _NAN
+def as_float(value: object) -> float:
+    """NaN for what is no number, infinity for one that no float is as large as."""
+    if not isinstance(value, int | float):
+        return _NAN
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
@@ -147,7 +167,7 @@ def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     error = samples["signed_error"].abs()
     means["abs_error"] = error.groupby(samples["cell"]).mean()
     means["off_by_one"] = (error == 1)[error.notna()].groupby(samples["cell"]).mean()
-    means = means.reindex(every)
+    means = means.reindex(every).replace([np.inf, -np.inf], np.nan)
     table = pd.DataFrame(
         {
             "model": manifest.model,
@@ -174,7 +194,7 @@ def _cells(manifest: journal.Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     table["prompt_tokens"] = means["prompt_tokens"]
     table["output_tokens"] = means["output_tokens"]
     table[list(MEASURES)] = table[list(MEASURES)].astype(float).round(_DIGITS)
-    return table
+    return table[[*RUN, *manifest.spec["axes"], *CELLS]]
 
 
 def cell_columns(manifest: journal.Manifest) -> dict[str, list[Any]]:
@@ -204,11 +224,15 @@ def write_csv(run: Run) -> Path:
 
 
 def to_csv(table: pd.DataFrame, path: Path) -> Path:
-    """Writes `table`; what is not known is an empty field.
+    """Writes `table`; what is not known is an empty field, texts are as `cells.csv_text` has them.
 
     Raises:
         journal.JournalError: the file cannot be written.
     """
+    table = table.copy()
+    for name in table.columns:
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            table[name] = [csv_text(v) if isinstance(v, str) else v for v in table[name]]
     journal.replace_file(path, table.to_csv(index=False, lineterminator="\n").encode())
     return path
 

@@ -18,7 +18,7 @@ from harness.generator import (
     load_generator,
     load_items,
 )
-from harness.spec import RESERVED_AXES, Item, TaskSpec
+from harness.spec import Item, TaskSpec, taken_by
 from harness.yamlfile import Position, Problem, YamlFile
 
 _SEED = "trial"
@@ -145,7 +145,8 @@ def _name_problems(
         yield Problem(place, f"undefined variable {name!r}; {guess}")
     used = prompt.used_names(template) | (generator.keywords if generator else set())
     used |= {"separator"} if "sequence" in used else set()
-    for axis in sorted(axes - used - RESERVED_AXES) if not undefined else ():
+    unused = () if undefined else sorted(axes - used)
+    for axis in (name for name in unused if taken_by(name) is None):
         place = file.position(["axes", axis], of_key=True)
         neither = (
             "neither the prompt nor the generator uses it" if generator else "no prompt uses it"
@@ -158,7 +159,7 @@ def _name_problems(
 def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) -> Problem | None:
     names = prompt.names(spec.answer, item, len(item.symbols), values)
     try:
-        prompt.render(spec.prompt, names)
+        made = prompt.render(spec.prompt, names)
     except jinja2.UndefinedError as error:
         if prompt.undefined_names(spec.prompt, names):
             return None  # said already, with its place
@@ -168,6 +169,7 @@ def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) 
         said = describe(error)
         failed = error
     else:
-        return None
+        wrong = prompt.utf8_problem("the prompt", made)
+        return None if wrong is None else Problem(file.position(["prompt"]), wrong)
     place = file.text_position(["prompt"], prompt.failing_line(failed))
     return Problem(place, f"the prompt fails: {said}")

@@ -9,8 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from itertools import product
-
-import typer
+from pathlib import Path
 
 from harness.library import (
     Task,
@@ -22,14 +21,20 @@ from harness.library import (
     open_task,
 )
 from harness.plan import Plan, PlanError, plan
+from harness.prompt import utf8_problem
+from harness.terminal import echo, say
 from providers.base import ProviderError, SetupError
 
 _MOST_DIGITS = 9
-COMPLETE, INCOMPLETE, USAGE, INTERRUPTED = 0, 1, 2, 130
+COMPLETE, INCOMPLETE, USAGE = 0, 1, 2
 
 
 class UsageError(Exception):
-    """The command line asks for something that cannot be; one line for the user."""
+    """The command line asks for something that cannot be; a line for the user, or several."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = lines
+        super().__init__("\n".join(lines))
 
 
 def exit_code(error: Exception) -> int | None:
@@ -42,19 +47,36 @@ def exit_code(error: Exception) -> int | None:
         error, UsageError | UnknownTaskError | TaskFileError | TaskError | PlanError | SetupError
     ):
         return USAGE
-    if isinstance(error, JournalError | ProviderError):
+    if isinstance(error, JournalError | ProviderError | MemoryError):
         return INCOMPLETE
     return None
 
 
-def say(text: str) -> None:
-    """Talk, on stderr."""
-    typer.echo(text, err=True)
+def lines_of(error: Exception) -> Sequence[str]:
+    """What an error says: one line, but for an error that has several of its own."""
+    if hasattr(error, "format_message"):
+        return [error.format_message()]
+    if isinstance(error, MemoryError):
+        of = f" ({error})" if str(error) else ""
+        return [f"out of memory{of}; ask for less at a time"]
+    said: Sequence[str] | None = getattr(error, "lines", None)
+    return said or [str(error)]
 
 
-def warn(text: str) -> None:
-    """A warning, on stderr."""
-    say(f"bench: {text}")
+def check_text(option: str, given: str | None) -> None:
+    """Raises `UsageError` where `given` is not UTF-8."""
+    if given is not None and utf8_problem("", given):
+        raise UsageError(f"{option} {given!r} is not UTF-8; write it in UTF-8")
+
+
+def check_output(option: str, path: Path | None) -> None:
+    """Raises `UsageError` where `path` is a folder or a device, which no file may replace."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(f"{option} {str(path)!r} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{option} {str(path)!r} is no file that can be replaced; name another")
 
 
 def max_tokens(given: str) -> int | None:
@@ -73,9 +95,9 @@ def open_tasks(asked: str, *, trial: bool = True) -> list[Task]:
         try:
             opened.append(open_task(name, path, trial=trial))
         except TaskFileError as error:
-            wrong.append(str(error))
+            wrong += error.lines
     if wrong:
-        raise UsageError("\n".join(["a task file is wrong", *wrong]))
+        raise UsageError("a task file is wrong", *wrong)
     return opened
 
 
@@ -131,20 +153,20 @@ def list_tasks() -> None:
         span = f"{lengths[0]}-{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
         axes = " ".join(task.spec.axes) or "-"
         rows.append((name, task.spec.title, axes, span, f"{plan(task).size:,}"))
-    typer.echo(_columns(rows, right=(4,)))
+    echo(*_columns(rows, right=(4,)))
 
 
 def show_tasks(asked: str) -> None:
     """Prints task files, and of each one prompt for each default condition."""
     for task in open_tasks(asked):
-        typer.echo(f"# {task.name}: {task.path}\n")
-        typer.echo(task.path.read_text(encoding="utf-8"))
+        echo(f"# {task.name}: {task.path}", "")
+        echo(*task.path.read_text(encoding="utf-8").split("\n"))
         planned = plan(task, samples=1)
         length = min(planned.lengths, key=lambda length: abs(length - _SHOWN_LENGTH))
         for condition in planned.conditions:
             sample = planned.sample(condition, length, 0)
-            typer.echo(f"# {sample.id}, target {sample.target!r}")
-            typer.echo("\n".join(f"| {line}" for line in sample.prompt.split("\n")) + "\n")
+            echo(f"# {sample.id}, target {sample.target!r}")
+            echo(*(f"| {line}" for line in sample.prompt.split("\n")), "")
 
 
 _SHOWN_LENGTH = 10
@@ -161,13 +183,13 @@ def check_tasks(asked: str) -> int:
             wrong = [str(failure) for failure in failures(task)]
             wrong += filter(None, [repetition(task)])
         except (TaskFileError, TaskError) as error:
-            wrong = [str(error)]
+            wrong = [*lines_of(error)]
         if wrong:
             code = USAGE
-            say("\n".join(wrong))
+            say(*wrong)
         else:
             cells = plan(task, samples=1).size
-            typer.echo(f"{name}: sound ({cells} cells, {len(PERFECT)} ways to be right in each)")
+            echo(f"{name}: sound ({cells} cells, {len(PERFECT)} ways to be right in each)")
     return code
 
 
@@ -179,16 +201,16 @@ def list_models() -> None:
     from providers.registry import needs
 
     model_facts("")  # reads the file
-    typer.echo(_columns([("provider", "what it is", "needs"), *needs()]))
+    echo(*_columns([("provider", "what it is", "needs"), *needs()]))
 
 
-def _columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+def _columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
     """Rows with their columns aligned, two spaces between."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
+    return [
         "  ".join(
             cell.rjust(width) if place in right else cell.ljust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
-    )
+    ]

@@ -23,8 +23,10 @@ Path_: TypeAlias = Sequence[str | int]
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
-_MAX_INTEGER_DIGITS = 18
+_MAX_INTEGER_DIGITS = 4_000
 _DEEPEST = 50
+_HALVES = re.compile("[\ud800-\udfff]")
+"""Of characters beyond U+FFFF, where UTF-16 has two."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -159,6 +161,11 @@ def _refused_parts(text: str) -> Iterator[Problem]:
 
 def _build(node: yaml.Node, problems: list[Problem]) -> object:
     if isinstance(node, yaml.ScalarNode):
+        if _HALVES.search(node.value):
+            where = _position(node.start_mark)
+            problems.append(
+                Problem(where, "a lone surrogate, which no request can hold; leave it out")
+            )
         return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
         return [_build(child, problems) for child in node.value]
@@ -186,8 +193,8 @@ def _scalar(node: yaml.ScalarNode) -> object:
         return text
     if text.lower() in _WORDS and (text in (text.lower(), text.capitalize(), text.upper())):
         return _WORDS[text.lower()]
-    if _INTEGER.match(text) and len(text) <= _MAX_INTEGER_DIGITS:
-        return int(text)
+    if _INTEGER.match(text):
+        return int(text) if len(text) <= _MAX_INTEGER_DIGITS else text
     if _FLOAT.match(text):
         return float(text)
     return text

@@ -217,11 +217,16 @@ def _usage(usage: object) -> Usage | None:
     """What is paid for; some vendors count thinking in the total alone."""
     if not isinstance(usage, dict):
         return None
-    asked, said = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    asked, said = _whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens"))
     if not (is_count(asked) and is_count(said)):
         return None
-    total = usage.get("total_tokens")
+    total = _whole(usage.get("total_tokens"))
     return Usage(asked, max(said, total - asked) if is_count(total) else said)
+
+
+def _whole(figure: object) -> object:
+    """A whole number as one: what has more than 64 bits is read as a float."""
+    return int(figure) if isinstance(figure, float) and figure.is_integer() else figure
 
 
 def is_count(value: object) -> TypeGuard[int]:

@@ -78,6 +78,10 @@ class BatchServer:
     """Most batches in a page of the list."""
     api: bool = True
     """Whether there is a Batch API."""
+    usage: dict[str, int] | None = field(
+        default_factory=lambda: {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
+    )
+    """Of every reply."""
     lines_besides: list[bytes] = field(default_factory=list)
     """Lines of every output that nobody asked for."""
 
@@ -122,8 +126,7 @@ class BatchServer:
             choice["message"] = {"role": "assistant", "content": text, "refusal": None}
         else:
             choice["text"] = text
-        usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
-        return {"id": "reply", "model": model, "choices": [choice], "usage": usage}
+        return {"id": "reply", "model": model, "choices": [choice], "usage": self.usage}
 
     async def _complete(self, request: web.Request) -> web.Response:
         self.single += 1

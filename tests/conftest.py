@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import pytest
 
-from harness import cli, journal
+from harness import cli, exact_json, journal
 from harness.journal import Settings
 from harness.library import open_task
 from harness.plan import plan
@@ -289,7 +288,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     """Every record of a sound journal."""
     lines = (folder / journal.SAMPLES).read_bytes().split(b"\n")
     assert lines.pop() == b""
-    return [orjson.loads(line) for line in lines]
+    return [exact_json.loads(line) for line in lines]
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:

@@ -277,8 +277,8 @@ class TestUnusable:
             "1: no JSON object (2 such)",
             "3: no custom_id of ours (2 such)",
             "5: of a run that is not here; --out names the folder that holds it (1 such)",
-            "6: of a sample that its run does not have (3 such)",
-            "9: to another prompt: the task changed since it was asked (1 such)",
+            "6: of a sample that its task does not have (1 such)",
+            "7: to another prompt: the task changed since it was asked (3 such)",
             "16 new answers, 0 without a reply, 0 known before",
         ]
 
@@ -299,6 +299,22 @@ class TestUnusable:
         done = take(lab, answer_all(lab, lambda line: reply(line, status=200, body=body)))
         assert done.code == 1
         assert {one["failure"]["kind"] for one in records(lab.the_run())} == {"error"}
+
+    @pytest.mark.parametrize("figure", [10**400, 2**64 - 1], ids=int.bit_length)
+    def test_figures_that_cannot_be_true_are_unknown(self, lab: Lab, figure: int) -> None:
+        """All replies are imported, and the user is told once."""
+        export(lab)
+
+        def odd(line: Mapping[str, Any]) -> Reply:
+            said = answered(line)
+            said["response"]["body"]["usage"] = {"prompt_tokens": 11, "completion_tokens": figure}
+            return said
+
+        done = take(lab, answer_all(lab, odd))
+        assert done.code == 0
+        assert done.err.count("the server's usage figures are ignored") == 1
+        assert "16 new answers, 0 without a reply, 0 known before" in done.err
+        assert {one["output_tokens"] for one in records(lab.the_run())} == {None}
 
     @pytest.mark.parametrize("odd", [3, "x", None, [], {"status_code": []}, {"body": {}}])
     def test_lines_of_an_odd_form(self, lab: Lab, odd: object) -> None:

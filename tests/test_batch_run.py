@@ -19,7 +19,7 @@ from harness import batch_desk, batch_run, cli, generator, journal
 from harness.batch_desk import Desk, Waiting
 from harness.batch_file import FileLimits
 from harness.batch_state import STATE
-from harness.money import Meter
+from harness.money import Budget
 from providers.base import ModelSettings, StopRunError
 from providers.model_facts import ModelFacts
 from providers.registry import open_batch_form, open_batches, parse_model
@@ -259,7 +259,7 @@ def run_batches(
             open_batches(NAME, asked),
             open_batch_form(NAME, asked),
             ModelFacts(),
-            Meter(),
+            Budget(),
             lab.said.append,
             lab.said.append,
             limits or FileLimits(),
@@ -594,6 +594,31 @@ class TestStopping:
         assert "goes on, and its answers are paid for" in done.err
         assert server.created == 2
 
+    @pytest.mark.parametrize("refused", ["GET /v1/batches", "POST /v1/files"])
+    def test_starting_over_where_nobody_lets_us_in_leaves_the_old_run(
+        self, lab: Lab, refused: str
+    ) -> None:
+        """It makes way once the service has answered, and comes back where nothing is submitted."""
+        with serve(Plot()) as server:
+            assert batched(lab, server).code == 0
+            folder = lab.the_run()
+            server.faults[refused] = [401]
+            done = batched(lab, server, "--fresh")
+            assert done.code == 1
+            assert "401" in done.err
+            assert len(records(folder)) == 16
+            moved = "the old run is now" in done.err
+            assert moved == ("the old run is back" in done.err) == (refused == "POST /v1/files")
+            assert server.created == 1
+
+    def test_starting_over_needs_no_list_of_batches(self, lab: Lab) -> None:
+        """A service that has none is there all the same."""
+        with serve(Plot()) as server:
+            assert batched(lab, server).code == 0
+            server.faults["GET /v1/batches"] = [404]
+            assert batched(lab, server, "--fresh").code == 0
+            assert server.created == 2
+
     def test_requests_that_are_gone_hold_new_ones_back(self, lab: Lab) -> None:
         """Nobody knows what the batch holds until it is imported."""
         with serve(Plot(way=["in_progress"] * 10**6)) as server:
@@ -697,6 +722,46 @@ class TestMoney:
             assert "15 samples have no reply (the budget of $52 may not pay for more)" in done.err
             assert batched(lab, server, *many, "--budget", "1000").code == 0
             assert set(server.paid.values()) == {1}
+
+    def test_replies_without_usage_are_charged_by_estimate(self, lab: Lab) -> None:
+        """As in a direct run: a reply of 5 dollars at most is 2.50 by the rule (three words, a
+        number and a colon), so as much is submitted as where usage says so.
+        """
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        many = ("--max-tokens", "10", "--samples", "8")
+        for usage in (None, {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}):
+            with serve(usage=usage) as server:
+                done = batched(lab, server, *many, "--budget", "52", "--fresh")
+            assert done.code == 1
+            assert (server.created, len(server.paid)) == (3, 17)
+            assert "cost about $42.5000" in done.err
+            assert "(the budget of $52 may not pay for more)" in done.err
+            assert done.err.count("usage figures are ignored") == (usage is not None)
+
+    def test_the_estimate_of_a_batch_is_that_of_a_direct_run(self, lab: Lab) -> None:
+        """System prompt, prompt and reply."""
+        prices = "{input: 1000000, output: 1000000, as_of: 2025-10-01, batch: 1}"
+        (lab.folder / "models.yaml").write_text(f"openai/my-model: {{prices: {prices}}}\n")
+        lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
+        spent: list[str] = []
+        with serve(usage=None) as server:
+            for ask, more in ((direct, ()), (batched, ("--fresh",))):
+                err = ask(lab, server, "--system", "Be brief.", *more).err
+                spent.append(err.partition("cost about ")[2])
+        assert spent[0] == spent[1] != ""
+
+    @pytest.mark.parametrize("figure", [10**400, 2**64 - 1, 2**70, -1], ids=int.bit_length)
+    def test_a_figure_that_cannot_be_true_is_unknown(self, lab: Lab, figure: int) -> None:
+        """It is said once, the whole batch is imported, and a budget goes by the estimate."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        usage = {"prompt_tokens": 20, "completion_tokens": figure, "total_tokens": 25}
+        with serve(usage=usage) as server:
+            done = batched(lab, server, "--max-tokens", "10", "--budget", "1000")
+        assert done.code == 0
+        assert done.err.count("usage figures are ignored") == (figure > 0)
+        assert "cost about $40.0000" in done.err
+        for one in records(lab.the_run()):
+            assert (one["prompt_tokens"], one["output_tokens"]) == (None, None)
 
     def test_a_budget_too_small_for_anything_submits_nothing(self, lab: Lab) -> None:
         """And says so."""

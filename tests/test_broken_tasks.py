@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
+from harness import yamlfile
 from harness.library import TaskFileError, open_task
 
 if TYPE_CHECKING:
@@ -203,7 +205,7 @@ KEYS = [
             ("true", "a whole number, not true"),
             ("one", "a whole number, not 'one'"),
             ("1e999", "a whole number"),
-            ("99999999999999999999999", "a whole number"),
+            ("99999999999999999999999", "at most 1,000,000,000"),
         ]
     ),
     good("samples: 2", "samples: 0", "6:10 samples: must be greater than 0, not 0"),
@@ -333,6 +335,11 @@ PROMPTS = [
     good(BLOCK, 'prompt: ""\n', "11:9 prompt: must not be empty"),
     good(BLOCK, "prompt: 5\n", "11:9 prompt: must be text"),
     prompt("unclosed braces", "Row: {{ sequence", "14:3 bad Jinja"),
+    prompt(
+        "half a character",
+        r"Row: {{ '\ud83d' }}{{ sequence }}",
+        "11:9 the prompt has the lone surrogate '\\ud83d', which no request can hold",
+    ),
     prompt("unclosed block", "{% if separator %}Row: {{ sequence }}", "14:3 bad Jinja"),
     prompt("unknown filter", "Row: {{ sequence | revers }}", "14:3 bad Jinja: No filter named"),
     prompt("unknown test", "{% if sequence is oddly %}{% endif %}", "14:3 No test named"),
@@ -432,6 +439,21 @@ GENERATORS = [
     rows("error on import", "\n\n1 / 0\n", "3:12 ZeroDivisionError: division by zero (line 3)"),
     rows("exits", "raise SystemExit(0)", "3:12 at length 2: the generator raised SystemExit"),
     rows("raises", "raise ValueError('no such row')", "3:12 ValueError: no such row (line 5)"),
+    rows(
+        "out of memory",
+        "raise MemoryError",
+        "3:12 at length 2: the generator raised MemoryError (line 5)\n",
+    ),
+    rows(
+        "a symbol that is half a character",
+        "return Item([chr(0xD83D)] * length, 3)",
+        "3:12 at length 2: a symbol has the lone surrogate '\\ud83d'",
+    ),
+    rows(
+        "a variable that is half a character",
+        "return Item(['1'] * length, 3, {'more': chr(0xD83D)})",
+        "3:12 at length 2: variable 'more' has the lone surrogate '\\ud83d'",
+    ),
     rows("raises deep in a library", "return __import__('json').loads('{')", "3:12 (line 5)"),
     rows(
         "raises at the longer length",
@@ -701,6 +723,20 @@ def test_an_empty_file_name_and_a_folder_are_mistakes_too(tmp_path: Path) -> Non
     for path, reason in ((tmp_path, "is a directory"), (tmp_path / "no.yaml", "no such file")):
         with pytest.raises(TaskFileError, match=f":1:1: cannot be read: {reason}"):
             open_task("x/task", path)
+
+
+def test_half_a_character_in_yaml_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where PyYAML has no libyaml, which refuses it by itself."""
+    (tmp_path / "rows.py").write_text(ROWS)
+    path = tmp_path / "task.yaml"
+    path.write_text(GOOD.replace('comma: ","', r'comma: "\ud83d"'))
+    with pytest.raises(TaskFileError, match=r"task\.yaml:10:3\d: .*(escape|surrogate)"):
+        open_task("x/task", path)
+    monkeypatch.setattr(yamlfile, "_Loader", yaml.SafeLoader)
+    with pytest.raises(TaskFileError, match=r"task\.yaml:10:31: a lone surrogate"):
+        open_task("x/task", path)
 
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

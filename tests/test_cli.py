@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness import generator, journal, launch
+from harness import generator, journal, launch, results
 from harness.journal import Journal
 from harness.patience import Limits
 from providers.base import (
@@ -194,6 +194,61 @@ class TestFresh:
         Path(model.partition("/")[2]).unlink()
         lab.bench_run("--model", model, "--fresh").one_line(2, "replies.txt")
         assert len(records(lab.the_run())) == 16
+
+    def test_a_server_that_does_not_answer_moves_nothing(self, lab: Lab) -> None:
+        """Who answers is known before anything is moved."""
+
+        class Gone(ScriptedProvider):
+            async def facts(self) -> Mapping[str, object]:
+                assert lab.the_run() == folder
+                raise SetupError("no server at 127.0.0.1:9")
+
+        lab.bench_run("--model", lab.fake(right))
+        folder = lab.the_run()
+        lab.bench_run("--model", lab.fake(Gone(right)), "--fresh").one_line(2, "no server")
+        assert not (lab.out / "replaced").exists()
+        assert len(records(lab.the_run())) == 16
+
+    @pytest.mark.parametrize("error", [AuthError("401"), BadRequestError("400")], ids=str)
+    def test_a_run_without_an_answer_brings_the_old_one_back(
+        self, lab: Lab, error: ProviderError
+    ) -> None:
+        """Where a vendor answers is known at the first reply only."""
+        lab.bench_run("--model", lab.fake(right))
+        folder = lab.the_run()
+        kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+        done = lab.bench_run("--model", lab.fake(ScriptedProvider([error])), "--fresh")
+        assert done.code == 1
+        assert done.out == ""
+        assert f"no sample was answered, so the old run is back: {folder}" in done.err
+        assert "the same command asks them again" in done.err or error.args[0] == "401"
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept
+
+    def test_one_answer_is_a_new_run(self, lab: Lab) -> None:
+        """What is paid for stays in its place, and how to go on is said."""
+        lab.bench_run("--model", lab.fake(right))
+        script = failing(BadRequestError("400"), after=1)
+        command = ("--model", lab.fake(script), "--fresh", "--max-connections", "1")
+        done = lab.bench_run(*command)
+        assert done.code == 1
+        assert "the same command without --fresh asks them again" in done.err
+        (old,) = (lab.out / "replaced").rglob(journal.SAMPLES)
+        assert old.read_bytes().count(b"\n") == 16
+        assert len(records(lab.the_run())) == 16
+
+    def test_the_log_of_a_server_of_our_own_is_in_the_new_run(self, lab: Lab) -> None:
+        """It starts before the old run is moved."""
+
+        class Logging(ScriptedProvider):
+            async def facts(self) -> Mapping[str, object]:
+                with (folder / launch.SERVER_LOG).open("a") as log:
+                    log.write("started\n")
+                return {"engine": "scripted"}
+
+        lab.bench_run("--model", lab.fake(right))
+        folder = lab.the_run()
+        assert lab.bench_run("--model", lab.fake(Logging(right)), "--fresh").code == 0
+        assert "started" in (lab.the_run() / launch.SERVER_LOG).read_text()
 
     def test_a_run_that_is_being_written_is_not_moved(self, lab: Lab) -> None:
         """Its writer is named instead."""
@@ -545,6 +600,12 @@ MISUSE = [
     (["--model", "scripted/"], ["'scripted/'", "provider/model"]),
     (["--model", "scriptd/x"], ["'scriptd'", "did you mean 'scripted'?"]),
     (["--model", "nobody/x"], ["'nobody'", "bench models"]),
+    (["--model", "openai/\udce9"], ["--model", r"'openai/\udce9'", "UTF-8"]),
+    (["--system", "\udce9"], ["--system", r"'\udce9'", "UTF-8"]),
+    (["--base-url", "http://\udce9"], ["--base-url", "UTF-8"]),
+    (["--model-arg", "a=\udce9"], ["--model-arg", "UTF-8"]),
+    (["--vllm-arg", "\udce9"], ["--vllm-arg", "UTF-8"]),
+    (["--task", "\udce9.yaml"], [r"'\udce9.yaml'"]),
     (["--model", "scripted/no\nsuch"], ["cannot read"]),
     (["--model", "scripted/nowhere.txt"], ["nowhere.txt"]),
     (["--model", "scripted/empty.txt"], ["empty.txt", "empty"]),
@@ -576,6 +637,8 @@ class TestMisuse:
             (["--seed", "x"], "--seed"),
             (["--temperature", "-1"], "--temperature"),
             (["--max-connections", "0"], "--max-connections"),
+            (["--max-connections", "10001"], "--max-connections"),
+            (["--max-connections", "99999999999"], "--max-connections"),
             (["--sample", "3"], "--sample"),
             (["extra"], "extra"),
         ],
@@ -650,6 +713,37 @@ class TestMisuse:
         assert done.code == 2
         assert len(done.err.splitlines()) == 1
         assert str(10**14) in done.err
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("compare", "--axis", "separator=none,comma", "-o"),
+            ("report", "-o"),
+            ("leaderboard", "-o"),
+            ("leaderboard", "--readme"),
+        ],
+        ids=str,
+    )
+    def test_no_device_or_folder_is_replaced(self, lab: Lab, command: tuple[str, ...]) -> None:
+        """`-o /dev/null` by a superuser would put a file in its place; a pipe has no end."""
+        verb, *options = command
+        lab.bench_run("--model", lab.fake(right))
+        pipe, folder = lab.folder / "pipe.csv", lab.folder / "folder.csv"
+        os.mkfifo(pipe)
+        folder.mkdir()
+        lab.bench(verb, lab.the_run(), *options, pipe).one_line(2, str(pipe), "no file")
+        assert pipe.is_fifo()
+        lab.bench(verb, lab.the_run(), *options, folder).one_line(2, str(folder), "is a folder")
+        assert not list(folder.iterdir())
+
+    def test_no_memory_is_one_line(self, lab: Lab) -> None:
+        """Wherever it runs out."""
+
+        def greedy(_folder: Path, _warn: object) -> None:
+            raise MemoryError("Unable to allocate 7.28 TiB")
+
+        lab.monkeypatch.setattr(results, "read_run", greedy)
+        lab.bench("score", lab.folder).one_line(1, "out of memory", "7.28 TiB")
 
     def test_names_that_are_no_unicode_are_borne(self, lab: Lab) -> None:
         """A folder named in an old encoding holds results like any other."""
@@ -767,7 +861,11 @@ class TestBrokenRuns:
 
 
 def test_a_provider_that_breaks_its_promise_keeps_what_was_answered(lab: Lab) -> None:
-    """An error that is no `ProviderError` is a bug: it costs its sample, and many end the run."""
+    """An error that is no `ProviderError` is a bug: it is tried again, then costs its sample, and
+    many end the run.
+    """
+    patient = Limits(max_connections=1, first_wait_s=0, longest_wait_s=0)
+    lab.monkeypatch.setattr(launch.Options, "limits", lambda _self: patient)
 
     class Broken(ScriptedProvider):
         async def complete(self, request: Request) -> Reply:
@@ -776,9 +874,7 @@ def test_a_provider_that_breaks_its_promise_keeps_what_was_answered(lab: Lab) ->
                 raise ZeroDivisionError
             return await super().complete(request)
 
-    done = lab.bench_run(
-        *("--model", lab.fake(Broken(right)), "--max-connections", "1", "--samples", "40")
-    )
+    done = lab.bench_run("--model", lab.fake(Broken(right)), "--samples", "40")
     assert done.code == 1
     assert "ZeroDivisionError" in done.err
     assert "Traceback" not in done.err
@@ -815,7 +911,8 @@ class TestWhatIsShownAndKept:
         script = failing(AuthError("stop"), after=4)
         lab.bench_run("--samples", "30", "--model", lab.fake(script), "--max-connections", "1")
         less = lab.bench_run("--samples", "1", "--model", lab.fake(right))
-        assert (less.code, less.err) == (0, "")
+        assert less.code == 0
+        assert "116 samples that an earlier command planned" in less.err
 
     def test_a_generator_changed_between_runs_is_found(self, lab: Lab) -> None:
         """Even where the second command asks for other lengths."""

@@ -22,6 +22,8 @@ from harness.journal import SAMPLES
 from providers.base import BadRequestError, PromptOverflowError, Reply, Request, Usage
 from tests.conftest import Done, Lab, right
 
+MOST = 2**64 - 1
+"""That fits into a journal."""
 PACKAGE = os.environ.get("EYECHART_EEE_PYTHON", "")
 needs_package = pytest.mark.skipif(
     not PACKAGE, reason="EYECHART_EEE_PYTHON names no Python with every-eval-ever"
@@ -190,6 +192,17 @@ def test_a_sample_has_its_prompt_reply_answer_and_cost(lab: Lab, run: Path) -> N
         one for one in samples if one["sample_id"].endswith("none|length=3|seed=0|index=0")
     )
     assert thought["output"]["reasoning_trace"] == ["ones\u2028and\x85zeros"]
+
+
+def test_tokens_that_nobody_can_have_used_are_left_out(lab: Lab, run: Path) -> None:
+    """Journals of earlier versions hold whatever a server said."""
+    path = run / SAMPLES
+    path.write_bytes(path.read_bytes().replace(b'"output_tokens":5', b'"output_tokens":%d' % MOST))
+    done = export(lab, run, "--incomplete")
+    assert done.code == 0
+    _, samples = exported(lab)
+    assert samples
+    assert not any("token_usage" in one for one in samples)
 
 
 def test_free_names_hold_texts_and_samples_hold_lines(lab: Lab, run: Path) -> None:

@@ -249,7 +249,7 @@ def test_what_counts_as_an_integer(said: str, value: int) -> None:
         "1\ufe0f\u20e32\ufe0f\u20e3",
         "unknown",
         "?",
-        "1" * 19,
+        "1" * 4001,
         "1" * 5000,
         "-" + "1," * 5000,
     ],

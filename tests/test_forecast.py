@@ -39,6 +39,7 @@ def test_a_short_plan_is_added_up_sample_by_sample() -> None:
     samples = list(wanted)
     assert ahead.characters == sum(len(sample.prompt) for sample in samples)
     assert ahead.prompt_tokens == sum(estimate_tokens(sample.prompt) for sample in samples)
+    assert ahead.most_prompt_tokens == sum(len(sample.prompt.encode()) for sample in samples)
     assert ahead.most_output_tokens == sum(map(output_budget, samples))
     assert 0 < ahead.output_tokens < ahead.most_output_tokens
     assert not ahead.exact
@@ -55,6 +56,7 @@ def test_a_system_prompt_is_sent_with_every_request() -> None:
     )
     of_system = estimate_tokens("Be brief.")
     assert more.prompt_tokens == plain.prompt_tokens + of_system * wanted.size
+    assert more.most_prompt_tokens == plain.most_prompt_tokens + len("Be brief.") * wanted.size
 
 
 def test_what_is_not_sent_costs_nothing() -> None:
@@ -76,7 +78,7 @@ def test_a_tokenizer_makes_it_exact() -> None:
     wanted = planned(samples=3, lengths=[5, 50])
     ahead = asyncio.run(forecast(wanted, max_tokens=10, facts=ModelFacts(), counter=Counting()))
     assert ahead.exact
-    assert ahead.prompt_tokens == ahead.characters
+    assert ahead.prompt_tokens == ahead.most_prompt_tokens == ahead.characters
     assert ahead.most_output_tokens == 10 * wanted.size
 
 

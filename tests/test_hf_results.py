@@ -184,6 +184,8 @@ def test_runs_that_belong_on_several_pages_or_in_one_file_are_refused(lab: Lab) 
         (("--dataset", "eyechart"), "ORG/NAME, not 'eyechart'"),
         (("--dataset", "https://huggingface.co/datasets/a/b"), "ORG/NAME"),
         (("--source-user", "me"), "--source-url"),
+        (("--source-user", ""), "--source-user is empty"),
+        (("--source-url", "http://\udce9"), "is not UTF-8"),
         (("--source-url", "example.org"), "http:// or https://"),
         (("--threshold", "2"), "--threshold"),
     ],

@@ -6,7 +6,11 @@ import errno
 import multiprocessing
 import os
 import signal
+import stat
+import time
 from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,24 +78,24 @@ class TestWriting:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """In what others filled in; what a run is resumed by stays as it is."""
-        planted = "planted-0123456789"
-        monkeypatch.setenv("SOME_API_KEY", planted)
+        secret = "planted-0123456789"  # noqa: S105  planted to be looked for
+        monkeypatch.setenv("SOME_API_KEY", secret)
         said = {
-            "reply": f'"{planted}"',
-            "model": planted,
-            "reasoning": f"hm {planted}",
-            "refusal": planted,
+            "reply": f'"{secret}"',
+            "model": secret,
+            "reasoning": f"hm {secret}",
+            "refusal": secret,
             "logprobs": (("planted-", -0.1), ("0123456789", -0.2), ("!", -0.3)),
-            "failure": {"kind": "error", "type": "X", "message": planted},
-            "batch": planted,
+            "failure": {"kind": "error", "type": "X", "message": secret},
+            "batch": secret,
         }
         with Journal(tmp_path, print) as book:
-            book.append(record(0, id=planted, **said))
+            book.append(record(0, id=secret, **said))
             book.append(record(1))
         first, second = read_records(tmp_path)
         assert first == record(
             0,
-            id=planted,
+            id=secret,
             reply='"***"',
             model="***",
             reasoning="hm ***",
@@ -458,6 +462,37 @@ class TestUnusableFolders:
             Journal(tmp_path, print).__enter__()
 
 
+class TestReplacing:
+    """A file that is written whole or not at all."""
+
+    def test_what_killed_writers_left_goes(self, tmp_path: Path) -> None:
+        """Of this file and of processes that are no more; nothing else beside it."""
+        child = multiprocessing.get_context("fork").Process(target=os._exit, args=(0,))
+        child.start()
+        child.join()
+        left = [f"a[1].csv.{pid}.tmp" for pid in (child.pid, 10**30)]
+        kept = [
+            f"a[1].csv.{os.getppid()}.tmp",  # it may be at it
+            f"other.csv.{child.pid}.tmp",
+            "a[1].csv.mine.tmp",
+            f"a[1].csv.{child.pid}.bak",
+        ]
+        for name in (*left, *kept):
+            (tmp_path / name).write_text("half")
+        journal.replace_file(tmp_path / "a[1].csv", b"whole")
+        assert {path.name for path in tmp_path.iterdir()} == {"a[1].csv", *kept}
+        assert (tmp_path / "a[1].csv").read_bytes() == b"whole"
+
+    def test_permissions_stay(self, tmp_path: Path) -> None:
+        """Those of a file that was there; a new one has the usual ones."""
+        path = tmp_path / "a.csv"
+        journal.replace_file(path, b"1")
+        usual = path.stat().st_mode & 0o777
+        path.chmod(0o600)
+        journal.replace_file(path, b"2")
+        assert path.stat().st_mode & 0o777 == 0o600 != usual
+
+
 class TestAnswered:
     """What needs no asking."""
 
@@ -470,7 +505,7 @@ class TestAnswered:
         lines = [line(place, **failure) for place, failure in enumerate(failures)]
         write(tmp_path, *lines, line(3))
         with Journal(tmp_path, print) as book:
-            answered = book.answered({KEY: 9})
+            answered = book.answered()
         assert answered.count_in(KEY, 4) == 3
         assert answered.count_in(KEY, 1) == 0
 
@@ -479,7 +514,7 @@ class TestAnswered:
         error = {"reply": None, "failure": {"kind": "error"}}
         write(tmp_path, line(0), line(0, **error), line(1, **error), line(1))
         with Journal(tmp_path, print) as book:
-            assert book.answered({KEY: 9}).count_in(KEY, 9) == 2
+            assert book.answered().count_in(KEY, 9) == 2
 
     def test_counts_end_where_the_cell_ends(self) -> None:
         """Answers beyond the samples asked for do not count, nor those of other cells."""
@@ -510,13 +545,13 @@ class TestManifest:
 
     def test_it_has_no_key(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whatever a server says of itself."""
-        planted = "planted-0123456789"
-        monkeypatch.setenv("SOME_API_KEY", planted)
+        secret = "planted-0123456789"  # noqa: S105  planted to be looked for
+        monkeypatch.setenv("SOME_API_KEY", secret)
         with Journal(tmp_path, print):
             manifest = self.manifest()
-            manifest.server = {"root": [planted], planted: 1}
-            manifest.answered_by = [f"m {planted}"]
-            manifest.commands = [f"bench run --x '{planted}'"]
+            manifest.server = {"root": [secret], secret: 1}
+            manifest.answered_by = [f"m {secret}"]
+            manifest.commands = [f"bench run --x '{secret}'"]
             write_manifest(tmp_path, manifest)
         kept = read_manifest(tmp_path)
         assert kept.server == {"root": ["***"], "***": 1}
@@ -525,7 +560,7 @@ class TestManifest:
 
     def manifest(self) -> Manifest:
         spec = TaskSpec.model_validate(parse(ONES).data)
-        settings = {"seed": 0, "temperature": 0.0, "max_tokens": None}
+        settings = asdict(Settings())
         return Manifest("m", "lab/ones", 1, spec.digest(), spec.model_dump(mode="json"), settings)
 
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
@@ -537,27 +572,45 @@ class TestManifest:
         assert read_manifest(tmp_path) == manifest
         assert [path.name for path in tmp_path.iterdir()] == [journal.MANIFEST]
 
-    def test_cells_grow_and_never_shrink(self) -> None:
-        """Fewer samples than before leave a cell as it is, its fingerprint too."""
+    def test_what_is_complete_stays_in_the_plan(self) -> None:
+        """Fewer samples than before leave a complete cell as it is, its fingerprint too."""
         manifest = self.manifest()
         manifest.plan_cells([Cell(CONDITION, 3, 4, 11)])
+        manifest.complete(manifest.cells)
         manifest.plan_cells([Cell(CONDITION, 3, 2), Cell(CONDITION, 5, 2)])
         assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4), (5, 2)]
         assert manifest.cells[0].fingerprint == 11
         assert manifest.fingerprint is None
-        manifest.plan_cells([Cell(CONDITION, 3, 9), Cell(CONDITION, 5, 2, 22)])
+        manifest.plan_cells([Cell(CONDITION, 3, 9), Cell(CONDITION, 5, 2)])
         assert [cell.samples for cell in manifest.cells] == [9, 2]
         assert manifest.cells[0].fingerprint is None
+
+    def test_a_part_of_the_plan_takes_back_the_rest(self) -> None:
+        """But for what is complete, which comes back with its fingerprint."""
+        manifest = self.manifest()
+        manifest.plan_cells([Cell(CONDITION, 3, 4, 11)])
+        manifest.complete(manifest.cells)
+        manifest.plan_cells([Cell(CONDITION, 3, 400), Cell(CONDITION, 5, 400)])
+        manifest.plan_cells([Cell(CONDITION, 5, 7)])
+        assert manifest.cells == [Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 7)]
+
+    def test_growth_leaves_what_is_not_complete(self) -> None:
+        """A command that asks for more beside it drops nothing that was begun."""
+        manifest = self.manifest()
+        manifest.plan_cells([Cell(CONDITION, 3, 4)])
+        manifest.plan_cells([Cell(CONDITION, 5, 2)])
+        assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4), (5, 2)]
 
     def test_a_plan_made_again_leaves_the_fingerprint(self) -> None:
         """The same command again, which has nothing to ask, does not unmake a complete run."""
         manifest = self.manifest()
         manifest.plan_cells([Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 4, 22)])
         complete = manifest.fingerprint
-        manifest.plan_cells([Cell(CONDITION, 3, 4), Cell(CONDITION, 5, 2)])
+        manifest.plan_cells([Cell(CONDITION, 3, 4), Cell(CONDITION, 5, 4)])
         assert manifest.fingerprint == complete is not None
-        manifest.plan_cells([Cell(CONDITION, 3, 4, 12)])
-        assert manifest.cells[0].fingerprint == 12
+        key, other = (cell.key for cell in manifest.cells)
+        manifest.fingerprint_cells({key: 12, other: 23}, {key: 4, other: 2})
+        assert [cell.fingerprint for cell in manifest.cells] == [12, 22]
 
     def test_the_fingerprint_does_not_know_the_order_of_growth(self) -> None:
         """The same cells make the same dataset; another sample makes another."""
@@ -578,6 +631,41 @@ class TestManifest:
         said = str(refused.value)
         assert f"{tmp_path / journal.MANIFEST} cannot be read" in said
         assert "move it away to start over" in said
+        assert "\n" not in said
+
+    @pytest.mark.parametrize(
+        ("name", "value", "where"),
+        [
+            ("server", None, "server"),
+            ("settings", {}, "settings.seed"),
+            ("settings", {**asdict(Settings()), "seed": "0"}, "settings.seed"),
+            ("model", 5, "model"),
+            ("model", "", "model"),
+            ("task_version", 1.5, "task_version"),
+            ("commands", [None], "commands.0"),
+            ("answered_by", "gpt", "answered_by"),
+            ("software", [], "software"),
+            ("updated", "yesterday", "updated"),
+            ("spec", {}, "spec.version"),
+            ("surprise", 1, "surprise"),
+            ("cells", [{"condition": CONDITION, "length": 0, "samples": 1, "sum": None}], "length"),
+            ("cells", [{"condition": {}, "length": 3, "samples": 1, "sum": None}], "condition"),
+            ("cells", [{"condition": CONDITION, "length": 3, "samples": 1e20, "sum": None}], "0"),
+            ("completed", [{"condition": CONDITION}], "completed.0"),
+        ],
+    )
+    def test_a_field_of_the_wrong_type_is_named(
+        self, tmp_path: Path, name: str, value: object, where: str
+    ) -> None:
+        """With the file, in one line."""
+        write_manifest(tmp_path, self.manifest())
+        path = tmp_path / journal.MANIFEST
+        path.write_bytes(orjson.dumps({**orjson.loads(path.read_bytes()), name: value}))
+        with pytest.raises(JournalError) as refused:
+            read_manifest(tmp_path)
+        said = str(refused.value)
+        assert f"{path} cannot be read" in said
+        assert where in said
         assert "\n" not in said
 
     @pytest.mark.parametrize("place", [".", "nowhere", "file"])
@@ -609,6 +697,13 @@ class TestManifest:
 
 class TestFolders:
     """Where runs live."""
+
+    @pytest.mark.parametrize("task", ["/x", "../../x", "a/../../../../x"])
+    def test_no_run_lies_outside(self, tmp_path: Path, task: str) -> None:
+        """Whatever the task is called."""
+        spec = TaskSpec.model_validate(parse(ONES).data)
+        with pytest.raises(JournalError, match="rename its file"):
+            run_folder(tmp_path, "m", spec, task, DEFAULTS)
 
     def folder(self, lab: Lab, model: str = "scripted/x", settings: Settings = DEFAULTS) -> Path:
         spec = open_task("lab/ones", lab.ones, trial=False).spec
@@ -671,3 +766,85 @@ class TestFolders:
 def write_run(folder: Path, index: int) -> Path:
     folder.mkdir(parents=True)
     return write(folder, line(index))
+
+
+class TestDurability:
+    """What survives a power cut."""
+
+    @pytest.fixture
+    def synced(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """Sizes of the journal at the moments when it was brought to the disk."""
+        sizes: list[int] = []
+        true_sync = os.fsync
+
+        def sync(file: int) -> None:
+            true_sync(file)
+            if stat.S_ISREG(os.fstat(file).st_mode):
+                sizes.append(os.fstat(file).st_size)
+
+        monkeypatch.setattr(os, "fsync", sync)
+        return sizes
+
+    def test_records_are_on_the_disk_soon_after_they_are_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[int]
+    ) -> None:
+        """While the run goes on, at the interval, and once for all records of an interval."""
+        monkeypatch.setattr(journal, "SYNC_S", 0.05)
+        with Journal(tmp_path, print) as book:
+            for _ in range(100):
+                book.append({"id": "x"})
+            size = (tmp_path / journal.SAMPLES).stat().st_size
+            end_s = time.monotonic() + 10
+            while size not in synced:
+                assert time.monotonic() < end_s
+                time.sleep(0.005)
+            assert len(synced) < 20
+
+    def test_all_is_on_the_disk_when_the_run_is_closed(
+        self, tmp_path: Path, synced: list[int]
+    ) -> None:
+        """Also what was written a moment ago."""
+        with Journal(tmp_path, print) as book:
+            book.append({"id": "x"})
+            assert not synced
+        assert synced == [(tmp_path / journal.SAMPLES).stat().st_size]
+
+    def test_a_disk_that_fails_is_said(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nothing more is written to it, it is said again at the end, and the folder is free."""
+
+        def fail(_file: int) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        book = Journal(tmp_path, print)
+        book.__enter__()
+        book.append(record(0))
+        monkeypatch.setattr(os, "fsync", fail)
+        for call in (book.sync, partial(book.append, record(1)), book.__exit__):
+            with pytest.raises(JournalError, match="Input/output error"):
+                call()
+        monkeypatch.undo()
+        with Journal(tmp_path, print):
+            assert indices(tmp_path) == [0]
+
+    def test_the_manifest_is_on_the_disk_before_it_has_its_name(
+        self, tmp_path: Path, synced: list[int]
+    ) -> None:
+        """A power cut leaves the old one or the new one."""
+        write_manifest(tmp_path, TestManifest().manifest())
+        assert synced == [(tmp_path / journal.MANIFEST).stat().st_size]
+
+
+class TestLongIntegers:
+    """No integer becomes a float."""
+
+    @pytest.mark.parametrize("digits", [15, 19, 20, 40, 400, 4000])
+    def test_a_target_comes_back_as_it_was(self, tmp_path: Path, digits: int) -> None:
+        """Of any length, and with either sign."""
+        for sign in (1, -1):
+            target = sign * (10**digits - 7)
+            with Journal(tmp_path, print) as book:
+                book.append(record(0, target=target))
+            *_, read = read_records(tmp_path, pytest.fail)
+            assert read["target"] == target

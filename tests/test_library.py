@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from harness.library import (
     tasks_root,
 )
 from harness.plan import plan
+from tests.conftest import PLAIN, ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -287,6 +289,56 @@ def test_a_prompt_that_fails_later_says_where(lab: Lab) -> None:
     item = task.draw(random.Random(0), {}, 3, 0)
     with pytest.raises(TaskError, match="'lab/plain' at length 3, line 2 of the prompt: Zero"):
         task.prompt(item, {}, 3)
+
+
+BAD_LATER = """\
+from harness.spec import Item
+
+
+class Large:
+    def __str__(self):
+        raise MemoryError
+
+
+def ones(rng, length):
+    if length == 7:
+        raise MemoryError
+    row = ["\\ud83d" if length == 9 else "1"] * length
+    return Item(row, length, {"more": Large() if length == 8 else ""})
+"""
+
+
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [
+        (7, "at length 7, sample 2: the generator raised MemoryError"),
+        (8, "at length 8, sample 2, line 2 of the prompt: MemoryError"),
+        (9, r"at length 9, sample 2: a symbol has the lone surrogate '\\ud83d'"),
+    ],
+)
+def test_memory_and_half_characters_are_errors_of_the_task(
+    lab: Lab, length: int, said: str
+) -> None:
+    """Of one line, with task, length and sample."""
+    (lab.plain.parent / "rows.py").write_text(BAD_LATER)
+    lab.plain.write_text(
+        lab.plain.read_text().replace("{{ sequence }}", "{{ sequence }}{{ more }}")
+    )
+    planned = plan(open_task("lab/plain", lab.plain), lengths=[length])
+    with pytest.raises(TaskError, match=f"^task 'lab/plain' {said}"):
+        planned.sample({}, length, 2)
+
+
+def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    """It is part of every sample's id; a folder further up is not."""
+    folder = tmp_path / os.fsdecode(b"r\xe9") / "sound"
+    folder.mkdir(parents=True)
+    (folder / "ones.yaml").write_text(PLAIN)
+    (folder / "rows.py").write_text(ROWS)
+    assert open_task("sound/ones", folder / "ones.yaml").draw(random.Random(0), {}, 4, 0)
+    assert list(find(str(folder / "ones.yaml"))) == ["sound/ones"]
+    with pytest.raises(UnknownTaskError, match=r"not UTF-8.*rename"):
+        find(str(folder.parent))
 
 
 def test_without_a_trial_the_generator_is_left_alone(lab: Lab) -> None:

@@ -149,6 +149,10 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
             chat("7") | {"usage": dict(zip(USED, (32, 1009, 1041), strict=True))},
             Reply("7", "stop", Usage(32, 1009), "fake-model-1"),
         ),
+        (  # more than 64 bits
+            chat("7") | {"usage": dict(zip(USED, (32, 2**70, 41), strict=True))},
+            Reply("7", "stop", Usage(32, 2**70), "fake-model-1"),
+        ),
     ],
 )
 def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> None:

@@ -318,8 +318,10 @@ def test_a_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_name_that_is_none_is_no_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be written down and become a part of an address."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    named = Response(body={**BATCH, "id": name})
-    with fake_server(lambda *_: named) as server, pytest.raises(BadReplyError):
+    with (
+        fake_server(lambda *_: Response(body={**BATCH, "id": name})) as server,
+        pytest.raises(BadReplyError),
+    ):
         at(server.base_url, "state", "b")
     files = {**BATCH, "output_file_id": name}
     with fake_server(lambda *_: Response(body=files)) as server:

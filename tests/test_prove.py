@@ -74,6 +74,7 @@ def test_the_command_says_so(group: str, lab: Lab) -> None:
         ("text", "3 11 4"),
         ("{type: integer, phrase: 'Antwort ='}", 5),
         ("{type: symbol, phrase: '>>>'}", "q"),
+        ("integer", 10**30),
     ],
 )
 def test_a_users_task_is_sound(answer: str, target: int | str, tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_users_task_is_sound(answer: str, target: int | str, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("answer", "target"),
-    [("integer", 10**30), ("symbol", "**"), ("symbol", "`")],
+    [("symbol", "**"), ("symbol", "`")],
 )
 def test_a_target_that_no_reply_can_show_fails(answer: str, target: int | str, lab: Lab) -> None:
     """Each failure is a line with the sample, the oracle, its reply, and what came of it."""

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -220,6 +221,8 @@ def test_models_are_compared(lab: Lab) -> None:
         r"\+0\.33 \(95 % interval \+0\.\d\d to \+0\.\d\d\)\.",
         str(gap),
     )
+    turned = replace(gap, first=gap.second, second=gap.first, area=gap.area.swapped)
+    assert str(turned) == str(gap)  # the numbers go with the names
     figure = sight_figure(study)
     assert [panel.model for panel in figure.panels] == ["scripted/near", "scripted/far"]
     page = report(lab, near, far)

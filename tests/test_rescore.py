@@ -177,7 +177,7 @@ class TestDiagnosis:
         ]
         assert [float(row["median_abs_error"]) for row in (short, long)] == medians
         assert (short["round_answers"], short["modal_answer"], short["modal_share"]) == (
-            *("1.0", "100.0"),
+            *("1.0", "100"),
             "1.0",
         )
         assert short["collapsed"] == ""
@@ -194,7 +194,7 @@ class TestDiagnosis:
         )
         lab.bench("score", lab.wanted().folder)
         (first, _) = rows(lab.wanted().folder / DIAGNOSIS)
-        assert (first["modal_answer"], first["modal_share"]) == ("3.0", "0.5")
+        assert (first["modal_answer"], first["modal_share"]) == ("3", "0.5")
 
     def test_copies_that_collapse(self, lab: Lab) -> None:
         """The repeated symbol instead of the odd one; a row without an odd one shows nothing."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.money import Meter, estimate_tokens
+from harness.money import Budget, estimate_tokens
 from harness.runner import Limits, Progress, run
 from harness.spec import Sample
 from providers import base
@@ -305,10 +305,10 @@ class TestStopping:
 
     def test_what_was_paid_for_nothing_counts(self) -> None:
         """A reply without a choice has a usage and a price."""
-        meter = Meter(Prices(input=1e6, output=0, as_of=date(2026, 1, 1)), budget=30.0)
+        budget = Budget(Prices(input=1e6, output=0, as_of=date(2026, 1, 1)), limit=30.0)
         paid = BadReplyError("no choices", usage=Usage(11, 0))
-        done = Asked(lambda _request: paid, 100, progress=Progress(meter=meter))
-        assert meter.spent == 33.0
+        done = Asked(lambda _request: paid, 100, progress=Progress(budget=budget))
+        assert budget.spent == 33.0
         assert len(done.asked) == 3
 
     def test_one_reply_gives_hope(self) -> None:
@@ -387,20 +387,33 @@ class TestStopping:
         assert len(asked) == 5
 
 
-def test_a_mistake_of_ours_costs_its_sample_only() -> None:
-    """Whatever a server says that nobody thought of, the run goes on and there is no traceback."""
+@pytest.mark.parametrize("error", [ValueError("1.2.3"), OverflowError("int too large")])
+def test_a_mistake_of_ours_costs_its_sample_only(error: Exception) -> None:
+    """Whatever a server says that nobody thought of is tried again; if that does not help, the run
+    goes on and there is no traceback.
+    """
+    asked: list[str] = []
 
     class Odd(ScriptedProvider):
         async def complete(self, request: Request) -> Reply:
-            if request.sample_id == "id1":
-                raise ValueError("1.2.3")
+            asked.append(request.sample_id)
+            if request.sample_id == "id1" or asked == ["id0"]:
+                raise error
             return await super().complete(request)
 
     records: list[dict[str, Any]] = []
-    limits = Limits(max_connections=1, first_wait_s=0)
+    limits = Limits(max_connections=1, first_wait_s=0, attempts=3)
     asyncio.run(run(samples(3), Odd(["2"]), records.append, limits=limits))
-    kinds = [one.get("failure", {}).get("kind") for one in records]
-    assert kinds == [None, "error", None]
+    assert [one.get("failure") for one in records] == [
+        None,
+        {
+            "kind": "error",
+            "type": "TransientError",
+            "message": f"{type(error).__name__}: {error}",
+        },
+        None,
+    ]
+    assert [one["attempts"] for one in records] == [2, 3, 1]
 
 
 class TestFarewell:
@@ -553,9 +566,9 @@ class TestFarewell:
     def test_when_the_money_is_spent_nobody_queues_for_a_rate(self) -> None:
         """Workers in line for a place in the minute go home."""
         prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
-        meter = Meter(prices, budget=0.00025)
+        budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
-        progress = Progress(meter=meter)
+        progress = Progress(budget=budget)
         done = Asked([reply], 99, limits=Limits(64, rpm=60), progress=progress)
         assert len(done.records) == 3
         assert done.now_s < 10
@@ -602,19 +615,19 @@ class TestFarewell:
     def test_no_money_no_request(self) -> None:
         """The reply that crosses the budget is kept, and is the last."""
         prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
-        meter = Meter(prices, budget=0.00025)
+        budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
-        asked = Asked([reply], 9, progress=Progress(meter=meter))
+        asked = Asked([reply], 9, progress=Progress(budget=budget))
         assert len(asked.provider.requests) == len(asked.records) == 3
-        assert round(meter.spent, 9) == 0.0003
+        assert round(budget.spent, 9) == 0.0003
 
     def test_replies_without_figures_are_charged_by_estimate(self) -> None:
         """So that a budget holds whatever the server reports."""
         prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
-        meter = Meter(prices)
-        Asked([Reply("ninety 9")], 1, progress=Progress(meter=meter))
+        budget = Budget(prices)
+        Asked([Reply("ninety 9")], 1, progress=Progress(budget=budget))
         tokens = estimate_tokens("prompt 0") + estimate_tokens("ninety 9")
-        assert round(meter.spent * 1_000_000, 6) == tokens
+        assert round(budget.spent * 1_000_000, 6) == tokens
 
 
 class TestWorkers:

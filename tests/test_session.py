@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from harness.journal import JournalError, Settings, read_manifest
 from harness.plan import fingerprint, output_budget
 from harness.session import run_task
 from harness.spec import condition_label
+from harness.tables import read_run
 from providers.base import (
     AuthError,
     BadRequestError,
@@ -241,6 +243,145 @@ class TestGrowing:
         assert read_manifest(lab.wanted().folder).fingerprint is None
 
 
+class Stopping(ScriptedProvider):
+    """A right model that is gone after so many replies."""
+
+    def __init__(self, replies: int) -> None:
+        left = iter(range(replies))
+        gone = StopRunError("gone")
+        super().__init__(lambda request: gone if next(left, None) is None else right(request))
+
+
+class TestTakingBack:
+    """A plan that was widened by mistake."""
+
+    @pytest.fixture
+    def widened(self, lab: Lab) -> Lab:
+        """A complete run, of which much more was asked and little of that answered."""
+        lab.asked(lab.wanted())
+        with pytest.raises(StopRunError):
+            lab.run(lab.wanted(lengths=[3, 5, 50], samples=400), Stopping(31))
+        return lab
+
+    def test_until_then_the_wide_plan_is_what_is_missing(self, widened: Lab) -> None:
+        """The same command goes on with it."""
+        assert widened.bench("score", widened.the_run()).code == 1
+        asked = widened.asked(widened.wanted(lengths=[3, 5, 50], samples=400))
+        assert len(asked) == 3 * 2 * 400 - 16 - 31
+
+    def test_the_first_command_makes_the_run_complete(self, widened: Lab) -> None:
+        """It asks nothing, and every reader of the run finds it complete again."""
+        before = widened.wanted()
+        assert widened.asked(before) == []
+        assert any("taken back" in line for line in widened.said)
+        run = str(widened.the_run())
+        assert widened.bench("score", run).code == 0
+        table = widened.bench("leaderboard", "--out", widened.out)
+        assert "left out" not in table.err
+        assert "leaderboard.csv: 2 rows" in table.out
+        hub = widened.folder / "hub"
+        done = widened.bench("export", "hf-eval-results", run, "-o", hub, "--dataset", "a/b")
+        assert done.code == 0, done
+
+    def test_nothing_that_was_answered_is_asked_again(self, widened: Lab) -> None:
+        """What is taken back comes back when it is asked for once more."""
+        widened.asked(widened.wanted())
+        asked = widened.asked(widened.wanted(lengths=[3, 5, 50], samples=8))
+        assert len(asked) < 3 * 2 * 8 - 16
+        kept = records(widened.the_run())
+        assert len({record["id"] for record in kept}) == len(kept)
+
+    def test_a_plan_between_both_is_the_new_one(self, widened: Lab) -> None:
+        """With its own fingerprint, as if it had been the first."""
+        between = widened.wanted(samples=5)
+        widened.asked(between)
+        (folder,) = {widened.the_run()}
+        manifest = read_manifest(folder)
+        assert {(cell.length, cell.samples) for cell in manifest.cells} == {(3, 5), (5, 5)}
+        assert sum(cell.fingerprint or 0 for cell in manifest.cells) % 2**256 == fingerprint(
+            between.plan
+        )
+
+    def test_an_absurd_number_of_samples_is_refused(self, lab: Lab) -> None:
+        """Before anything is written."""
+        lab.asked(lab.wanted())
+        before = (lab.the_run() / journal.MANIFEST).read_bytes()
+        for number in (10**12, 10**20):
+            lab.bench_run("--samples", str(number)).one_line(2, "1,000,000")
+        assert (lab.the_run() / journal.MANIFEST).read_bytes() == before
+
+
+class TestLongIntegers:
+    """Targets of more digits than a machine's integer has."""
+
+    TASK = """\
+version: 1
+title: Copy a long number
+generator: long.py:row
+lengths: [15, 19, 20, 40, 400]
+samples: 3
+prompt: |
+  Copy this number. Write "{{ phrase }}" and then the number.
+  {{ sequence }}
+answer: integer
+"""
+    ROWS = """\
+from harness.spec import Item
+
+
+def row(rng, length):
+    digits = [rng.choice("123456789") for _ in range(length)]
+    return Item(digits, int("".join(digits)))
+"""
+
+    @pytest.fixture
+    def file(self, lab: Lab) -> Path:
+        """The task file."""
+        (lab.folder / "lab" / "long.py").write_text(self.ROWS)
+        file = lab.folder / "lab" / "long.yaml"
+        file.write_text(self.TASK)
+        return file
+
+    def test_they_are_asked_once_and_judged_exactly(self, lab: Lab, file: Path) -> None:
+        """The last digit decides, and a second command asks nothing."""
+
+        def reply(request: Request) -> str:
+            number = int(request.prompt.split()[-1])
+            return f"Final answer: {number + (len(str(number)) == 20)}"
+
+        assert len(lab.asked(lab.wanted(file), reply)) == 15
+        assert lab.asked(lab.wanted(file), reply) == []
+        assert lab.bench("score", lab.the_run()).code == 0
+        rows = read_run(lab.the_run()).cells.set_index("length")
+        assert list(rows["accuracy"]) == [1, 1, 0, 1, 1]
+        assert rows.loc[20, "off_by_one"] == 1
+
+    def test_every_reader_has_all_digits(self, lab: Lab, file: Path) -> None:
+        """The table of errors, the record that is published, the page."""
+        lab.asked(lab.wanted(file), lambda request: f"Final answer: {request.prompt.split()[-1]}")
+        run = str(lab.the_run())
+        targets = {str(record["target"]) for record in records(lab.the_run())}
+        assert {len(target) for target in targets} == {15, 19, 20, 40, 400}
+        told = ("--organization", "X", "--relationship", "third_party", "--task", file)
+        assert lab.bench("export", "every-eval-ever", run, "-o", lab.folder / "e", *told).code == 0
+        (published,) = (lab.folder / "e").rglob("*_samples.jsonl")
+        assert all(f'"{target}"' in published.read_text() for target in targets)
+        assert lab.bench("export", "lm-eval", "--task", file, "-o", lab.folder / "l").code == 0
+        rows = "".join(path.read_text() for path in (lab.folder / "l").rglob("*.jsonl"))
+        assert all(f'"{target}"' in rows for target in targets)
+        lab.bench("score", run)
+        with (lab.the_run() / "diagnosis.csv").open() as table:
+            assert {row["modal_answer"] for row in csv.DictReader(table)} <= targets
+        page = lab.bench("report", run, "-o", lab.folder / "r.html", "--format", "html,svg")
+        assert page.code == 0, page
+
+    def test_longer_ones_than_can_be_read_are_refused(self, lab: Lab, file: Path) -> None:
+        """By 'run' as by 'tasks check', before anything is asked."""
+        lab.bench_run("--lengths", "4001", task=file).one_line(2, "more than 4,000 digits")
+        file.write_text(self.TASK.replace("400]", "4001]"))
+        lab.bench("tasks", "check", file).one_line(2, "more than 4,000 digits", ":3:12")
+
+
 class TestManifest:
     """All that made a run."""
 
@@ -386,6 +527,33 @@ class TestNeverMixed:
         assert records(wanted.folder) == before
         lab.run(wanted, ScriptedProvider([Reply("1", model="m-2024")]))
         assert len(records(wanted.folder)) == wanted.plan.size
+
+    def test_a_model_that_is_named_anew_in_every_reply(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Few of its names are said and kept; a later command goes on all the same."""
+        writes: list[int] = []
+        write = journal.write_manifest
+
+        def counted(folder: Path, manifest: journal.Manifest) -> None:
+            writes.append(1)
+            write(folder, manifest)
+
+        monkeypatch.setattr(journal, "write_manifest", counted)
+        turn = iter(range(10**6))
+        named = ScriptedProvider(
+            lambda request: Reply(right(request), model=f"m{next(turn):04}" + "x" * 10_000)
+        )
+        lab.run(lab.wanted(samples=100), named)
+        assert len(lab.said) == 4
+        assert max(map(len, lab.said)) < 1000
+        names = read_manifest(lab.wanted().folder).answered_by
+        assert len(names) == 16
+        assert sum(map(len, names)) == 16 * 200
+        assert len(writes) < 25
+        assert len(records(lab.wanted().folder)) == 400
+        lab.run(lab.wanted(samples=101), named)
+        assert len(records(lab.wanted().folder)) == 404
 
     def test_what_no_window_holds_is_not_sent(self, lab: Lab) -> None:
         """It is said before the run and recorded as overflow; replies are asked to fit the rest."""

@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.stats import (
     Z95,
     Bound,
     Curve,
+    Pair,
     Threshold,
     areas_under,
     compare_pairs,
@@ -392,6 +393,73 @@ class TestPairs:
             pair = paired(answers(hardness < better), answers(hardness < worse))
             assert pair is not None
             low, high = mean_area([pair], resamples=300).difference_ci
+            held += low <= true <= high
+        assert held / rounds >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / rounds)
+
+    @given(
+        st.integers(0, 2**32 - 1),
+        st.integers(1, 30),
+        st.integers(1, 4),
+        st.integers(1, 3),
+        st.booleans(),
+    )
+    @settings(max_examples=40, deadline=None)
+    def test_who_is_first_changes_the_sign_alone(
+        self, seed: int, n: int, lengths: int, conditions: int, alike: bool
+    ) -> None:
+        """Of each length and of the areas, to the last bit, whatever was not scored."""
+        rng = np.random.default_rng(seed)
+        pairs: list[Pair] = []
+        for _ in range(conditions):
+            sides = [
+                Curve(np.asarray(LENGTHS[:lengths], float), scored * (luck < 0.6), scored)
+                for scored, luck in (
+                    ((rng.random((n, lengths)) < 0.9).astype(float), rng.random((n, lengths)))
+                    for _ in range(2)
+                )
+            ]
+            if pair := paired(sides[0], sides[0] if alike else sides[1]):
+                pairs.append(pair)
+        turned = [(second, first) for first, second in pairs]
+        for pair, other in zip(pairs, turned, strict=True):
+            for row, back in zip(
+                compare_pairs(pair, resamples=50).lengths,
+                compare_pairs(other, resamples=50).lengths,
+                strict=True,
+            ):
+                assert row.difference_ci == (-back.difference_ci[1], -back.difference_ci[0])
+                assert row.p == back.p
+        if pairs:
+            area = mean_area(pairs, resamples=50)
+            assert area.swapped == mean_area(turned, resamples=50)
+            assert not alike or area.difference_ci == (
+                -area.difference_ci[1],
+                area.difference_ci[1],
+            )
+
+    def test_the_same_answers_have_the_same_interval_wherever_they_are(self) -> None:
+        """Equal arms where both answer alike, at whatever length and beside whatever others."""
+        same = [[1, 0, 0, 1, 0], [0, 0, 0, 0, 0], [1, 0, 0, 1, 0]]
+        one = answers(same * 5, LENGTHS[:5])
+        other = answers([[0, *row[1:]] for row in same * 5], LENGTHS[:5])
+        pair = paired(one, other)
+        assert pair is not None
+        rows = compare_pairs(pair).lengths
+        ends = [row.difference_ci for row in rows]
+        assert ends[1] == ends[2] == ends[4] == (-ends[1][1], ends[1][1])
+        assert ends[3] == (-ends[3][1], ends[3][1])
+
+    def test_a_difference_at_one_length_is_covered(self) -> None:
+        """At the nominal rate, of pairs that agree more than by chance."""
+        rng = np.random.default_rng(9)
+        true, rounds = 0.8 - 0.5, 300
+        held = 0
+        for _ in range(rounds):
+            hardness = rng.random((25, 1))
+            luck = [hardness + 0.4 * rng.random((25, 1)) - 0.2 for _ in range(2)]
+            pair = paired(answers(luck[0] < 0.8, (5,)), answers(luck[1] < 0.5, (5,)))
+            assert pair is not None
+            low, high = compare_pairs(pair, resamples=300).lengths[0].difference_ci
             held += low <= true <= high
         assert held / rounds >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / rounds)
 

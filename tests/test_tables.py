@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from harness import journal
+from harness.rescore import write_results
 from harness.stats import wilson
 from harness.tables import incomplete, read_run, write_csv
 from providers.base import (
@@ -114,11 +115,28 @@ class TestColumns:
         ]
 
     def test_names_with_commas_and_quotes_survive(self, lab: Lab) -> None:
-        """A model may be called anything."""
+        """A model may be called anything; what ends a line is written as an escape."""
         name = 'scripted/a,"b" é\nc'
         wanted = lab.wanted(lab.plain, model=name)
         lab.asked(wanted)
-        assert table(wanted)[0]["model"] == name
+        assert table(wanted)[0]["model"] == 'scripted/a,"b" é\\nc'
+
+    def test_no_name_is_a_formula_and_numbers_stay_numbers(self, lab: Lab) -> None:
+        """In none of a run's tables, nor in a comparison; a negative number has no apostrophe."""
+        runs = [lab.wanted(lab.plain, model=f"{sign}cmd|' /C calc'!A0") for sign in "=@"]
+        for one in runs:
+            lab.asked(one, lambda _: "Final answer: 0")
+            write_results(read_run(one.folder))
+        for name in ("table.csv", "reach.csv", "diagnosis.csv"):
+            with (runs[0].folder / name).open(newline="") as file:
+                assert next(csv.DictReader(file))["model"] == "'=cmd|' /C calc'!A0"
+        assert float(table(runs[0])[0]["mean_signed_error"]) < 0
+        path = lab.folder / "c.csv"
+        lab.bench("compare", *(one.folder for one in runs), "-o", path)
+        with path.open(newline="") as file:
+            row = next(csv.DictReader(file))
+        assert (row["condition"], row["first"]) == ("-", "'=cmd|' /C calc'!A0")
+        assert row["second"] == "'@cmd|' /C calc'!A0"
 
     def test_counts_are_whole_numbers(self, lab: Lab) -> None:
         """No count has a decimal point, in whole and in broken runs."""
@@ -249,6 +267,18 @@ class TestCounts:
         """An absurd answer is an error of its size."""
         row = one_cell(lab, f"Final answer: {10**17}", right)
         assert float(row["mean_abs_error"]) == pytest.approx(5e16)
+
+    @pytest.mark.parametrize("figure", [b"18446744073709551615", b"1e300", b"-4", b"true"])
+    def test_tokens_that_nobody_can_have_used_are_unknown(self, lab: Lab, figure: bytes) -> None:
+        """Journals of earlier versions hold whatever a server said; other samples have a mean."""
+        wanted = lab.wanted(lab.plain)
+        lab.asked(wanted, nth(*(Reply("2", usage=Usage(tokens, 3)) for tokens in (10, 20, 999))))
+        path = wanted.folder / journal.SAMPLES
+        path.write_bytes(
+            path.read_bytes().replace(b'"prompt_tokens":999', b'"prompt_tokens":' + figure)
+        )
+        (row,) = table(wanted)
+        assert (float(row["prompt_tokens"]), float(row["output_tokens"])) == (15.0, 3.0)
 
 
 class TestSeveralRecords:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ from harness.library import (
 from harness.plan import PlanError, make_sample, sample_id
 from harness.score import Verdict, judge_record
 from harness.spec import Item, Sample, condition_label
-from harness.tables import OUTCOMES, Run
+from harness.tables import OUTCOMES, Run, as_float
 
 Record = dict[str, Any]
 
@@ -86,12 +87,12 @@ class Shown:
                 detail.cell,
                 detail.record["index"],
                 OUTCOMES.index(detail.verdict.outcome),
-                _float(detail.record["target"]),
-                _float(detail.verdict.answer),
-                _float(detail.verdict.signed_error),
-                _float(detail.record.get("chars")),
-                _float(detail.record.get("prompt_tokens")),
-                _float(detail.record.get("output_tokens")),
+                _exact_float(detail.record["target"]),
+                _exact_float(detail.verdict.answer),
+                as_float(detail.verdict.signed_error),
+                as_float(detail.record.get("chars")),
+                as_float(detail.record.get("prompt_tokens")),
+                as_float(detail.record.get("output_tokens")),
             )
             for detail in self.details
         ]
@@ -103,9 +104,13 @@ class Shown:
         )
 
 
-def _float(value: object) -> float:
-    """NaN for no number."""
-    return float(value) if isinstance(value, int | float) else float("nan")
+_FIRST_ROUNDED = 2.0**53
+
+
+def _exact_float(value: object) -> float:
+    """NaN for no number, and for one that a float would round: charts leave it out."""
+    number = as_float(value)
+    return number if abs(number) < _FIRST_ROUNDED else math.nan
 
 
 @dataclass(frozen=True)

@@ -270,16 +270,17 @@ class Gap:
 
     def __str__(self) -> str:
         """One sentence to quote."""
-        low, high = self.area.difference_ci
+        turned = self.area.difference_ci[1] < 0
+        ahead, behind = (self.second, self.first) if turned else (self.first, self.second)
+        area = self.area.swapped if turned else self.area
+        low, high = area.difference_ci
         numbers = (
-            f"area {self.area.first:.2f} against {self.area.second:.2f}, difference "
-            f"{self.area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
+            f"area {area.first:.2f} against {area.second:.2f}, difference "
+            f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
         ).replace("-", "\u2212")
         if low > 0:
-            return f"{self.first} sees further than {self.second}: {numbers}."
-        if high < 0:
-            return f"{self.second} sees further than {self.first}: {numbers}."
-        return f"No difference in area between {self.first} and {self.second} is shown: {numbers}."
+            return f"{ahead} sees further than {behind}: {numbers}."
+        return f"No difference in area between {ahead} and {behind} is shown: {numbers}."
 
 
 def gaps(study: Study) -> list[Gap]:

@@ -126,7 +126,7 @@ def answer_figures(study: Study) -> list[Figure]:
     pairs, said, errors = [], [], []
     for shown in study.runs:
         mine = [series for series in study.series if series.shown is shown]
-        read = shown.samples[shown.samples["answer"].notna()]
+        read = _read(shown.samples)
         if read.empty:
             continue
         pairs.append(Panel(shown.name, "", _answer_rows(study, mine)))
@@ -156,10 +156,15 @@ def answer_figures(study: Study) -> list[Figure]:
     return [figure for figure in made if figure.panels]
 
 
+def _read(samples: pd.DataFrame) -> pd.DataFrame:
+    """Those whose answer and target are numbers that a chart can show."""
+    return samples[samples["answer"].notna() & samples["target"].notna()]
+
+
 def _answer_rows(study: Study, mine: Sequence[Series]) -> dict[str, Rows]:
     parts = []
     for series in mine:
-        read = series.samples[series.samples["answer"].notna()]
+        read = _read(series.samples)
         given = read["answer"].clip(-_TOO_LONG, _TOO_LONG)
         parts.append(
             pd.DataFrame({"true": read["target"], "given": given, **marks_of(study, series)})

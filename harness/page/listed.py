@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from harness.diagnosis import COLUMNS, diagnosis, diagnosis_table, error_growth
+from harness.columns import SIGNS
+from harness.diagnosis import diagnosis, diagnosis_table, error_growth
 from harness.page.details import Shown
 from harness.page.effects import Effect
 from harness.page.reported import Reported
@@ -122,11 +123,11 @@ def diagnosis_listed(study: Study) -> Listed:
     """How each cell goes wrong; columns that say nothing here are left out."""
     whole = pd.concat([diagnosis_table(shown.run) for shown in study.runs], ignore_index=True)
     whole["model"] = [shown.name for shown in study.runs for _ in shown.run.manifest.cells]
-    empty = [name for name in COLUMNS if whole[name].isna().all()]
+    empty = [name for name in SIGNS if whole[name].isna().all()]
     rows: list[dict[str, Value]] = [
         {str(name): _published(value) for name, value in row.items()}
         for row in whole.drop(columns=empty).to_dict("records")
-        if len(empty) < len(COLUMNS)
+        if len(empty) < len(SIGNS)
     ]
     return _listed(_file(study, "diagnosis"), f"How it goes wrong: {study.name}", rows)
 
@@ -146,7 +147,13 @@ def _value(value: Any) -> Value:
         return value
     if pd.isna(value):
         return None
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST_IN_SCRIPTS else str(value)
     return int(value) if float(value).is_integer() else round(float(value), 4)
+
+
+_LARGEST_IN_SCRIPTS = 2**53
+"""The page's script rounds larger numbers."""
 
 
 def pairs_table(study: Study, found: Sequence[Effect]) -> Listed:

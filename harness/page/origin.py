@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
+from harness import exact_json
 from harness.money import cost
 from harness.page.details import Shown
 from harness.tables import NOT_SCORED
@@ -64,4 +63,4 @@ def _facts(shown: Shown) -> Iterator[tuple[str, str]]:
 def _said(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
-    return orjson.dumps(value).decode()
+    return exact_json.dumps(value).decode()

@@ -207,8 +207,12 @@ function compare(one, other) {
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
+// as harness/cells.py: an apostrophe before what a spreadsheet would take for a formula
+const FORMULA = /(^|[;\t\r\n])(?='*(?:[=+\-@＝＋－＠].|[\t\r]))/gs;
+const cellOf = (value) => (typeof value === "string" ? value.replace(FORMULA, "$1'") : textOf(value));
+
 function csv(table) {
-  const field = (value) => (/[",\r\n]/.test(textOf(value)) ? `"${textOf(value).replaceAll('"', '""')}"` : textOf(value));
+  const field = (value) => (/[",\r\n]/.test(cellOf(value)) ? `"${cellOf(value).replaceAll('"', '""')}"` : cellOf(value));
   return [table.columns, ...table.rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
 }
 

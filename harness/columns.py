@@ -1,0 +1,125 @@
+"""The columns of every table that is written, in order; the one list of them.
+
+Where a table has a column an axis, these stand after `RUN`. A name that is listed here is none for
+an axis, so this module imports nothing: task files are checked without pandas.
+"""
+
+from __future__ import annotations
+
+RUN = ("model", "task", "task_version")
+"""Which run a row is of; the columns of the axes follow."""
+OUTCOMES = (
+    "correct",
+    "incorrect",
+    "unparsed",
+    "refused",
+    "truncated",
+    "overflow",
+    "error",
+    "not_run",
+)
+"""As `score.Outcome` has them."""
+MEASURES = (
+    "accuracy",
+    "ci_low",
+    "ci_high",
+    "accuracy_of_answered",
+    "mean_abs_error",
+    "mean_signed_error",
+    "off_by_one",
+    "prompt_tokens",
+    "output_tokens",
+)
+CELLS = ("length", "n", *OUTCOMES, *MEASURES)
+"""Of `table.csv`, after the axes."""
+
+SIGNS = (
+    "median_abs_error",
+    "round_answers",
+    "modal_answer",
+    "modal_share",
+    "collapsed",
+    "mean_first_divergence",
+)
+"""How a cell goes wrong."""
+DIAGNOSIS = ("length", "n", *SIGNS)
+"""Of `diagnosis.csv`, after the axes."""
+
+SIGHT = (
+    *(
+        f"{name}_{end}"
+        for name in ("effective_length", "crossing_length")
+        for end in ("min", "max", "ci_low", "ci_high")
+    ),
+    "area",
+    "area_ci_low",
+    "area_ci_high",
+)
+"""How far a model sees."""
+REACH = ("n", "not_scored", "threshold", "threshold_of", *SIGHT, "error_growth")
+"""Of `reach.csv`, after the axes."""
+
+COMPARISON = (
+    "task",
+    "task_version",
+    "condition",
+    "first",
+    "second",
+    "measure",
+    "length",
+    "n",
+    "value_first",
+    "value_second",
+    "difference",
+    "ci_low",
+    "ci_high",
+    "only_first",
+    "only_second",
+    "p",
+    "p_holm",
+)
+LEADERBOARD = (
+    "task",
+    "task_version",
+    "condition",
+    "model",
+    "control",
+    "n",
+    "not_scored",
+    "threshold",
+    "threshold_of",
+    *SIGHT,
+    "settings",
+    "fingerprint",
+    "date",
+    "server",
+    "software",
+    "command",
+)
+ACCURACY_AT = "accuracy_at_"
+"""Begins the leaderboard's further columns, one a length."""
+
+_WITH_AXES = {
+    "table.csv": (*RUN, *CELLS),
+    "reach.csv": (*RUN, *REACH),
+    "diagnosis.csv": (*RUN, *DIAGNOSIS),
+    "a report's tables": ("scored", "characters"),
+}
+"""Table -> its columns, of those with a column an axis. A report's are those of one plain word
+that are in no file.
+"""
+_WITHOUT_AXES = {
+    "leaderboard.csv": LEADERBOARD,
+    "what 'bench compare' writes": COMPARISON,
+    "a report's differences": ("axis", "from", "to", "with", "pairs", "low", "high"),
+}
+
+
+def table_of(name: str, *, with_axes: bool = False) -> str | None:
+    """A table that has a column of this name, `with_axes` of those alone where an axis would take
+    its place; `None` if none has.
+    """
+    if name.startswith(ACCURACY_AT) and not with_axes:
+        return "leaderboard.csv"
+    tables = _WITH_AXES if with_axes else _WITH_AXES | _WITHOUT_AXES
+    return next((table for table, columns in tables.items() if name in columns), None)
