@@ -469,9 +469,8 @@ class TestFaults:
         async def sleep(wait_s: float) -> None:
             slept.append(wait_s)
 
-        with fake_server(
-            lambda *_: Response(429, {}, {"Retry-After": "9" * 30}), reads_json=False
-        ) as server:
+        told = Response(429, {}, {"Retry-After": "9" * 30})
+        with fake_server(lambda *_: told, reads_json=False) as server:
             stand_in = BatchServer(base_url=server.base_url)
             waiting = Waiting(sleep=sleep)
             with pytest.raises(StopRunError, match="asks to be left alone for 10000000000 s"):

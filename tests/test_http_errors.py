@@ -131,7 +131,6 @@ def test_a_key_in_the_body_is_not_repeated() -> None:
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
         ({"Retry-After": "Thu, 01 Jan 2026 00:00:00 +99999999999999999999"}, None),
         ({"Retry-After": "Fri, 31 Dec 9999 23:59:59 -2359"}, 1e10),
-        ({"Retry-After": "Sat, 01 Jan 0001 00:00:00 GMT"}, 0),
         ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "0001-01-01T00:00:00+23:59"}, 0),
         ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1e999"}, 1e10),
         ({"Retry-After": "-3"}, 0),
