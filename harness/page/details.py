@@ -88,7 +88,7 @@ class Shown:
                 detail.record["index"],
                 OUTCOMES.index(detail.verdict.outcome),
                 _exact_float(detail.record["target"]),
-                _exact_float(detail.verdict.answer),
+                as_float(detail.verdict.answer),
                 as_float(detail.verdict.signed_error),
                 as_float(detail.record.get("chars")),
                 as_float(detail.record.get("prompt_tokens")),
@@ -104,13 +104,14 @@ class Shown:
         )
 
 
-_FIRST_ROUNDED = 2.0**53
+FIRST_ROUNDED = 2.0**53
+"""From here on a float is not the integer that it was made of."""
 
 
 def _exact_float(value: object) -> float:
     """NaN for no number, and for one that a float would round: charts leave it out."""
     number = as_float(value)
-    return number if abs(number) < _FIRST_ROUNDED else math.nan
+    return number if abs(number) < FIRST_ROUNDED else math.nan
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.page import charts
+from harness.page.details import FIRST_ROUNDED
 from harness.page.effects import Effect
 from harness.page.looks import Look
 from harness.page.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
@@ -130,7 +131,8 @@ def answer_figures(study: Study) -> list[Figure]:
         if read.empty:
             continue
         pairs.append(Panel(shown.name, "", _answer_rows(study, mine)))
-        said.append(Panel(shown.name, "", {"said": _said_rows(read)}))
+        if commonest := _said_rows(read[read["answer"].abs() < FIRST_ROUNDED]):
+            said.append(Panel(shown.name, "", {"said": commonest}))
     for model, title, mine in panels_of(study):
         rows = [row for series in mine for row in _error_rows(study, series)]
         if rows:
@@ -157,7 +159,7 @@ def answer_figures(study: Study) -> list[Figure]:
 
 
 def _read(samples: pd.DataFrame) -> pd.DataFrame:
-    """Those whose answer and target are numbers that a chart can show."""
+    """Those with an answer, and a target that a chart can show as it is."""
     return samples[samples["answer"].notna() & samples["target"].notna()]
 
 
