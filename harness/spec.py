@@ -189,7 +189,7 @@ class Sample:
     """One prompt with its target."""
 
     id: str
-    """Says all that is needed to make the sample again: see `harness.plan.sample_id`."""
+    """Says all that is needed to make the sample again: see `harness.plan.plan.sample_id`."""
     condition: Condition
     length: int
     """Symbols in the row."""

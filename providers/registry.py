@@ -19,26 +19,26 @@ from providers.base import (
     SetupError,
     install,
 )
-from providers.endpoints import USER_FILE, Endpoint, address_problem, endpoints
-from providers.lm_eval_args import facts_of, label_of, read_args
+from providers.catalog.endpoints import USER_FILE, Endpoint, address_problem, endpoints
+from providers.lm_eval.args import facts_of, label_of, read_args
 from providers.secrets import redact_address
 
 FACTORIES = {
-    "anthropic": "providers.anthropic_api:open_provider",
-    "azure": "providers.openai_api:open_azure",
-    "lm-eval": "providers.lm_eval_bridge:open_provider",
+    "anthropic": "providers.anthropic:open_provider",
+    "azure": "providers.openai.api:open_azure",
+    "lm-eval": "providers.lm_eval.bridge:open_provider",
     "scripted": "providers.scripted:open_provider",
     "tiny": "providers.tiny.provider:open_provider",
-    "vllm": "providers.vllm_client:open_provider",
+    "vllm": "providers.vllm.client:open_provider",
 }
 """Provider -> `module:function` that takes `ModelSettings` and gives a `Provider`."""
-COMPATIBLE = "providers.openai_api:open_provider"
+COMPATIBLE = "providers.openai.api:open_provider"
 """The same for every name in `endpoints.yaml`."""
-BATCH_FORMS = {"vllm": "providers.batch_form:open_vllm"}
+BATCH_FORMS = {"vllm": "providers.openai.batch_form:open_vllm"}
 """Provider -> `module:function` that takes `ModelSettings` and gives a `BatchForm`."""
-COMPATIBLE_FORM = "providers.batch_form:open_compatible"
+COMPATIBLE_FORM = "providers.openai.batch_form:open_compatible"
 """The same for every name in `endpoints.yaml`."""
-COMPATIBLE_SERVICE = "providers.openai_batch:open_service"
+COMPATIBLE_SERVICE = "providers.openai.batch:open_service"
 """The function that gives a `BatchService` for those names."""
 _FIXED = ("azure", "lm-eval", "scripted", "tiny")
 """Those that are where they are: no address can be given."""
@@ -66,7 +66,7 @@ class ModelName:
 def parse_model(given: str, model_args: Sequence[str] = ()) -> ModelName:
     """What `given` names: `provider/model`, the embedded `tiny`, or a bare name of OpenAI's.
 
-    Of `lm-eval/TYPE` the arguments say which model it is: see `providers.lm_eval_args.label_of`.
+    Of `lm-eval/TYPE` the arguments say which model it is: see `providers.lm_eval.args.label_of`.
 
     Raises:
         SetupError: empty, no provider of that name, or arguments that it does not take.

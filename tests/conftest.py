@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness import cli, exact_json, journal
-from harness.journal import Settings
-from harness.library import open_task
-from harness.plan import plan
-from harness.runner import Limits
-from harness.session import Wanted, run_task
+from harness import exact_json
+from harness.cli import app
+from harness.journal import journal
+from harness.journal.journal import Settings
+from harness.plan.plan import plan
+from harness.run.pool import Limits
+from harness.run.task_run import Wanted, run_task
+from harness.task.catalogue import open_task
 from providers import registry, secrets
 from providers.base import Provider, Request
 from providers.scripted import ScriptedProvider
@@ -124,7 +126,7 @@ def open_provider(settings):
 
 if __name__ == "__main__":
     registry.FACTORIES["slow"] = "slow:open_provider"
-    from harness.cli import main
+    from harness.cli.app import main
 
     main()
 """
@@ -240,7 +242,7 @@ class Lab:
         self.capture.readouterr()
         self.monkeypatch.setattr(sys, "argv", ["bench", *map(str, arguments)])
         try:
-            cli.main()
+            app.main()
             code: object = 0
         except SystemExit as end:
             code = end.code or 0
@@ -262,7 +264,7 @@ class Lab:
         (self.folder / "slow.py").write_text(SLOW)
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(cli.__file__).parents[1])]),
+            "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(app.__file__).parents[2])]),
             "SLOW_LOG": str(self.folder / "slow.log"),
             "SLOW_S": str(delay_s),
         }

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import orjson
 
-from harness import journal
+from harness.journal import journal
 from tests.fake_server import Asked, Response, chat
 
 KEY = "sk-planted-0123456789abcdef"

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import httpx2
 
-from harness import journal
+from harness.journal import journal
 from tests.conftest import Done, records
 
 ROOT = Path(__file__).parent.parent

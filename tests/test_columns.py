@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from harness import check, columns
-from harness.library import TaskFileError, open_task
-from harness.page import listed
-from harness.page.effects import effects
-from harness.page.studies import studies
-from harness.rescore import write_results
-from harness.score import Outcome
+from harness import columns
+from harness.analysis.rescore import write_results
+from harness.analysis.stats import Threshold
+from harness.analysis.tables import read_run
+from harness.report import listed
+from harness.report.effects import effects
+from harness.report.studies import studies
+from harness.score.verdict import Outcome
 from harness.spec import taken_by
-from harness.stats import Threshold
-from harness.tables import read_run
+from harness.task import check
+from harness.task.catalogue import TaskFileError, open_task
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from harness import verbs
-from harness.lm_eval_scoring import is_correct
-from harness.plan import output_budget
-from harness.score import judge
+from harness.cli import verbs
+from harness.plan.plan import output_budget
+from harness.score.bare_text import is_correct
+from harness.score.verdict import judge
 from harness.spec import Answer
 from providers.documents import as_document, stops
 from tests.conftest import Lab
@@ -236,9 +236,9 @@ class TestScoring:
         code = (
             "import json, sys\n"
             f"sys.path[:0] = [{str(exported)!r}]\n"
-            "import eyechart_scoring\n"
+            "from eyechart_scoring import bare_text\n"
             "cases = json.load(sys.stdin)\n"
-            "print(json.dumps([eyechart_scoring.is_correct(*case) for case in cases]))\n"
+            "print(json.dumps([bare_text.is_correct(*case) for case in cases]))\n"
             "print(sorted({name.partition('.')[0] for name in sys.modules}\n"
             "    & {'harness', 'providers', 'pydantic', 'yaml', 'numpy'}))\n"
         )

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness import journal, runner
-from harness.session import run_task
-from harness.tables import read_run, write_csv
+from harness.analysis.tables import read_run, write_csv
+from harness.journal import journal
+from harness.run import pool
+from harness.run.task_run import run_task
 from providers.base import AuthError, ModelSettings, StopRunError
 from providers.registry import ModelName, open_model
 from tests.conftest import records
@@ -32,15 +33,15 @@ from tests.faulty_server import (
 )
 
 if TYPE_CHECKING:
-    from harness.session import Wanted
+    from harness.run.task_run import Wanted
     from tests.conftest import Lab
 
 CONNECTIONS = 4
-LIMITS = runner.Limits(max_connections=CONNECTIONS, first_wait_s=0.0, longest_wait_s=0.01)
+LIMITS = pool.Limits(max_connections=CONNECTIONS, first_wait_s=0.0, longest_wait_s=0.01)
 SIZE = 20
 UNDISTURBED: dict[str, str] = {}
 """Provider -> table; made once."""
-MODULES = {"openai": "providers.openai_api", "vllm": "providers.vllm_client"}
+MODULES = {"openai": "providers.openai.api", "vllm": "providers.vllm.client"}
 
 
 @dataclass
@@ -174,8 +175,8 @@ class TestFaults:
 
     def test_through_the_command(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
         """`bench run` says nothing of the faults that asking again mended."""
-        patient = partial(runner.Limits, first_wait_s=0.0, longest_wait_s=0.01)
-        monkeypatch.setattr(runner, "Limits", patient)
+        patient = partial(pool.Limits, first_wait_s=0.0, longest_wait_s=0.01)
+        monkeypatch.setattr(pool, "Limits", patient)
         with serving(FaultyServer(Faults(FAULTS, most=4))) as server:
             done = bed.lab.bench_run(
                 *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import journal, launch
-from harness.journal import Journal, JournalError
-from harness.runner import Limits
-from harness.tables import read_run
+from harness.analysis.tables import read_run
+from harness.cli import launch
+from harness.journal import journal
+from harness.journal.journal import Journal, JournalError
+from harness.run.pool import Limits
 from tests.conftest import Lab, right
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import (

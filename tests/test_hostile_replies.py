@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from providers import anthropic_api, openai_batch, openai_form
+from providers import anthropic
 from providers.base import ModelSettings, ProviderError, Usage
-from providers.http_errors import error_of, rejected_parameter, retry_after_s
+from providers.http.errors import error_of, rejected_parameter, retry_after_s
+from providers.openai import batch, form
 from providers.registry import open_batch_form, parse_model
 
 MANY = settings(max_examples=150, deadline=None)
@@ -137,7 +138,7 @@ def as_json(value: object) -> str:
 @given(REPLY)
 def test_replies(read: object) -> None:
     """Of OpenAI's form and Anthropic's; what is read of one is text and whole numbers."""
-    for reader in (openai_form.reply_of, anthropic_api.reply_of):
+    for reader in (form.reply_of, anthropic.reply_of):
         try:
             reply = reader(read)
         except ProviderError as error:
@@ -154,7 +155,7 @@ def test_replies(read: object) -> None:
 def test_bodies(content: bytes) -> None:
     """Of any bytes."""
     try:
-        openai_form.read_json(content)
+        form.read_json(content)
     except ProviderError as error:
         assert "not JSON" in str(error)  # noqa: PT017
 
@@ -198,7 +199,7 @@ def test_lines_of_batches(line: object) -> None:
 def test_states_of_batches(read: object) -> None:
     """Of any object; what is known of a batch can be kept."""
     try:
-        state = openai_batch._state(read)
+        state = batch._state(read)
     except ProviderError:
         return
     assert state.id
@@ -219,7 +220,7 @@ def test_states_of_batches(read: object) -> None:
 )
 def test_usage(usage: object, expected: Usage | None) -> None:
     """Whole numbers from 0 on, or nothing."""
-    assert openai_form._usage(usage) == expected
+    assert form._usage(usage) == expected
     if isinstance(usage, dict):
         renamed = dict(zip(("input_tokens", "output_tokens"), usage.values(), strict=False))
-        assert anthropic_api._usage(renamed) == expected
+        assert anthropic._usage(renamed) == expected

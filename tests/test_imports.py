@@ -1,4 +1,4 @@
-"""What loads what: `bench --help` is quick, and the arrows between packages point one way."""
+"""The house: which package may import which, no circles, and what a quick command loads."""
 
 from __future__ import annotations
 
@@ -6,57 +6,106 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from harness import cli
-from harness.library import built_in_files
+import harness
 from harness.spec import TaskSpec
-from harness.yamlfile import parse
+from harness.task.catalogue import built_in_files
+from harness.task.source import parse
 
-ROOT = Path(cli.__file__).parents[1]
+ROOT = Path(harness.__file__).parents[1]
+LEAVES = ("harness.columns", "harness.errors", "harness.exact_json", "harness.spec")
+"""Modules beside the packages that all of them may import."""
+ARROWS = {
+    "harness.spec": ["harness.columns"],
+    "harness.columns": [],
+    "harness.errors": [],
+    "harness.exact_json": [],
+    "harness.score": [],
+    "harness.task": [],
+    "harness.plan": ["harness.task", "harness.score", "providers.base", "providers.catalog"],
+    "harness.journal": ["providers.base", "providers.secrets"],
+    "harness.run": [
+        *("harness.plan", "harness.journal", "harness.task"),
+        *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
+    ],
+    "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
+    "harness.report": [
+        *("harness.analysis", "harness.plan", "harness.task", "harness.journal"),
+        "providers.catalog",
+    ],
+    "harness.export": [
+        *("harness.analysis", "harness.plan", "harness.task", "harness.score", "harness.journal"),
+        *("providers.base", "providers.catalog", "providers.documents", "providers.http"),
+    ],
+    "harness.cli": [
+        *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.score"),
+        *("harness.analysis", "harness.report", "harness.export"),
+        *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
+    ],
+    "harness": ["harness.cli"],  # `python -m harness`
+}
+"""Package or module -> what it may import besides itself and the leaves. Nothing else is allowed,
+and `providers` never imports `harness`."""
+SELF_PROOF = ("harness.plan.proof", "harness.score")
+"""The one module of `plan` that judges, and what with."""
 HEAVY = ("pandas", "openai", "aiohttp", "numpy")
 SAYS_LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
 
 
 def imports(path: Path) -> Iterator[str]:
     """Modules that the file imports anywhere, also inside functions or for types only."""
+    package = ".".join(path.relative_to(ROOT).parent.parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
-            yield node.module or ""
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            assert node.level == 0 or package == "harness.score", f"{path}:{node.lineno}: relative"
+            module = ".".join(filter(None, [package if node.level else "", node.module]))
+            yield module
+            yield from (f"{module}.{name.name}" for name in node.names)
 
 
-def ours(path: Path) -> set[str]:
-    """Modules of this project that the file imports."""
-    return {name for name in imports(path) if name.partition(".")[0] in ("harness", "providers")}
+@cache
+def modules() -> dict[str, Path]:
+    """Name -> file of every module that is installed."""
+    files = {}
+    for package in ("harness", "providers"):
+        for path in (ROOT / package).rglob("*.py"):
+            if "training" not in path.parts:
+                parts = path.relative_to(ROOT).with_suffix("").parts
+                files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    assert len(files) > 100
+    return files
 
 
-def modules(package: str) -> list[Path]:
-    """The package's files that are installed."""
-    found = [path for path in (ROOT / package).rglob("*.py") if "training" not in path.parts]
-    assert len(found) > 3
-    return found
+@cache
+def imported(module: str) -> frozenset[str]:
+    """Modules of ours that `module` imports."""
+    known = modules()
+    names = set(imports(known[module]))
+    parents = {name.rpartition(".")[0] for name in names if name in known}
+    return frozenset(name for name in names if name in known and name not in parents) - {module}
+
+
+def package_of(module: str) -> str:
+    """The entry of `ARROWS` that a module of the harness belongs to; of providers, its package."""
+    top = ".".join(module.split(".")[:2])
+    return "harness" if top == "harness.__main__" else top
 
 
 def reaches(start: str) -> set[str]:
     """Modules of ours that importing `start` may bring in, near and far."""
-    files = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-        for package in ("harness", "providers")
-        for path in modules(package)
-    }
     found: set[str] = set()
     ahead = [start]
     while ahead:
         name = ahead.pop()
-        if name in files and name not in found:
+        if name not in found:
             found.add(name)
-            ahead += ours(files[name])
+            ahead += imported(name)
     return found
 
 
@@ -66,6 +115,61 @@ def loaded(code: str) -> str:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("package", ARROWS)
+def test_arrows(package: str) -> None:
+    """A package imports what the table allows, and all that it allows."""
+    allowed = {package, *ARROWS[package]} | (set() if package in LEAVES else set(LEAVES))
+    mine = [name for name in modules() if package_of(name) == package]
+    assert mine
+    wrong = {
+        f"{name} -> {other}"
+        for name in mine
+        for other in imported(name)
+        if package_of(other) not in allowed
+    }
+    assert wrong == set()
+    used = {package_of(other) for name in mine for other in imported(name)}
+    assert set(ARROWS[package]) <= used, "the table allows what nobody needs"
+
+
+def test_every_module_has_its_place() -> None:
+    """No module stands beside the packages but those of the table."""
+    packages = {package_of(name) for name in modules() if name.startswith("harness")}
+    assert packages == set(ARROWS)
+
+
+def test_providers_never_import_the_harness() -> None:
+    """The arrow points from the harness to the providers."""
+    wrong = {
+        f"{name} -> {other}"
+        for name in modules()
+        if name.startswith("providers")
+        for other in imported(name)
+        if other.startswith("harness")
+    }
+    assert wrong == set()
+
+
+def test_only_the_self_proof_of_a_plan_judges() -> None:
+    """Counting, pricing and asking never look at what is right."""
+    proof, score = SELF_PROOF
+    judges = {
+        name
+        for name in modules()
+        if package_of(name) == "harness.plan"
+        and any(other.startswith(score) for other in imported(name))
+    }
+    assert judges == {proof}
+
+
+def test_no_circles() -> None:
+    """No module imports one that, near or far, imports it."""
+    circles = {
+        name for name in modules() if any(name in reaches(other) for other in imported(name))
+    }
+    assert circles == set()
 
 
 @pytest.mark.parametrize(
@@ -83,7 +187,7 @@ def test_quick_commands_load_nothing_heavy(arguments: list[str]) -> None:
     assert loaded(code) == "[]"
 
 
-@pytest.mark.parametrize("name", ["harness.cli", "harness", "providers", "providers.registry"])
+@pytest.mark.parametrize("name", ["harness.cli.app", "harness", "providers", "providers.registry"])
 def test_light_modules_load_nothing_heavy(name: str) -> None:
     """Importing them is all that a quick command pays."""
     assert loaded(f"import sys\nimport {name}\n{SAYS_LOADED}") == "[]"
@@ -91,74 +195,53 @@ def test_light_modules_load_nothing_heavy(name: str) -> None:
 
 def test_the_check_for_heavy_modules_can_fail() -> None:
     """It finds one that is there."""
-    assert loaded(f"import sys\nimport harness.tables\n{SAYS_LOADED}") == "['numpy', 'pandas']"
-
-
-@pytest.mark.parametrize("path", modules("providers"), ids=lambda path: path.name)
-def test_providers_never_import_the_harness(path: Path) -> None:
-    """The arrow points from the harness to the providers."""
-    assert not {name for name in ours(path) if name.startswith("harness")}
-
-
-@pytest.mark.parametrize("path", modules("harness"), ids=lambda path: path.name)
-def test_the_harness_knows_the_seam_and_not_who_is_behind_it(path: Path) -> None:
-    """The seam, the registry, what is known of models and keys, how a prompt is put as a text and
-    what a rejection means; the providers come by name.
-    """
-    known = {name for name in ours(path) if name.startswith("providers.")}
-    assert {".".join(name.split(".")[:2]) for name in known} <= {
-        "providers.base",
-        "providers.documents",
-        "providers.http_errors",
-        "providers.model_facts",
-        "providers.registry",
-        "providers.secrets",
-    }
+    found = loaded(f"import sys\nimport harness.analysis.tables\n{SAYS_LOADED}")
+    assert found == "['numpy', 'pandas']"
 
 
 @pytest.mark.parametrize("name", sorted(built_in_files()))
 def test_a_generator_knows_only_the_item(name: str) -> None:
-    """A task's generator imports nothing of ours but `harness.spec`."""
+    """A task's generator imports nothing of ours but `Item`."""
     file = built_in_files()[name]
     spec = TaskSpec.model_validate(parse(file.read_text(encoding="utf-8")).data)
     assert spec.generator is not None
     generator = file.parent / spec.generator.partition(":")[0]
-    assert {name for name in ours(generator) if not name.startswith("harness.spec")} == set()
-    assert ours(generator)
+    ours = {one for one in imports(generator) if one.partition(".")[0] in ("harness", "providers")}
+    assert ours == {"harness.spec", "harness.spec.Item"}
 
 
-@pytest.mark.parametrize("start", ["harness.extract", "harness.score", "harness.stats"])
-def test_judging_never_reaches_the_runner(start: str) -> None:
-    """Neither itself nor through what it imports; nor a provider or the journal."""
-    assert start in reaches(start)
-    assert not reaches(start) & {
-        *("harness.runner", "harness.session", "harness.verbs", "harness.journal"),
-        *("providers.base", "providers.registry"),
-    }
+def test_judging_reaches_nothing_else() -> None:
+    """A copy of `score/` alone judges; see the export to lm-eval."""
+    for name in modules():
+        if package_of(name) == "harness.score":
+            assert all(package_of(other) == "harness.score" for other in reaches(name))
 
 
-def test_tables_never_reach_the_runner() -> None:
-    """A table is a function of the journal, not of a run in progress."""
-    reached = reaches("harness.tables")
-    assert {"harness.journal", "harness.score", "harness.stats"} <= reached
-    assert not reached & {"harness.runner", "harness.session", "harness.verbs", "providers.base"}
-
-
-def test_the_runner_never_reaches_judging() -> None:
-    """It does not know what a right answer is."""
-    assert not reaches("harness.runner") & {"harness.score", "harness.extract", "harness.tables"}
+@pytest.mark.parametrize(
+    ("start", "never"),
+    [
+        ("harness.run", ("harness.score", "harness.analysis", "harness.cli")),
+        ("harness.analysis", ("harness.run", "harness.cli", "providers.registry")),
+        ("harness.report", ("harness.run", "harness.cli")),
+        ("harness.export", ("harness.run", "harness.report", "harness.cli")),
+    ],
+)
+def test_what_is_never_reached(start: str, never: tuple[str, ...]) -> None:
+    """Neither directly nor through what is imported; the self-proof aside, which only `cli` calls."""
+    for name in modules():
+        if package_of(name) == start:
+            assert {other for other in reaches(name) if package_of(other) in never} == set()
 
 
 def test_the_walk_goes_far() -> None:
-    """From the session one comes to the provider's seam by way of the runner."""
-    assert {"harness.runner", "providers.base"} <= reaches("harness.session")
+    """From the command one comes to the provider's seam by way of the runner."""
+    assert {"harness.run.pool", "providers.base"} <= reaches("harness.cli.app")
 
 
 def test_only_what_inspect_itself_loads_imports_inspect() -> None:
     """Two modules do, and nothing of ours but they themselves imports them."""
-    theirs = {"harness.inspect_scores", "harness.inspect_tasks"}
-    for path in [*modules("harness"), *modules("providers")]:
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    theirs = {"harness.export.inspect_ai.scores", "harness.export.inspect_ai.tasks"}
+    for name, path in modules().items():
         wants = {one for one in imports(path) if one.partition(".")[0] == "inspect_ai"}
         assert bool(wants) == (name in theirs), name
-        assert name in theirs or not ours(path) & theirs, name
+        assert name in theirs or not imported(name) & theirs, name

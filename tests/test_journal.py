@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness import journal
-from harness.journal import (
+from harness.journal import journal
+from harness.journal.journal import (
     Answered,
     Cell,
     Journal,
@@ -31,9 +31,9 @@ from harness.journal import (
     set_aside,
     write_manifest,
 )
-from harness.library import open_task
 from harness.spec import TaskSpec
-from harness.yamlfile import parse
+from harness.task.catalogue import open_task
+from harness.task.source import parse
 from tests.conftest import DEFAULTS, ONES
 
 if TYPE_CHECKING:

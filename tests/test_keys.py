@@ -12,8 +12,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from harness import batch_run, cli, launch
-from harness.runner import Limits
+from harness.cli import app, launch
+from harness.run.batch import jobs
+from harness.run.pool import Limits
 from tests.batch_server import BatchServer
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -197,7 +198,7 @@ def test_a_batch_that_says_the_key_back_is_kept_without_it(
 ) -> None:
     """In its lines, also in the file of replies that stays because it was not wholly used."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(batch_run, "FIRST_POLL_S", 0.0)
+    monkeypatch.setattr(jobs, "FIRST_POLL_S", 0.0)
     server = BatchServer(says=lambda _body: f'Bearer {KEY} "{KEY}" Final answer: 2')
     server.lines_besides = [json.dumps({"custom_id": "foreign", "said": KEY}).encode() + b"\n"]
     with serving(server):
@@ -252,7 +253,7 @@ def test_tracebacks_show_no_key(lab: Lab, model: str) -> None:
                 *("--task", str(lab.ones), "--out", str(lab.out), "--base-url", server.base_url),
             ],
             env={**os.environ, **dict.fromkeys(VARIABLES, KEY)},
-            cwd=Path(cli.__file__).parents[1],
+            cwd=Path(app.__file__).parents[2],
             capture_output=True,
             text=True,
             timeout=60,

@@ -66,7 +66,7 @@ def test_wheel_runs_elsewhere(wheel: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     script = (
-        "import harness, sys; from harness.cli import main; "
+        "import harness, sys; from harness.cli.app import main; "
         f"assert harness.__file__.startswith({str(site)!r}), harness.__file__; "
         "sys.argv = ['bench', 'run', '--task', 'counting/ones', '--model', 'tiny', "
         "'--lengths', '5', '--samples', '2']; main()"

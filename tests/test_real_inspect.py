@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from harness import journal
-from harness.score import Verdict, judge_record
+from harness.journal import journal
+from harness.score.verdict import Verdict, judge_record
 from tests.conftest import records
 from tests.real_server import ENVIRONMENT, STARTED_S, VLLM, WINDOW, Server
 

@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.journal import MANIFEST, read_manifest
-from harness.score import judge_record
+from harness.journal.journal import MANIFEST, read_manifest
+from harness.score.verdict import judge_record
 from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,

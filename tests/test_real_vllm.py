@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
-from harness import journal
+from harness.journal import journal
 from tests.conftest import Done, has_lines, records
 from tests.real_server import (
     MODEL,

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from harness.stats import Curve, Threshold, curve, reach, sight
+from harness.analysis.stats import Curve, Threshold, curve, reach, sight
 from tests.benchmarks.measure import show
 
 LENGTHS = np.array([5, 10, 20, 50, 100, 200, 500])

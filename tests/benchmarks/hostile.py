@@ -26,8 +26,9 @@ from typing import Any
 
 import orjson
 
-from harness import cli, journal, launch
-from harness.runner import Limits
+from harness.cli import app, launch
+from harness.journal import journal
+from harness.run.pool import Limits
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import KEY, WRONG, World, as_json, changed, echoes, headers, places, replies
 
@@ -72,7 +73,7 @@ def bench(*arguments: str | Path) -> Done:
     sys.argv = ["bench", *map(str, arguments)]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            cli.main()
+            app.main()
             code: object = 0
         except SystemExit as end:
             code = end.code or 0

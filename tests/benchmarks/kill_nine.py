@@ -22,7 +22,7 @@ from pathlib import Path
 
 import orjson
 
-from harness.journal import MANIFEST, SAMPLES, TABLE
+from harness.journal.journal import MANIFEST, SAMPLES, TABLE
 from tests.benchmarks.measure import bench, environment, run, show
 from tests.faulty_server import FAULTS, Faults, FaultyServer, serving
 

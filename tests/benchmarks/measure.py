@@ -17,8 +17,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
-from harness.library import built_in_files, open_task
-from harness.plan import Plan, output_budget, plan
+from harness.plan.plan import Plan, output_budget, plan
+from harness.task.catalogue import built_in_files, open_task
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent

@@ -15,12 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.journal import Settings
-from harness.library import built_in_files, open_task
-from harness.plan import plan
-from harness.report import write_report
-from harness.runner import Limits
-from harness.session import Wanted, run_task
+from harness.journal.journal import Settings
+from harness.plan.plan import plan
+from harness.report.page import write_report
+from harness.run.pool import Limits
+from harness.run.task_run import Wanted, run_task
+from harness.task.catalogue import built_in_files, open_task
 from providers.base import Reply, Request, Usage
 from providers.scripted import ScriptedProvider
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import orjson
 
-from harness.journal import SAMPLES, Cell, Manifest, write_manifest
-from harness.patience import answer, record
-from harness.plan import Plan
+from harness.journal.journal import SAMPLES, Cell, Manifest, write_manifest
+from harness.plan.plan import Plan
+from harness.run.retry import answer, record
 from harness.spec import Sample
 from providers.base import Reply, Usage
 from tests.benchmarks.measure import CELLS, bench, run, samples_plan, show

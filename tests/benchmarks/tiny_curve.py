@@ -16,11 +16,11 @@ import asyncio
 import sys
 from collections import Counter
 
-from harness.library import built_in_files, open_task
-from harness.patience import answer, record
-from harness.plan import output_budget, plan
-from harness.score import judge_record
+from harness.plan.plan import output_budget, plan
+from harness.run.retry import answer, record
+from harness.score.verdict import judge_record
 from harness.spec import Sample
+from harness.task.catalogue import built_in_files, open_task
 from providers.base import Provider, Reply, Request
 from providers.registry import open_model, parse_model
 

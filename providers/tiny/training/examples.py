@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from harness.library import Task, built_in_files, open_task
 from harness.spec import Condition, Item
+from harness.task.catalogue import Task, built_in_files, open_task
 
 GROUP = 5
 USUAL = 0.5

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
-from harness.library import Task
 from harness.spec import Condition
+from harness.task.catalogue import Task
 from providers.tiny.training.examples import example_of, tasks
 
 PIECE = r" ?[A-Za-z]{1,16}| ?[0-9]| ?[^\sA-Za-z0-9]|\s"

@@ -1,0 +1,16 @@
+"""The command `bench`."""
+
+from __future__ import annotations
+
+from harness.cli.interrupts import end_at_once
+
+
+def main() -> None:
+    """The entry point: Ctrl-C is handled from here on, before the slow imports."""
+    end_at_once()
+    try:
+        from harness.cli.app import main as bench
+
+        bench()
+    finally:
+        end_at_once()  # while the interpreter ends

@@ -1,0 +1,401 @@
+"""The command `bench`. Parses first and imports later, so that `bench --help` is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from harness.cli.export import export_app
+from harness.cli.interrupts import INTERRUPTED, raise_in_work
+from harness.cli.options import (
+    ApiOption,
+    AxisOption,
+    LengthsOption,
+    LogprobsOption,
+    MaxTokensOption,
+    ModelOption,
+    OutOption,
+    OwnTasksOption,
+    RelativeOption,
+    RunsArgument,
+    SamplesOption,
+    SeedOption,
+    SystemOption,
+    TaskArgument,
+    TaskOption,
+    TemperatureOption,
+    ThresholdOption,
+    examples,
+)
+from harness.cli.terminal import drop_output, echo, is_output_lost, open_streams, say, warn
+
+
+class _Verbs(TyperGroup):
+    """The verbs; typer would end an interrupted one without a word."""
+
+    def invoke(self, ctx: Any) -> Any:  # a context of typer's own click
+        raise_in_work()
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    name="bench",
+    cls=_Verbs,
+    help="An eye chart for language models: how far does a model see, and what moves that point?",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+tasks_app = typer.Typer(
+    help="List the tasks; show one; check a task file.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+app.add_typer(tasks_app, name="tasks")
+app.add_typer(export_app, name="export")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    *,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks.", envvar="BENCH_DEBUG")
+    ] = False,
+) -> None:
+    if debug:
+        os.environ["BENCH_DEBUG"] = "1"
+    if show_version:
+        from importlib.metadata import version
+
+        echo(f"eyechart {version('eyechart')}")
+        raise typer.Exit
+
+
+@app.command(
+    epilog=examples(
+        "bench run --task counting --model tiny",
+        "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
+        "bench run --task counting --model gpt-4o --dry-run",
+        "bench run --task counting --model gpt-4o --budget 5",
+        "bench run --task counting --model gpt-4o --batch",
+        "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
+        "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
+        "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
+        "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
+    )
+)
+def run(
+    *,
+    task: TaskOption,
+    model: ModelOption,
+    lengths: LengthsOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    temperature: TemperatureOption = 0.0,
+    max_tokens: MaxTokensOption = "auto",
+    api: ApiOption = "chat",
+    system: SystemOption = None,
+    logprobs: LogprobsOption = False,
+    base_url: Annotated[
+        list[str] | None,
+        typer.Option("--base-url", metavar="URL", help="Server to ask; several are replicas."),
+    ] = None,
+    vllm_arg: Annotated[
+        list[str] | None,
+        typer.Option("--vllm-arg", metavar="ARG", help="For the server that vllm/ starts."),
+    ] = None,
+    model_arg: Annotated[
+        list[str] | None,
+        typer.Option("--model-arg", metavar="KEY=VALUE", help="For the model that lm-eval/ loads."),
+    ] = None,
+    max_connections: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Requests in flight, at most.")
+    ] = 64,
+    rpm: Annotated[
+        float | None, typer.Option(metavar="N", help="Requests a minute, at most.")
+    ] = None,
+    tpm: Annotated[
+        float | None, typer.Option(metavar="N", help="Tokens a minute, at most.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="USD", help="Dollars after which nothing more is sent.")
+    ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Through the vendor's Batch API: cheaper, in a day.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, ask nothing.")] = False,
+    out: OutOption = Path("results"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over; the old run moves to OUT/replaced.")
+    ] = False,
+) -> None:
+    """Run tasks on a model and write accuracy-vs-length tables.
+
+    The same command again continues where it stopped; more lengths or samples grow the same run.
+    """
+    from harness.cli import launch, verbs
+
+    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    options = launch.Options(
+        model=model,
+        out=out,
+        seed=seed,
+        temperature=temperature,
+        max_tokens=verbs.max_tokens(max_tokens),
+        api=api,
+        system=system,
+        logprobs=logprobs,
+        base_urls=tuple(base_url or ()),
+        server_args=tuple(vllm_arg or ()),
+        model_args=tuple(model_arg or ()),
+        max_connections=max_connections,
+        rpm=rpm,
+        tpm=tpm,
+        budget=budget,
+        fresh=fresh,
+        batch=batch,
+    )
+    raise typer.Exit(launch.show(plans, options) if dry_run else launch.run(plans, options))
+
+
+@tasks_app.callback()
+def _tasks(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        from harness.cli import verbs
+
+        verbs.list_tasks()
+
+
+@tasks_app.command(
+    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
+)
+def show(name: TaskArgument) -> None:
+    """Print a task's file and one prompt for each default condition."""
+    from harness.cli import verbs
+
+    verbs.show_tasks(name)
+
+
+@tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
+def check(name: TaskArgument) -> None:
+    """Check a task file, then prove that right replies win and wrong ones lose."""
+    from harness.cli import verbs
+
+    raise typer.Exit(verbs.check_tasks(name))
+
+
+@app.command(
+    epilog=examples(
+        "bench score results/runs/tiny/counting/ones@1-*",
+        "bench score --threshold 0.5 results/runs/tiny/counting/*",
+    )
+)
+def score(
+    runs: RunsArgument,
+    *,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Judge runs again from their journals, without a model, and rewrite their tables.
+
+    Says which samples are now judged otherwise, and why.
+    """
+    from harness.cli import results
+
+    raise typer.Exit(results.score(runs, results.read_threshold(threshold, relative=relative)))
+
+
+@app.command(
+    name="import",
+    epilog=examples(
+        "bench import replies.jsonl",
+        "bench import batch_123_output.jsonl batch_123_error.jsonl --out results",
+    ),
+)
+def import_(
+    replies: Annotated[
+        list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
+    ],
+    *,
+    out: OutOption = Path("results"),
+    tasks: OwnTasksOption = "",
+) -> None:
+    """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge.
+
+    Says what is missing. The same file again changes nothing.
+    """
+    from harness.cli import batch
+
+    raise typer.Exit(batch.import_replies(replies, out, tasks))
+
+
+@app.command(
+    epilog=examples(
+        "bench compare results/runs/gpt-4o/counting/ones@1-* results/runs/tiny/counting/ones@1-*",
+        "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
+    )
+)
+def compare(
+    runs: RunsArgument,
+    *,
+    axis: Annotated[
+        str | None,
+        typer.Option(metavar="AXIS=VALUE,VALUE", help="Compare two conditions of each run."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write.")
+    ] = Path("compare.csv"),
+) -> None:
+    """Compare two runs, or two conditions of one, on the same samples.
+
+    Per length both accuracies, the difference with its interval, and the p-value of McNemar's exact
+    test with Holm's correction; one sentence says whether the difference is real.
+    """
+    from harness.cli import results
+
+    raise typer.Exit(results.compare(runs, axis, output))
+
+
+@app.command(
+    epilog=examples(
+        "bench leaderboard",
+        "bench leaderboard results/runs/gpt-4o/*/* -o results/leaderboard.csv --readme README.md",
+    )
+)
+def leaderboard(
+    *,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN…]", help="Folders of runs; default: all under --out."),
+    ] = None,
+    out: OutOption = Path("results"),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="CSV file to add to; default: in --out."
+        ),
+    ] = None,
+    readme: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Markdown file whose table is renewed."),
+    ] = None,
+    tasks: OwnTasksOption = "",
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Merge runs into one table, a row a model, task and condition, and into a page beside it.
+
+    Rows of the file whose runs are elsewhere stay. What cannot be set side by side is left out,
+    with the reason.
+    """
+    from harness.cli import results
+
+    seen = results.read_threshold(threshold, relative=relative)
+    raise typer.Exit(
+        results.leaderboard(
+            runs or [], out=out, output=output, readme=readme, tasks=tasks, threshold=seen
+        )
+    )
+
+
+@app.command(
+    epilog=examples(
+        "bench report results/runs/tiny/*/* -o report.html",
+        "bench report results/runs/tiny/counting/ones@1-* -o ones.html --format html,svg",
+    )
+)
+def report(
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")
+    ] = Path("report.html"),
+    formats: Annotated[
+        list[str],
+        typer.Option("--format", metavar="html,png,svg", help="Pictures go to a folder beside."),
+    ] = ["html"],  # noqa: B006  typer copies it
+    tasks: OwnTasksOption = "",
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
+
+    Prompts are made again from the tasks; those of your own files are, if --task names them.
+    """
+    from harness.cli import results
+
+    seen = results.read_threshold(threshold, relative=relative)
+    raise typer.Exit(results.report(runs, output, formats, seen, tasks=tasks))
+
+
+@app.command(epilog=examples("bench models"))
+def models() -> None:
+    """List the providers and what each needs."""
+    from harness.cli import verbs
+
+    verbs.list_models()
+
+
+def _show_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """A traceback without the keys that servers and SDKs say back."""
+    import traceback
+
+    said = "".join(traceback.format_exception(kind, error, trace))
+    say(*said.removesuffix("\n").split("\n"))
+
+
+def _call() -> int | None:
+    try:
+        code: int | None = app(standalone_mode=False)
+    finally:
+        sys.excepthook = _show_traceback  # typer puts its own there
+    return code
+
+
+def main() -> None:
+    """The entry point: one line for what the user can mend, a traceback only with `--debug`."""
+    # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    open_streams()
+    try:
+        code = _call()
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        raise SystemExit(INTERRUPTED) from None
+    except OSError as error:
+        if "BENCH_DEBUG" in os.environ:
+            raise
+        drop_output(sys.stdout)  # nothing more to flush to
+        warn(f"{error.strerror or error}: {error.filename or 'output'}")
+        raise SystemExit(1) from None
+    except Exception as error:  # the last resort: known errors become their line
+        from harness.cli.verbs import exit_code, lines_of
+
+        code = exit_code(error)
+        if code is None or "BENCH_DEBUG" in os.environ:
+            raise
+        first, *more = lines_of(error)
+        if first.startswith("Usage:"):
+            say(*first.split("\n"))
+        else:
+            warn(first)
+            say(*more)
+        raise SystemExit(code) from None
+    raise SystemExit(code or (1 if is_output_lost() else 0))

@@ -1,0 +1,255 @@
+"""`bench export`: the tasks for other engines, the runs for the places where results are published.
+
+Parses first and imports later, as `harness.cli.app` does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import (
+    ApiOption,
+    AxisOption,
+    LengthsOption,
+    LogprobsOption,
+    MaxTokensOption,
+    ModelOption,
+    OutOption,
+    OwnTasksOption,
+    RelativeOption,
+    RunsArgument,
+    SamplesOption,
+    SeedOption,
+    SystemOption,
+    TaskOption,
+    TemperatureOption,
+    ThresholdOption,
+    examples,
+)
+
+export_app = typer.Typer(
+    help="Write tasks for other engines, and runs for where results are published.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@export_app.command(
+    epilog=examples(
+        "bench export batch --task counting --model gpt-4o -o requests.jsonl",
+        "bench export batch --task counting --model vllm/tiny -o requests.jsonl",
+        "vllm run-batch -i requests.jsonl -o replies.jsonl --model DIR --served-model-name tiny",
+        "bench import replies.jsonl",
+    )
+)
+def batch(
+    *,
+    task: TaskOption,
+    model: ModelOption,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="Several, numbered, if it is large."),
+    ],
+    lengths: LengthsOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    temperature: TemperatureOption = 0.0,
+    max_tokens: MaxTokensOption = "auto",
+    api: ApiOption = "chat",
+    system: SystemOption = None,
+    logprobs: LogprobsOption = False,
+    out: OutOption = Path("results"),
+) -> None:
+    """Write what a run would ask as a file for OpenAI's Batch API or 'vllm run-batch'.
+
+    Only what has no answer yet is written. 'bench import' takes the replies into the same run that
+    'bench run' would fill, and either goes on where the other stopped.
+    """
+    from harness.cli import batch, launch, verbs
+
+    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    options = launch.Options(
+        model=model,
+        out=out,
+        seed=seed,
+        temperature=temperature,
+        max_tokens=verbs.max_tokens(max_tokens),
+        api=api,
+        system=system,
+        logprobs=logprobs,
+    )
+    raise typer.Exit(batch.export(plans, options, output))
+
+
+@export_app.command(
+    "lm-eval",
+    epilog=examples(
+        "bench export lm-eval --task counting -o eyechart_tasks",
+        "lm_eval run --include_path eyechart_tasks --tasks eyechart_counting --apply_chat_template",
+    ),
+)
+def lm_eval(
+    *,
+    task: TaskOption,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
+    lengths: LengthsOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    api: ApiOption = "chat",
+    max_tokens: MaxTokensOption = "auto",
+) -> None:
+    """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
+
+    One lm-eval task a cell, groups above them; the same samples, ids and verdicts as `bench run`.
+    """
+    from harness.cli import launch, verbs
+    from harness.export.lm_eval import writer
+
+    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    settings = launch.Options(model="", out=output, seed=seed, api=api).settings()
+    most = verbs.max_tokens(max_tokens)
+    raise typer.Exit(writer.export(plans, output, api=settings.api, max_tokens=most))
+
+
+IncompleteOption = Annotated[
+    bool, typer.Option("--incomplete", help="Also runs that have samples without a reply.")
+]
+
+
+@export_app.command(
+    "every-eval-ever",
+    epilog=examples(
+        "bench export every-eval-ever results/runs/tiny/*/*",
+        "bench export every-eval-ever results/runs/vllm/my-model/*/* --model-id my-lab/my-model",
+    ),
+)
+def every_eval_ever(
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write data/ into.")
+    ] = Path("every-eval-ever"),
+    organization: Annotated[
+        str, typer.Option(metavar="NAME", help="Who publishes the results.")
+    ] = "unknown",
+    relationship: Annotated[
+        str,
+        typer.Option(
+            metavar="first_party|third_party|collaborative|other",
+            help="Of whoever ran the evaluation to the model's maker.",
+        ),
+    ] = "other",
+    model_id: Annotated[
+        str | None,
+        typer.Option(metavar="ORG/NAME", help="The model on its hub, where the run does not say."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="open|closed|unknown", help="Whether others can have the model."),
+    ] = None,
+    benchmark: Annotated[
+        str, typer.Option(metavar="NAME", help="Folder in data/, and first word of all names.")
+    ] = "eyechart",
+    samples: Annotated[
+        bool, typer.Option("--samples/--no-samples", help="Prompts and replies, in a file beside.")
+    ] = True,
+    incomplete: IncompleteOption = False,
+    tasks: OwnTasksOption = "",
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Write runs in the schema of the EvalEval coalition, "Every Eval Ever" 0.3.0.
+
+    A JSON file a run, with a result a cell and each condition's area and effective length, and a
+    file of samples beside it: data/BENCHMARK/ORG/NAME/UUID.json and UUID_samples.jsonl. The same
+    run gives the same files. They hold commands and what servers say of themselves, addresses and
+    folders too: look them over before others do.
+    """
+    from harness.cli import publish, results
+
+    publisher = publish.read_publisher(
+        organization, relationship, benchmark=benchmark, model_id=model_id, weights=weights
+    )
+    raise typer.Exit(
+        publish.every_eval_ever(
+            runs,
+            output,
+            publisher,
+            samples=samples,
+            incomplete=incomplete,
+            tasks=tasks,
+            threshold=results.read_threshold(threshold, relative=relative),
+        )
+    )
+
+
+@export_app.command(
+    "hf-eval-results",
+    epilog=examples(
+        "bench export hf-eval-results results/runs/vllm/my-lab/my-model/*/* -o my-model "
+        "--dataset my-lab/eyechart",
+    ),
+)
+def hf_eval_results(
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="The model's repository; .eval_results/ is in it."
+        ),
+    ] = Path(),
+    dataset: Annotated[
+        str,
+        typer.Option(
+            metavar="ORG/NAME",
+            help="The benchmark's data set on the hub. The default stands for one that is not "
+            "there yet.",
+        ),
+    ] = "eyechart/eyechart",
+    revision: Annotated[str | None, typer.Option(metavar="SHA", help="Of that data set.")] = None,
+    source_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the results can be looked up.")
+    ] = None,
+    source_name: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What that place is called.")
+    ] = None,
+    source_user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="User of the hub whose results they are.")
+    ] = None,
+    source_org: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The same of an organisation.")
+    ] = None,
+    per_length: Annotated[
+        bool, typer.Option("--per-length", help="Besides, accuracy at each length, a task each.")
+    ] = False,
+    incomplete: IncompleteOption = False,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Write runs as .eval_results/*.yaml, which model pages of the Hugging Face Hub show.
+
+    A file a condition. Its number is the area under accuracy over log length, 0 to 1; the notes
+    have its interval, the effective length, lengths, samples and settings. The task_id, such as
+    counting_ones_v1__separator_none__strategy_direct, must be one of the data set's eval.yaml.
+    """
+    from harness.cli import publish, results
+
+    benchmark = publish.read_benchmark(
+        dataset, revision, url=source_url, name=source_name, user=source_user, org=source_org
+    )
+    raise typer.Exit(
+        publish.hf_eval_results(
+            runs,
+            output,
+            benchmark,
+            per_length=per_length,
+            incomplete=incomplete,
+            threshold=results.read_threshold(threshold, relative=relative),
+        )
+    )

@@ -1,0 +1,188 @@
+"""The verbs that read runs: `score`, `compare`, `leaderboard`, `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from harness.analysis.comparison import (
+    CompareError,
+    compare_conditions,
+    compare_runs,
+    comparison_table,
+)
+from harness.analysis.leaderboard import (
+    LeaderboardError,
+    Row,
+    find_runs,
+    merge,
+    only_writer,
+    read_rows,
+    run_rows,
+    write_leaderboard,
+)
+from harness.analysis.rescore import said_of_changes, write_results
+from harness.analysis.stats import Threshold
+from harness.analysis.tables import Run, incomplete, read_run, to_csv
+from harness.cli.tables import print_table, print_verdict
+from harness.cli.terminal import echo, say, warn
+from harness.cli.verbs import COMPLETE, INCOMPLETE, UsageError, check_output, read_axes
+from harness.journal.journal import JournalError
+from harness.report.readme import around, markdown, put_into
+
+FORMATS = ("html", "png", "svg")
+_TWO = 2
+
+
+def read_threshold(share: float, *, relative: bool) -> Threshold:
+    """From which accuracy on a length counts as seen.
+
+    Raises:
+        UsageError: no share.
+    """
+    if not 0 < share <= 1:
+        raise UsageError(f"--threshold must be above 0 and at most 1, not {share:g}")
+    return Threshold(share, relative=relative)
+
+
+def score(folders: Sequence[Path], threshold: Threshold) -> int:
+    """Judges runs again and rewrites their tables; the exit code."""
+    missing = 0
+    for folder in folders:
+        judged = read_run(folder, warn)
+        for line in said_of_changes(judged):
+            say(line)
+        show_run(judged, threshold)
+        missing += incomplete(judged)
+    return INCOMPLETE if missing else COMPLETE
+
+
+def show_run(judged: Run, threshold: Threshold = Threshold()) -> None:
+    """Writes all that follows from a run and prints its table."""
+    path = write_results(judged, threshold)
+    print_table(judged, judged.cells, threshold)
+    echo(str(path), "")
+
+
+def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
+    """Prints and writes what differs between two runs, or two conditions of each run."""
+    if axis is None and len(folders) != _TWO:
+        raise UsageError(
+            f"compare wants two runs, not {len(folders)}; "
+            "--axis AXIS=VALUE,VALUE compares two conditions of each run"
+        )
+    check_output("-o", output)
+    runs = [read_run(folder, warn) for folder in folders]
+    try:
+        if axis is None:
+            verdicts = [compare_runs(*runs)]
+        else:
+            ((name, values),) = read_axes([axis]).items()
+            verdicts = [compare_conditions(run, name, values) for run in runs]
+    except CompareError as error:
+        raise UsageError(str(error)) from None
+    for verdict in verdicts:
+        print_verdict(verdict)
+    echo("", str(to_csv(comparison_table(verdicts), output)))
+    return COMPLETE
+
+
+def leaderboard(
+    folders: Sequence[Path],
+    *,
+    out: Path,
+    output: Path | None,
+    readme: Path | None,
+    tasks: str,
+    threshold: Threshold,
+) -> int:
+    """Merges runs into a leaderboard's file, table and page; says what is left out and why."""
+    output = output or out / "leaderboard.csv"
+    if output.suffix != ".csv":
+        raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
+    check_output("-o", output)
+    check_output("--readme", readme)
+    found = list(folders) or find_runs(out)
+    if not found:
+        raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
+    try:
+        read_rows(output)  # what is wrong with a file is said before runs are judged
+        if readme is not None:
+            around(readme)
+        new, left_out = _rows(found, threshold)
+        for line in left_out:
+            warn(f"left out: {line}")
+        if folders and not new:
+            return INCOMPLETE
+        with only_writer(output, warn):
+            used = _write_leaderboard(output, new, readme)
+            _write_page(output, used, threshold, tasks)
+    except LeaderboardError as error:
+        raise UsageError(str(error)) from None
+    return INCOMPLETE if set(folders) - set(new) else COMPLETE
+
+
+def _rows(folders: Iterable[Path], threshold: Threshold) -> tuple[dict[Path, list[Row]], list[str]]:
+    """The rows of each run that can be read, and why others have none."""
+    rows, left_out = {}, []
+    for folder in folders:
+        try:
+            rows[folder], without = run_rows(read_run(folder, warn), threshold)
+        except JournalError as error:
+            without = [str(error)]
+        left_out += without
+    return rows, left_out
+
+
+def _write_leaderboard(
+    output: Path, new: Mapping[Path, Sequence[Row]], readme: Path | None
+) -> list[Path]:
+    """Merges new rows into the file and its table; the folders of runs that are in it."""
+    merged = merge([row for rows in new.values() for row in rows], read_rows(output))
+    for line in merged.ahead:
+        warn(line)
+    for line in merged.left_out:
+        warn(f"left out: {line}")
+    write_leaderboard(output, merged)
+    echo(f"{output}: {len(merged.rows)} rows")
+    if readme is not None:
+        put_into(readme, markdown(merged))
+        echo(str(readme))
+    chosen = list(map(id, merged.rows))
+    away = len(chosen) - sum(id(row) in chosen for rows in new.values() for row in rows)
+    if away:
+        warn(f"the page lacks {away} of the rows: their runs are not here")
+    return [folder for folder, rows in new.items() if any(id(row) in chosen for row in rows)]
+
+
+def _write_page(output: Path, used: Sequence[Path], threshold: Threshold, tasks: str) -> None:
+    from harness.report.page import write_report
+
+    if used:
+        page = output.with_suffix(".html")
+        for path in write_report(used, page, threshold=threshold, tasks=tasks, warn=warn):
+            echo(str(path))
+
+
+def report(
+    folders: Sequence[Path],
+    output: Path,
+    formats: Sequence[str],
+    threshold: Threshold,
+    *,
+    tasks: str,
+) -> int:
+    """Writes the page of some runs, and its charts as pictures if asked for."""
+    from harness.report.page import write_report
+
+    wanted = [one.strip() for given in formats for one in given.split(",")]
+    for one in wanted:
+        if one not in FORMATS:
+            raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {one!r}")
+    check_output("-o", output)
+    written = write_report(
+        folders, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
+    )
+    for path in written:
+        echo(str(path))
+    return COMPLETE

@@ -1,0 +1,140 @@
+"""What a person sees in the terminal: accuracy tables."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from harness.analysis.comparison import SIGNIFICANT
+from harness.analysis.reach import curve_of
+from harness.analysis.stats import Threshold, sight, span_text
+from harness.analysis.tables import NOT_SCORED, UNANSWERED, Run
+from harness.cli.terminal import one_line, show
+from harness.spec import condition_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from harness.analysis.comparison import Comparison, Verdict
+
+GOOD, FAIR = 85, 50
+"""Percent from which an accuracy is green, or yellow."""
+
+
+def print_table(run: Run, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
+    """One table on stdout: lengths as rows, conditions as columns, `accuracy ± half width` of the
+    95 % interval in percent, and the effective length; plain text where stdout is no terminal.
+    """
+    show(_bold(_title(run, cells)), _table(run, cells, threshold, _border()))
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """A table a condition on stdout, both accuracies length by length, then the sentence."""
+    for one in verdict.comparisons:
+        title = f"{verdict.task}  {verdict.first} against {verdict.second}"
+        fixed = "  ".join(f"{axis}={value}" for axis, value in one.condition.items())
+        show(_bold(f"{title}  {fixed}".rstrip()), _comparison(one, _border()))
+    show(one_line(str(verdict)))
+
+
+def _border() -> box.Box:
+    return box.SIMPLE_HEAD if sys.stdout.isatty() else box.ASCII2
+
+
+def _bold(title: str) -> Text:
+    return Text(one_line(title), "bold")
+
+
+def _comparison(one: Comparison, border: box.Box) -> Table:
+    table = Table(box=border)
+    names = ("length", "pairs", "first %", "second %", "difference", "95 % interval", "p (Holm)")
+    for name in names:
+        table.add_column(name, justify="right")
+    for row, p in zip(one.paired.lengths, one.p_values, strict=True):
+        low, high = row.difference_ci
+        table.add_row(
+            str(row.length),
+            str(row.n),
+            f"{100 * row.first:.0f}",
+            f"{100 * row.second:.0f}",
+            f"{100 * row.difference:+.0f}",
+            f"{100 * low:+.0f} to {100 * high:+.0f}",
+            Text("< 0.001" if p < 0.001 else f"{p:.3f}", "bold" if p < SIGNIFICANT else ""),  # noqa: PLR2004
+        )
+    table.add_section()
+    area = one.paired.area
+    low, high = area.difference_ci
+    table.add_row(
+        "area",
+        "",
+        f"{area.first:.2f}",
+        f"{area.second:.2f}",
+        f"{area.difference:+.2f}",
+        f"{low:+.2f} to {high:+.2f}",
+    )
+    return table
+
+
+def _axes(run: Run, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
+    axes = list(run.manifest.spec["axes"])
+    varied = [axis for axis in axes if len(cells[axis].unique()) > 1]
+    return varied, [axis for axis in axes if axis not in varied]
+
+
+def _title(run: Run, cells: pd.DataFrame) -> str:
+    fixed = [f"{axis}={cells[axis].iloc[0]}" for axis in _axes(run, cells)[1]]
+    return "  ".join([run.manifest.task, run.manifest.model, *fixed])
+
+
+def _table(run: Run, cells: pd.DataFrame, threshold: Threshold, border: box.Box) -> Table:
+    varied, _ = _axes(run, cells)
+    parts = [part for _, part in cells.groupby(varied, sort=False)] if varied else [cells]
+    table = Table(box=border)
+    table.add_column("length", justify="right")
+    for part in parts:
+        names = [one_line(str(part[axis].iloc[0])) for axis in varied]
+        header = "\n".join(f"{axis}={name}" for axis, name in zip(varied, names, strict=True))
+        table.add_column(header or "accuracy %", justify="right")
+    by_length = [part.set_index("length") for part in parts]
+    for length in sorted(cells["length"].unique()):
+        row = [
+            _accuracy(part.loc[length]) if length in part.index else Text("") for part in by_length
+        ]
+        table.add_row(str(length), *row)
+    table.add_section()
+    seen = [_effective_length(run, part, threshold) for part in parts]
+    of = " of own" if threshold.relative else ""
+    table.add_row(f"sees to ({100 * threshold.share:g} %{of})", *(Text(name) for name, _ in seen))
+    table.add_row("95 % interval", *(Text(interval, "dim") for _, interval in seen))
+    for outcome in UNANSWERED:
+        if cells[outcome].any():
+            table.add_row(outcome, *(_count(part[[outcome]]) for part in parts))
+    table.add_row("not scored", *(_count(part[list(NOT_SCORED)]) for part in parts))
+    return table
+
+
+def _effective_length(run: Run, part: pd.DataFrame, threshold: Threshold) -> tuple[str, str]:
+    """How far the model sees over the shown lengths of one condition, and the interval."""
+    label = condition_label(run.manifest.cells[part.index[0]].condition)
+    samples = curve_of(run, label, set(part["length"]))
+    if samples is None:
+        return "-", ""
+    found = sight(samples, threshold)
+    return str(found.effective_length), span_text(found.effective_length_ci)
+
+
+def _count(part: pd.DataFrame) -> Text:
+    count = int(part.sum().sum())
+    return Text(f"{count:,}", "bold red" if count else "dim")
+
+
+def _accuracy(cell: pd.Series[float]) -> Text:
+    if not cell["n"]:
+        return Text("-", "dim")
+    percent, half = 100 * cell["accuracy"], 50 * (cell["ci_high"] - cell["ci_low"])
+    style = "green" if percent >= GOOD else "yellow" if percent >= FAIR else "red"
+    return Text(f"{percent:.0f} ± {half:.0f}", style)

@@ -1,0 +1,83 @@
+"""Every error of the harness whose text is for the user, with the exit code of `bench`.
+
+    EyechartError                    1
+    ├── UsageError                   2   the command line asks for what cannot be
+    │   ├── UnknownTaskError         2   no task by that name or path
+    │   │   └── AbsentTaskError      2   no file is known of the task that a run was made with
+    │   ├── TaskFileError            2   a task file has mistakes, a line each
+    │   ├── TaskError                2   a task fails while its samples are made
+    │   │   └── ChangedTaskError     2   a task is no longer what a run was made with
+    │   ├── PlanError                2   a task cannot be asked for that
+    │   ├── CompareError             2   runs that cannot be compared
+    │   └── LeaderboardError         2   a leaderboard's file that cannot be used as asked
+    └── JournalError                 1   a run's folder that cannot be used as asked
+        └── IncompleteError          1   runs with samples that have no reply
+
+Providers have a tree of their own, `providers.base.ProviderError`, whose classes have an exit code
+as well: providers import nothing of the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+COMPLETE, INCOMPLETE, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes of `bench`."""
+
+
+class EyechartError(Exception):
+    """An error whose text is for the user."""
+
+    exit_code: ClassVar[int] = INCOMPLETE
+
+    def __init__(self, *lines: str) -> None:
+        """`lines` are what is said, one line or several."""
+        self.lines: Sequence[str] = lines
+        super().__init__("\n".join(lines))
+
+
+class UsageError(EyechartError):
+    """The command line asks for what cannot be."""
+
+    exit_code = USAGE
+
+
+class UnknownTaskError(UsageError):
+    """No task by that name or path."""
+
+
+class AbsentTaskError(UnknownTaskError):
+    """No file is known of the task that a run was made with."""
+
+
+class TaskFileError(UsageError):
+    """A task file has mistakes; a line for each, as `file:line:column: what`."""
+
+
+class TaskError(UsageError):
+    """A task fails while its samples are made."""
+
+
+class ChangedTaskError(TaskError):
+    """A task is no longer what a run was made with."""
+
+
+class PlanError(UsageError):
+    """A task cannot be asked for that."""
+
+
+class CompareError(UsageError):
+    """Runs that cannot be compared."""
+
+
+class LeaderboardError(UsageError):
+    """A leaderboard's file that cannot be used as asked."""
+
+
+class JournalError(EyechartError):
+    """A run's folder that cannot be used as asked."""
+
+
+class IncompleteError(JournalError):
+    """Runs with samples that have no reply."""

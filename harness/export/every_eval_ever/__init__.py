@@ -1,0 +1,1 @@
+"""Records for the Every Eval Ever datastore."""

@@ -1,0 +1,384 @@
+"""A run as a record of the EvalEval coalition's shared schema: "Every Eval Ever" 0.3.0.
+
+One JSON file a run, with a result for every cell and, for every condition, its area and effective
+length; `every_eval_ever_samples` has the file beside it. The schema is that of the package
+`every-eval-ever` (arXiv 2606.14516), which the tests ask; it wants a newer Python than this project
+does, so records are made here as plain dictionaries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Literal, TypeAlias
+
+from harness import exact_json
+from harness.analysis.reach import curve_of
+from harness.analysis.stats import RESAMPLES, Bound, Sight, Threshold, sight, span_text
+from harness.analysis.tables import MEASURES, OUTCOMES
+from harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify
+from harness.export.publishable import Part, Publishable
+from harness.journal.journal import Manifest
+from harness.run.open_run import software
+from harness.spec import TaskSpec, condition_label
+
+SCHEMA_VERSION = "0.3.0"
+Json: TypeAlias = dict[str, Any]
+Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
+
+_LEVEL = 0.95
+_FURTHER = MEASURES[MEASURES.index("accuracy_of_answered") :]
+"""What a cell has besides its accuracy."""
+_UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+"""What the coalition's folders may not have in their names."""
+_DEVICES = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?|data")
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """What no run's folder knows."""
+
+    organization: str = UNKNOWN
+    """Who publishes the results."""
+    relationship: Relationship = "other"
+    """Of whoever ran the evaluation to whoever made the model."""
+    benchmark: str = "eyechart"
+    """The folder that the records go to, and the first word of their names."""
+    model_id: str | None = None
+    """The model's name on its hub, `organisation/model`."""
+    weights: Weights | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One run on its way into the schema."""
+
+    of: Publishable
+    publisher: Publisher = Publisher()
+    threshold: Threshold = Threshold()
+
+    @property
+    def _manifest(self) -> Manifest:
+        return self.of.run.manifest
+
+    @cached_property
+    def spec(self) -> TaskSpec:
+        """The task's, as the run was made with it."""
+        return self._manifest.task_spec()
+
+    @cached_property
+    def model(self) -> ModelIdentity:
+        """Who answered."""
+        return identify(self._manifest, self.publisher.model_id, self.publisher.weights)
+
+    @property
+    def id(self) -> str:
+        """The same for the same run, however it has grown: benchmark and task with the run's
+        settings, the model, and when its first answer came.
+        """
+        name = f"{self.name}@{self._manifest.task_version}-{self.of.settings_hash}"
+        return f"{name}/{self.model.id}/{self.of.began_s:.3f}"
+
+    @property
+    def uuid(self) -> uuid.UUID:
+        """The files' name: of version 4, as the coalition wants it, but drawn from the identity."""
+        return uuid.UUID(bytes=hashlib.sha256(self.id.encode()).digest()[:16], version=4)
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """`data/<benchmark>/<developer>/<model>`."""
+        parts = (self.publisher.benchmark, self.model.developer, self.model.model)
+        return PurePosixPath("data", *map(_folder_name, parts))
+
+    @property
+    def aggregate_path(self) -> PurePosixPath:
+        return self.folder / f"{self.uuid}.json"
+
+    @property
+    def samples_path(self) -> PurePosixPath:
+        return self.folder / f"{self.uuid}_samples.jsonl"
+
+    @property
+    def name(self) -> str:
+        """`eyechart.counting.ones`."""
+        return ".".join([self.publisher.benchmark, *self._manifest.task.split("/")])
+
+    def name_of(self, label: str, length: int | None = None) -> str:
+        """`eyechart.counting.ones/separator=none,strategy=direct/length=5`, for what was scored of
+        one condition, or one length of it.
+        """
+        condition = [] if label == condition_label({}) else [label]
+        return "/".join([self.name, *condition, *([] if length is None else [f"length={length}"])])
+
+    def aggregate(self, samples: Mapping[str, object] | None = None) -> Json:
+        """The record; `samples` is `detailed_evaluation_results`, where the file beside it is."""
+        manifest = self._manifest
+        record: Json = {
+            "schema_version": SCHEMA_VERSION,
+            "evaluation_id": self.id,
+            "evaluation_timestamp": f"{self.of.began_s:.3f}",
+            "retrieved_timestamp": f"{self.of.answered_s:.3f}",
+            "source_metadata": {
+                "source_name": "eyechart",
+                "source_type": "evaluation_run",
+                "source_organization_name": self.publisher.organization,
+                "evaluator_relationship": self.publisher.relationship,
+                "additional_details": strings(
+                    incomplete=self.of.missing or None,
+                    commands=manifest.commands if len(manifest.commands) > 1 else None,
+                ),
+            },
+            "eval_library": {
+                "name": "eyechart",
+                "version": manifest.software.get("eyechart", UNKNOWN),
+                "additional_details": strings(
+                    scored_by=f"eyechart {software()['eyechart']}",
+                    python=manifest.software.get("python"),
+                    platform=manifest.software.get("platform"),
+                ),
+            },
+            "model_info": self._model_info(),
+            "evaluation_results": list(self._results()),
+        }
+        return record if samples is None else record | {"detailed_evaluation_results": samples}
+
+    def _model_info(self) -> Json:
+        model, manifest = self.model, self._manifest
+        weights = model.weights if model.weights == UNKNOWN else f"{model.weights}_weights"
+        info: Json = {"name": model.name, "id": model.id, "developer": model.developer}
+        if model.platform is not None:
+            info["inference_platform"] = model.platform
+        if model.engine is not None:
+            version = model.engine_version or UNKNOWN
+            info["inference_engine"] = {"name": model.engine, "version": version}
+        return info | {
+            "additional_details": {
+                "deployment_type": model.deployment,
+                "model_availability": weights,
+                **strings(answered_by=manifest.answered_by or None),
+                **strings(**{f"server.{key}": said for key, said in manifest.server.items()}),
+            }
+        }
+
+    def _results(self) -> Iterator[Json]:
+        """One a cell with a scored sample, then the condition's own."""
+        for part in self.of.parts:
+            for cell in part.scored.to_dict("records"):
+                yield self._cell(part, {str(name): value for name, value in cell.items()})
+            samples = curve_of(self.of.run, part.label)
+            if samples is not None:
+                found = sight(samples, self.threshold)
+                yield self._area(part, found)
+                yield self._effective_length(part, found)
+
+    def _cell(self, part: Part, cell: Json) -> Json:
+        length, n = int(cell["length"]), int(cell["n"])
+        return self._result(
+            part,
+            length,
+            metric={
+                "evaluation_description": (
+                    "Share of the scored samples that were answered correctly. What is no answer "
+                    "(refused, cut off, unreadable, prompt beyond the window) is scored and not "
+                    "correct; samples without a reply are not scored."
+                ),
+                "metric_id": "accuracy",
+                "metric_name": "Accuracy",
+                "metric_kind": "accuracy",
+                "metric_unit": "proportion",
+                "metric_parameters": {"length": length},
+                "max_score": 1.0,
+            },
+            score=cell["accuracy"],
+            interval=(cell["ci_low"], cell["ci_high"]),
+            uncertainty={"num_samples": n},
+            method="Wilson score",
+            details=strings(
+                level="cell",
+                length=length,
+                scored=n,
+                **{name: int(cell[name]) for name in OUTCOMES},
+                **{name: _known(cell[name]) for name in _FURTHER},
+            ),
+        )
+
+    def _area(self, part: Part, found: Sight) -> Json:
+        return self._result(
+            part,
+            metric={
+                "evaluation_description": (
+                    "Area under accuracy over the logarithm of length, of the area if all were "
+                    "right, over the lengths that were tested."
+                ),
+                "metric_id": f"{self.publisher.benchmark}.area",
+                "metric_name": "Area under accuracy over log length",
+                "metric_kind": "area",
+                "metric_unit": "proportion",
+                "metric_parameters": self._tested(part),
+                "max_score": 1.0,
+            },
+            score=round(found.area, 6),
+            interval=found.area_ci,
+            uncertainty=self._drawn(part),
+            method=_BOOTSTRAP,
+            details=strings(level="condition", lengths=part.lengths),
+        )
+
+    def _effective_length(self, part: Part, found: Sight) -> Json:
+        """Bounds outside the tested range become numbers as the definition has it: no length
+        passed is 0, all passed is the longest one; the details say which it was.
+        """
+        threshold = found.threshold
+        return self._result(
+            part,
+            metric={
+                "evaluation_description": (
+                    "Longest tested length, in symbols, up to which accuracy stays at or above the "
+                    "threshold at every tested length; 0 if at none. Never beyond the longest "
+                    "tested length: where details say '>', the model may see further."
+                ),
+                "metric_id": f"{self.publisher.benchmark}.effective_length",
+                "metric_name": "Effective length",
+                "metric_kind": "effective_length",
+                "metric_unit": "symbols",
+                "metric_parameters": self._tested(part)
+                | {
+                    "threshold": threshold.share,
+                    "threshold_of": "own accuracy" if threshold.relative else "accuracy",
+                },
+                "max_score": float(max(part.lengths)),
+            },
+            score=_passed(found.effective_length),
+            interval=tuple(map(_passed, found.effective_length_ci)),
+            uncertainty=self._drawn(part),
+            method=_BOOTSTRAP,
+            details=strings(
+                level="condition",
+                lengths=part.lengths,
+                effective_length=str(found.effective_length),
+                effective_length_ci=span_text(found.effective_length_ci),
+                crossing_length=str(found.crossing_length),
+                crossing_length_ci=span_text(found.crossing_length_ci),
+            ),
+        )
+
+    def _tested(self, part: Part) -> Json:
+        return {"shortest": min(part.lengths), "longest": max(part.lengths)}
+
+    def _drawn(self, part: Part) -> Json:
+        return {"num_samples": int(part.cells["n"].sum()), "num_bootstrap_samples": RESAMPLES}
+
+    def _result(
+        self,
+        part: Part,
+        length: int | None = None,
+        *,
+        metric: Json,
+        score: float,
+        interval: tuple[float, ...],
+        uncertainty: Json,
+        method: str,
+        details: Mapping[str, str],
+    ) -> Json:
+        low, high = interval
+        return {
+            "evaluation_result_id": result_id(part.label, length, metric["metric_id"]),
+            "evaluation_name": self.name_of(part.label, length),
+            "source_data": self._source_data(),
+            "metric_config": {
+                **metric,
+                "lower_is_better": False,
+                "score_type": "continuous",
+                "min_score": 0.0,
+            },
+            "score_details": {
+                "score": score,
+                "uncertainty": {
+                    "confidence_interval": {
+                        "lower": round(low, 6),
+                        "upper": round(high, 6),
+                        "confidence_level": _LEVEL,
+                        "method": method,
+                    },
+                    **uncertainty,
+                },
+                "details": {
+                    **strings(condition=part.label, control=part.control or None),
+                    **strings(**{f"axis.{axis}": value for axis, value in part.condition.items()}),
+                    **details,
+                },
+            },
+            "generation_config": self._generation(),
+        }
+
+    def _source_data(self) -> Json:
+        """What the samples were drawn from: a task file, and no data set that lies anywhere."""
+        manifest, spec = self._manifest, self.spec
+        return {
+            "dataset_name": f"{self.publisher.benchmark}/{manifest.task}",
+            "source_type": "other",
+            "additional_details": strings(
+                task=manifest.task,
+                task_version=manifest.task_version,
+                task_digest=manifest.task_digest,
+                title=spec.title,
+                citation=spec.source,
+                generator=spec.generator,
+                items=spec.items,
+                seed=manifest.settings.get("seed"),
+                dataset_fingerprint=manifest.fingerprint,
+                samples=sum(cell.samples for cell in manifest.cells),
+            ),
+        }
+
+    def _generation(self) -> Json:
+        manifest = self._manifest
+        settings = dict(manifest.settings)
+        arguments = {
+            "temperature": settings.pop("temperature", None),
+            "max_tokens": settings.pop("max_tokens", None),
+            "execution_command": manifest.commands[-1] if manifest.commands else None,
+            "prompt_template": self.spec.prompt,
+        }
+        if arguments["max_tokens"] is None:
+            settings["max_tokens"] = "auto"
+        return {
+            "generation_args": {key: said for key, said in arguments.items() if said is not None},
+            "additional_details": strings(**settings),
+        }
+
+
+_BOOTSTRAP = "percentile bootstrap over rows, which keep their lengths"
+
+
+def result_id(label: str, length: int | None, metric: str) -> str:
+    """What joins a sample to its result: `separator=none|length=5|accuracy`."""
+    return "|".join([label, *([] if length is None else [f"length={length}"]), metric])
+
+
+def strings(**said: object) -> dict[str, str]:
+    """What is known of it, as the texts that the schema wants."""
+    return {
+        name: value if isinstance(value, str) else exact_json.dumps(value).decode()
+        for name, value in said.items()
+        if value is not None
+    }
+
+
+def _passed(bound: Bound) -> float:
+    return 0.0 if bound.sign == "<" else float(bound.length)
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value  # noqa: PLR0124  NaN
+
+
+def _folder_name(name: str) -> str:
+    """`name` as the coalition's package writes it in a path."""
+    plain = _UNSAFE.sub("_", name).rstrip(". ") or UNKNOWN
+    return f"_{plain}" if _DEVICES.fullmatch(plain) else plain

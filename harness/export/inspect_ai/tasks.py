@@ -1,0 +1,192 @@
+"""Every task file as a task of inspect_ai, under its own name: `eyechart/counting/bernoulli`.
+
+Inspect imports this module through the entry point `eyechart` and finds what it registers, also
+where it looks for the tasks of others, so what is slow to load waits until a task is made. Nothing
+else imports it. Prompts, budgets and verdicts are those of `bench run`, sample by sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+
+import click
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.model import GenerateConfig, ModelOutput, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from harness.export.inspect_ai.scores import FACTS, PACKAGE, ours, outcome, verdict
+from harness.plan.plan import Plan, output_budget
+from harness.spec import Sample, condition_label
+from harness.task.catalogue import Task as TaskFile
+from harness.task.catalogue import built_in_files
+from providers.base import PromptOverflowError
+from providers.catalog.model_facts import model_facts
+from providers.http.errors import error_of
+
+_SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
+"""What `-T` may have been given where YAML reads a truth value."""
+
+
+class BadParameterError(click.ClickException):
+    """What `-T` asks for cannot be; of a kind that Inspect's command says in one line."""
+
+    exit_code = 2
+
+
+@solver(f"{PACKAGE}/ask")
+@ours
+def ask() -> Solver:
+    """Asks once, with the room for a reply that `bench run` gives the sample.
+
+    Inspect's own `--max-tokens` goes before it. A reasoning model has room to think besides.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        model = get_model()
+        room = state.metadata[FACTS]["max_tokens"] + _room_to_think(str(model))
+        try:
+            if model.config.max_tokens is not None:
+                return await generate(state)
+            return await generate(state, max_tokens=room)
+        except Exception as error:  # of whatever SDK Inspect's provider uses
+            if not _is_overflow(error):
+                raise
+            state.output = ModelOutput.from_content(
+                str(model), " ".join(str(error).split()), stop_reason="model_length"
+            )
+            return state
+
+    return solve
+
+
+def _is_overflow(error: Exception) -> bool:
+    """Whether a server rejects the prompt for its length, in words that Inspect does not know."""
+    status = getattr(error, "status_code", None)
+    said = getattr(getattr(error, "response", None), "text", None) or str(error)
+    return isinstance(status, int) and isinstance(
+        error_of(status, str(said), {}), PromptOverflowError
+    )
+
+
+@cache
+def _room_to_think(model: str) -> int:
+    facts = model_facts(model)
+    return facts.room_to_think
+
+
+def _task(
+    asked: str, lengths: object, samples: object, seed: object, axes: Mapping[str, object]
+) -> Task:
+    """What `asked` names, with the values that `-T` was given.
+
+    Raises:
+        BadParameterError: a value that does not fit, or a task file with mistakes.
+    """
+    from harness.cli.verbs import USAGE, exit_code, open_tasks, plans  # noqa: PLC0415  typer is for commands
+
+    try:
+        if any(isinstance(value, bool) for value in axes.values()):
+            axes = _named(axes, open_tasks(asked, trial=False))
+        planned = plans(
+            asked,
+            lengths=None if lengths is None else _text(lengths),
+            samples=None if samples is None else _whole("samples", samples),
+            axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
+            seed=_whole("seed", seed),
+        )
+        dataset = [_sample(plan, sample) for plan in planned for sample in plan]
+    except Exception as error:  # the last resort: known errors become their line
+        if exit_code(error) != USAGE:
+            raise
+        raise BadParameterError(str(error)) from error
+    names = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
+    return Task(
+        dataset=MemoryDataset(dataset, name=asked),
+        solver=ask(),
+        scorer=[verdict(), outcome()],
+        config=GenerateConfig(temperature=0.0),
+        score_on_error=True,  # a request that fails is counted, and costs its own sample
+        version=planned[0].task.spec.version if len(planned) == 1 else ",".join(names),
+        metadata={"eyechart": version("eyechart"), "tasks": names},
+    )
+
+
+def _sample(plan: Plan, sample: Sample) -> InspectSample:
+    """A sample with all that its verdict follows from, so that logs can be scored anew."""
+    return InspectSample(
+        input=sample.prompt,
+        target=str(sample.target),
+        id=sample.id,
+        metadata={
+            "task": plan.task.name,
+            "task_version": plan.task.spec.version,
+            "condition": condition_label(sample.condition),
+            "length": sample.length,
+            "index": sample.index,
+            **sample.condition,
+            FACTS: {
+                "target": sample.target,
+                "answer": plan.task.spec.answer.model_dump(),
+                "prompt_hash": sample.prompt_hash,
+                "max_tokens": output_budget(sample),
+            },
+        },
+    )
+
+
+def _named(axes: Mapping[str, object], tasks: Sequence[TaskFile]) -> dict[str, object]:
+    """`axes` with the names that were meant where `-T hint=on` is a truth value to YAML."""
+    named = dict(axes)
+    for axis, value in axes.items():
+        if isinstance(value, bool):
+            specs = (task.spec.axes[axis] for task in tasks if axis in task.spec.axes)
+            known = {name for spec in specs for name in spec.values}
+            named[axis] = next((name for name in _SWITCHES[value] if name in known), value)
+    return named
+
+
+def _text(value: object) -> str:
+    """A value of `-T` as `bench` takes it; Inspect makes a list of what has commas."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return ",".join("" if one is None else str(one) for one in values)
+
+
+def _whole(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadParameterError(f"-T {name} must be a whole number, not {value!r}")
+    return value
+
+
+def _register(name: str) -> None:
+    """Makes `name` known to Inspect, which finds the tasks that exist once a module is imported."""
+
+    def made(
+        lengths: object = None, samples: object = None, seed: object = 0, **axes: object
+    ) -> Task:
+        return _task(name, lengths, samples, seed, axes)
+
+    task(name=f"{PACKAGE}/{name}")(ours(made))
+
+
+@task(name=f"{PACKAGE}/file")
+@ours
+def file(
+    path: object = None,
+    lengths: object = None,
+    samples: object = None,
+    seed: object = 0,
+    **axes: object,
+) -> Task:
+    """A task file of the user's, or a folder of them."""
+    if path is None:
+        raise BadParameterError("no task file named; give -T path=my_task.yaml")
+    return _task(_text(path), lengths, samples, seed, axes)
+
+
+_FILES = built_in_files()
+for _name in [*_FILES, *{name.partition("/")[0]: None for name in _FILES}]:
+    _register(_name)

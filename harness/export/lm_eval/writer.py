@@ -1,0 +1,333 @@
+"""Tasks in the form of lm-eval: a folder that `lm_eval run --include_path` takes as it is.
+
+lm-eval has metrics, and no lengths: so each cell is a task of its own, with one metric (`acc`) and
+its standard error, and groups make one table of them in which lengths are rows:
+
+    eyechart_counting                                     --tasks eyechart_counting
+      eyechart_counting_bernoulli                         counting/bernoulli
+        eyechart_counting_bernoulli__none__direct         separator=none,strategy=direct
+          eyechart_counting_bernoulli__none__direct__0000010          length 10
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness import score
+from harness.cli.terminal import echo, one_line, say
+from harness.cli.verbs import UsageError
+from harness.plan.plan import Plan, output_budget
+from harness.run.open_run import software
+from harness.spec import Condition, Sample, condition_label
+from providers.base import Api, redact
+from providers.documents import as_document, stops
+
+STAMP = "eyechart.json"
+"""Says that a folder was written here, and which of its files."""
+_TASK_CODE = Path(__file__).with_name("task.py")
+_SCORE = Path(score.__file__).parent
+_END = "<|endoftext|>"
+"""Stops a reply after which no right answer goes on. Without any lm-eval takes a blank line, and
+some servers reject an empty list."""
+_LONGEST = 200
+"""Characters of a task's name in lm-eval, which adds 40 and names a file so."""
+
+
+class _Function(str):
+    """A function that lm-eval finds beside a task file."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes functions with lm-eval's own tag, and every list and mapping readably."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+
+def _write_function(dumper: yaml.SafeDumper, function: _Function) -> yaml.Node:
+    return dumper.represent_scalar("!function", str(function))
+
+
+_Dumper.add_representer(_Function, _write_function)
+
+_SHARED: dict[str, Any] = {
+    "class": _Function("utils.Cell"),
+    "output_type": "generate_until",
+    "test_split": "test",
+    "doc_to_text": "prompt",
+    "doc_to_target": "target",
+    "process_results": _Function("utils.process_results"),
+    "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+    "num_fewshot": 0,
+}
+_SHARED_NAME = "cell"
+"""Without a suffix, so that lm-eval takes it for no task."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a prompt is put, and how long a reply may be."""
+
+    api: Api
+    max_tokens: int | None
+
+
+@dataclass(slots=True)
+class _Folder:
+    """Where the export is written, before it takes its place."""
+
+    path: Path
+    files: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    """Name in lm-eval -> what has it here."""
+
+    def write(self, name: str, text: str) -> None:
+        self.open(name).write_text(text, encoding="utf-8")
+
+    def write_yaml(self, name: str, config: Mapping[str, Any]) -> None:
+        text = yaml.dump(
+            dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
+        )
+        self.write(name, f"# {_maker()}\n{text}")
+
+    def open(self, name: str) -> Path:
+        """The path of a new file, in a folder that is there."""
+        self.files.append(name)
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def claim(self, name: str, owner: str) -> str:
+        """`name`, unless another has it: names that differ in a sign only do so no more in lm-eval.
+
+        Raises:
+            UsageError: another has it, or it is too long for the file lm-eval makes of it.
+        """
+        if len(name) > _LONGEST:
+            raise UsageError(f"{name!r} is too long a name for lm-eval's files; rename the task")
+        if self.names.setdefault(name, owner) != owner:
+            raise UsageError(
+                f"{owner!r} and {self.names[name]!r} would both be {name!r}; export them apart"
+            )
+        return name
+
+
+def export(plans: Sequence[Plan], output: Path, *, api: Api, max_tokens: int | None = None) -> int:
+    """Writes the plans' samples as tasks into `output`; the exit code.
+
+    A reply may have `max_tokens`, or what `bench run` would give it.
+
+    Raises:
+        UsageError: `output` is a file, or a folder with files of somebody else's.
+    """
+    before = _files_of(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as made:
+        folder = _Folder(Path(made))
+        tops = _write(folder, plans, _Form(api, max_tokens))
+        _place(folder, output, before)
+    echo(str(output))
+    size = sum(one.size for one in plans)
+    chat = " --apply_chat_template" if api == "chat" else ""
+    say(
+        f"{size:,} samples in {sum(len(p.conditions) * len(p.lengths) for p in plans):,} tasks:",
+        f"lm_eval run --include_path {output} --tasks {','.join(tops)}{chat} --model …",
+    )
+    return 0
+
+
+def _files_of(output: Path) -> list[str]:
+    """What an earlier export wrote there."""
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"{str(output)!r} is a file; name a folder")
+    stamp = output / STAMP
+    if stamp.is_file():
+        try:
+            files = json.loads(stamp.read_text(encoding="utf-8"))["files"]
+            return [name for name in files if isinstance(name, str) and ".." not in name]
+        except (KeyError, TypeError, ValueError):
+            raise UsageError(f"{stamp} cannot be read; name an empty folder") from None
+    if output.exists() and any(output.iterdir()):
+        raise UsageError(f"folder {str(output)!r} has files of another origin; name an empty one")
+    return []
+
+
+def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
+    """Moves the export to its place; files there that are not of an export stay.
+
+    The stamp goes first and names all files, old and new, so that a command that is broken off
+    leaves a folder that the next one may mend.
+    """
+    output.mkdir(exist_ok=True)
+
+    def stamp(files: Iterable[str]) -> None:
+        told = {"written_by": _maker(), "files": sorted({*files, STAMP})}
+        (output / STAMP).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+    stamp([*before, *folder.files])
+    for name in before:
+        if name != STAMP:
+            (output / name).unlink(missing_ok=True)
+    for name in folder.files:
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder.path / name, output / name)
+    for parent in {(output / name).parent for name in before} - {output}:
+        if parent.is_dir() and not any(parent.iterdir()):
+            parent.rmdir()
+    stamp(folder.files)
+
+
+def _maker() -> str:
+    command = " ".join(map(redact, ["bench", *sys.argv[1:]]))
+    said = one_line(f"eyechart {software()['eyechart']}: {command}")
+    return said.encode(errors="backslashreplace").decode()
+
+
+def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:
+    """All files; the names of the groups on top."""
+    folder.write("utils.py", _stamped(_TASK_CODE))
+    _write_scoring(folder)
+    folder.write_yaml(_SHARED_NAME, _SHARED)
+    tops: dict[str, list[str]] = {}
+    for plan in plans:
+        group = plan.task.name.partition("/")[0]
+        tops.setdefault(group, []).append(_write_task(folder, plan, form))
+    names = []
+    for group, members in tops.items():
+        name = folder.claim(f"eyechart_{_word(group)}", group)
+        version = {"version": software()["eyechart"]}
+        folder.write_yaml(
+            f"{_word(group)}.yaml", _group(name, f"eyechart {group}", members, version)
+        )
+        names.append(name)
+    return names
+
+
+def _write_scoring(folder: _Folder) -> None:
+    """A copy of the package that judges; it imports nothing else."""
+    for source in sorted(_SCORE.glob("*.py")):
+        folder.write(f"eyechart_scoring/{source.name}", _stamped(source))
+
+
+def _stamped(source: Path) -> str:
+    return f"# {_maker()}\n{source.read_text(encoding='utf-8')}"
+
+
+def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
+    """The task's cells and groups; the name of the uppermost."""
+    task = plan.task
+    place = _word(task.name)
+    name = folder.claim(f"eyechart_{place}", task.name)
+    version = {"version": task.spec.version}
+    members: list[str] = []
+    for condition in plan.conditions:
+        label = condition_label(condition)
+        values = "__".join(condition.values())
+        inner = folder.claim(f"{name}__{values}", f"{task.name} {label}") if values else name
+        cells = [
+            _write_cell(folder, plan, (condition, length), form=form, inner=inner)
+            for length in plan.lengths
+        ]
+        if not values:
+            members = cells
+            continue
+        folder.write_yaml(f"{place}/{values}.yaml", _group(inner, label, cells, version))
+        members.append(inner)
+    folder.write_yaml(f"{place}.yaml", _group(name, task.name, members, version))
+    return name
+
+
+def _write_cell(
+    folder: _Folder, plan: Plan, cell: tuple[Condition, int], *, form: _Form, inner: str
+) -> str:
+    """One cell's samples, a line each, and its task."""
+    condition, length = cell
+    place, label = _word(plan.task.name), condition_label(condition)
+    name = folder.claim(f"{inner}__{length:07}", f"{plan.task.name} {label} at {length}")
+    file = f"{place}/{name.removeprefix(f'eyechart_{place}__')}"
+    budget, until = 0, None
+    with folder.open(f"{file}.jsonl").open("w", encoding="utf-8") as rows:
+        for sample in _samples(plan, condition, length):
+            row = _row(plan, sample, form)
+            rows.write(json.dumps(row, ensure_ascii=False) + "\n")
+            budget = max(budget, row["budget"])
+            # lm-eval has stops for a task, not for a sample: those of all; the scoring has the rest
+            here = row.get("stops", [_END])
+            until = here if until is None else [stop for stop in until if stop in here]
+    folder.write_yaml(
+        f"{file}.yaml",
+        {
+            "include": f"../{_SHARED_NAME}",
+            "task": name,
+            "task_alias": f"length {length}",
+            "dataset_kwargs": {"rows": f"{file}.jsonl"},
+            "generation_kwargs": {
+                "do_sample": False,
+                "temperature": 0.0,
+                "max_gen_toks": budget,
+                "until": until or [_END],
+            },
+            "metadata": {
+                "version": plan.task.spec.version,
+                "eyechart": software()["eyechart"],
+                "eyechart_task": plan.task.name,
+                "condition": dict(condition),
+                "length": length,
+                "seed": plan.seed,
+            },
+        },
+    )
+    return name
+
+
+def _samples(plan: Plan, condition: Condition, length: int) -> Iterator[Sample]:
+    for index in range(plan.cell_size(length)):
+        yield plan.sample(condition, length, index)
+
+
+def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:
+    """A sample as a document of lm-eval's; its id is the one in a run's journal."""
+    answer = plan.task.spec.answer
+    row: dict[str, Any] = {
+        "id": sample.id,
+        "condition": condition_label(sample.condition),
+        "length": sample.length,
+        "index": sample.index,
+        "prompt": sample.prompt,
+        "target": str(sample.target),
+        "answer": answer.type,
+        "phrase": answer.phrase,
+        "budget": form.max_tokens or output_budget(sample),
+    }
+    if form.api == "completions":
+        row |= {"prompt": as_document(sample.prompt), "stops": stops(sample.prompt)}
+    return row
+
+
+def _group(
+    name: str, alias: str, members: Sequence[str], metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "group": name,
+        "group_alias": alias,
+        "task": list(members),
+        "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": True}],
+        "metadata": dict(metadata),
+    }
+
+
+def _word(name: str) -> str:
+    """A name as lm-eval can take it on its command line."""
+    return re.sub(r"\W+", "_", name)

@@ -1,1 +1,0 @@
-"""The page of a report: runs side by side, charts, tables, samples, what produced them."""

@@ -1,0 +1,221 @@
+"""What a run costs: tokens before it is sent, dollars as they are spent, what may still leave."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from harness.spec import token_count
+from providers.base import Reply, Usage
+from providers.catalog.model_facts import Prices
+
+_PIECE = re.compile(r"[^\W\d_]{1,5}|\d|[^\w\s]|_|\n")
+PER = 1_000_000
+"""Prices are for so many tokens."""
+_NOTHING = Usage(0, 0)
+_SHOWN_BITS = 64
+"""Of a figure that is shown as it is."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of `text` where no tokenizer is at hand: one a digit, a sign, a line end, and one for
+    every five letters of a word or part of them.
+    """
+    return sum(1 for _ in _PIECE.finditer(text))
+
+
+def most_tokens(text: str) -> int:
+    """Tokens of `text` at most: its bytes, as a token has one at least."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def cost(prices: Prices, prompt_tokens: float, output_tokens: float) -> float:
+    """Dollars."""
+    return (prompt_tokens * prices.input + output_tokens * prices.output) / PER
+
+
+def sound_usage(usage: Usage | None, *, said: bool) -> Usage | None:
+    """`usage` where it can be true, else `None`; `said` is whether the reply has any text.
+
+    It cannot where a figure is no whole number, negative or beyond 10^12, nor where a text has no
+    tokens.
+    """
+    if usage is None or token_count(usage.prompt_tokens) is None:
+        return None
+    output = token_count(usage.output_tokens)
+    return None if output is None or (said and not output) else usage
+
+
+class Most(NamedTuple):
+    """Tokens that one request takes at most."""
+
+    prompt: int
+    output: int
+
+
+@dataclass(slots=True)
+class Budget:
+    """Dollars spent so far, the line where to stop, and what requests in flight may still cost.
+
+    A request leaves only while what is spent and the worst that all others in flight may cost are
+    below the limit, so what is spent in the end is above it by less than one request's worst case.
+    What a request costs is known with its reply and not before: a rule that lets more of them leave
+    breaks this promise. While much is left nobody waits; near the limit fewer and fewer are in
+    flight, at last one alone, and that is meant.
+
+    Two things are beyond the promise: a reply that costs more than its own maximum, and one that is
+    paid for and never arrives.
+    """
+
+    prices: Prices | None = None
+    limit: float | None = None
+    spent: float = 0.0
+    full: bool = False
+    """Whether what is left of the limit is too little for anything more."""
+    prompt_scale: float = 1.0
+    """Tokens that a prompt takes at most for each that it was thought to take at most: more than 1
+    once a reply's usage has shown it."""
+    _prompt: int = 0
+    _output: int = 0
+    """Tokens that all requests in flight take at most."""
+    _waiting: deque[tuple[asyncio.Future[bool], Most]] = field(default_factory=deque)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing more may be sent."""
+        return self.full or (self.limit is not None and self.spent >= self.limit)
+
+    def worst(self, most: Most) -> float:
+        """Dollars that such a request costs at most; 0 where no prices are known."""
+        if self.prices is None:
+            return 0.0
+        return cost(self.prices, most.prompt * self.prompt_scale, most.output)
+
+    def charge(self, usage: Usage) -> None:
+        """Adds an exchange, where prices are known."""
+        if self.prices is not None:
+            self.spent += cost(self.prices, usage.prompt_tokens, usage.output_tokens)
+
+    def learn(self, prompt_tokens: int, most: int) -> None:
+        """A prompt thought to take `most` tokens at most took so many."""
+        if prompt_tokens > most * self.prompt_scale and most:
+            self.prompt_scale = prompt_tokens / most
+
+    async def admit(self, most: Most) -> bool:
+        """Waits until such a request may leave, in the order of asking, and counts it as in flight;
+        `False` where the limit is spent.
+
+        Who was admitted must `release`.
+        """
+        if self.exhausted:
+            return False
+        if not self._waiting and self._has_room():
+            self._hold(most)
+            return True
+        turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((turn, most))
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.result():
+                self.release(most)
+            raise
+
+    def release(self, most: Most) -> None:
+        """A request is not in flight any more; what it cost is charged by now."""
+        self._prompt -= most.prompt
+        self._output -= most.output
+        while self._waiting and (self.exhausted or self._has_room()):
+            turn, next_most = self._waiting.popleft()
+            if turn.done():  # it was cancelled
+                continue
+            if not self.exhausted:
+                self._hold(next_most)  # on its behalf, so that nobody slips in between
+            turn.set_result(not self.exhausted)
+
+    def _hold(self, most: Most) -> None:
+        self._prompt += most.prompt
+        self._output += most.output
+
+    def _has_room(self) -> bool:
+        in_flight = self.worst(Most(self._prompt, self._output))
+        return self.limit is None or self.spent + in_flight < self.limit
+
+
+@dataclass(slots=True)
+class Account:
+    """What the requests of one run take: at most before they leave, and in truth afterwards."""
+
+    budget: Budget = field(default_factory=Budget)
+    system: str = ""
+    """Sent with every prompt."""
+    think_tokens: int = 0
+    """That the provider lets a reply take besides its maximum."""
+    paced: bool = False
+    """Whether somebody wants to know what a reply took where no prices are known."""
+    say: Callable[[str], None] = lambda _line: None
+    """Takes a line that the user should see."""
+    _told: bool = False
+
+    def asked(self, prompt: str) -> int:
+        """Tokens that are sent for `prompt`, estimated."""
+        return estimate_tokens(self.system) + estimate_tokens(prompt)
+
+    def most(self, prompt: str, max_tokens: int) -> Most:
+        """What a request takes at most."""
+        sent = most_tokens(self.system) + most_tokens(prompt)
+        return Most(sent, max_tokens + self.think_tokens)
+
+    def settle(self, reply: Reply, prompt: str, max_tokens: int) -> tuple[Reply, Usage]:
+        """Charges a reply, by its own figures or else by an estimate; the reply without figures
+        that cannot be true, and what it took.
+        """
+        usage = self._sound(reply.usage, len(reply.text) + len(reply.reasoning or ""))
+        if usage is not reply.usage:
+            reply = replace(reply, usage=None)
+        most = Most(0, 0)
+        if usage is None or self.budget.limit is not None:
+            most = self.most(prompt, max_tokens)
+        if usage is None:
+            usage = self._estimate(reply, prompt, most.output)
+        elif self.budget.limit is not None:
+            self.budget.learn(usage.prompt_tokens, most.prompt)
+        self.budget.charge(usage)
+        return reply, usage
+
+    def settle_nothing(self, usage: Usage | None) -> Usage:
+        """Charges a reply that is none, by its own figures if it has any; what it took."""
+        usage = self._sound(usage, 0) or _NOTHING
+        self.budget.charge(usage)
+        return usage
+
+    def _estimate(self, reply: Reply, prompt: str, most: int) -> Usage:
+        """What a reply took that does not say it; one that was cut off took all it might."""
+        if self.budget.prices is None and not self.paced:
+            return _NOTHING  # nobody asks
+        output = estimate_tokens(f"{reply.reasoning or ''} {reply.text}")
+        cut = reply.finish_reason == "length"
+        return Usage(self.asked(prompt), most if cut else min(output, most))
+
+    def _sound(self, usage: Usage | None, characters: int) -> Usage | None:
+        sound = sound_usage(usage, said=characters > 0)
+        if sound is None and usage is not None and not self._told:
+            self._told = True
+            self.say(
+                "the server's usage figures are ignored where they cannot be true, the first: "
+                f"prompt_tokens {_figure(usage.prompt_tokens)} and output_tokens "
+                f"{_figure(usage.output_tokens)} for a reply of {characters:,} characters"
+            )
+        return sound
+
+
+def _figure(value: object) -> str:
+    """A figure as it is shown, however long."""
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        digits = value.bit_length() * 30103 // 100_000 + 1
+        return f"of about {digits:,} digits"
+    return repr(value)

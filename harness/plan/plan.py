@@ -1,0 +1,215 @@
+"""Task and options to samples, in the order they are sent.
+
+Planning is lazy: samples come out of a generator one by one, so memory does not grow with their
+number, and each can be made again alone from its id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Item, Sample, condition_label
+
+if TYPE_CHECKING:
+    from harness.task.catalogue import Task
+
+_ID = re.compile(
+    r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
+    r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
+)
+
+
+class PlanError(Exception):
+    """An option that does not fit the task; one line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which samples of one task are wanted."""
+
+    task: Task
+    conditions: Sequence[Condition]
+    lengths: Sequence[int]
+    samples: int
+    """Per cell."""
+    seed: int
+
+    @property
+    def size(self) -> int:
+        """Number of requests."""
+        return sum(self.cell_size(length) for length in self.lengths) * len(self.conditions)
+
+    def cell_size(self, length: int) -> int:
+        """Samples in each cell of `length`; fewer than `samples` where an items file has fewer."""
+        available = self.task.items_at(length)
+        return self.samples if available is None else min(self.samples, available)
+
+    def __iter__(self) -> Iterator[Sample]:
+        """All samples: index by index, so that a run cut short has seen every cell.
+
+        Within an index the conditions, and within a condition the lengths ascending, so that
+        prompts that begin alike are neighbours and a server's prefix cache serves them.
+        """
+        sizes = [(length, self.cell_size(length)) for length in self.lengths]
+        for index in range(max((size for _, size in sizes), default=0)):
+            drawn: dict[int, Item] | None = {} if self.task.paired else None
+            for condition in self.conditions:
+                for length, size in sizes:
+                    if index < size:
+                        yield make_sample(
+                            self.task, condition, length, index, self.seed, drawn=drawn
+                        )
+
+    def sample(self, condition: Condition, length: int, index: int) -> Sample:
+        """The sample at one place of the plan."""
+        return make_sample(self.task, condition, length, index, self.seed)
+
+
+def plan(
+    task: Task,
+    *,
+    lengths: Sequence[int] | None = None,
+    samples: int | None = None,
+    axes: Mapping[str, Sequence[str]] | None = None,
+    seed: int = 0,
+) -> Plan:
+    """The task's defaults with the given options over them.
+
+    `axes` maps an axis to value names, or to `["all"]`; axes that the task has not are left to
+    the caller to complain about, since a group of tasks need not share them.
+
+    Raises:
+        PlanError: an axis value that the task does not know, or a length its items file lacks.
+    """
+    spec = task.spec
+    chosen = spec.default_conditions()
+    for axis, names in (axes or {}).items():
+        if axis not in spec.axes:
+            continue
+        known = list(spec.axes[axis].values)
+        wanted = known if list(names) == ["all"] else list(dict.fromkeys(names))
+        for name in wanted:
+            if name not in known:
+                raise PlanError(
+                    f"task {task.name!r} has no value {name!r} on axis {axis!r}; it has "
+                    f"{', '.join(known)}"
+                )
+        chosen[axis] = wanted
+    conditions = [dict(zip(chosen, values, strict=True)) for values in product(*chosen.values())]
+    wanted_lengths = sorted(set(lengths or task.lengths))
+    if samples is not None and samples < 1:
+        raise PlanError(f"samples must be at least 1, not {samples}")
+    if samples is not None and samples > MAX_SAMPLES:
+        raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}")
+    for length in wanted_lengths:
+        if not 1 <= length <= MAX_LENGTH:
+            raise PlanError(f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}")
+        if task.items_at(length) == 0:
+            raise PlanError(f"task {task.name!r} has no item of length {length}")
+    return Plan(task, conditions, wanted_lengths, samples or task.samples, seed)
+
+
+def sample_id(task: Task, condition: Condition, length: int, index: int, seed: int) -> str:
+    """`task@version|axis=value,…|length=…|seed=…|index=…`: enough to make the sample again."""
+    return (
+        f"{task.name}@{task.spec.version}|{condition_label(condition)}"
+        f"|length={length}|seed={seed}|index={index}"
+    )
+
+
+def make_sample(
+    task: Task,
+    condition: Condition,
+    length: int,
+    index: int,
+    seed: int,
+    *,
+    drawn: dict[int, Item] | None = None,
+) -> Sample:
+    """One sample, from nothing but its place; `drawn` keeps the items of an index, by length.
+
+    The generator's `random.Random` is seeded by (seed, task, index) alone: every length and
+    condition draws the same stream, so rows are nested across lengths and paired across
+    conditions, and neither order nor concurrency can change them.
+    """
+    item = None if drawn is None else drawn.get(length)
+    if item is None:
+        rng = random.Random(f"{seed}|{task.name}|{index}")
+        item = task.draw(rng, condition, length, index)
+        if drawn is not None:
+            drawn[length] = item
+    return Sample(
+        id=sample_id(task, condition, length, index, seed),
+        condition=condition,
+        length=length,
+        index=index,
+        prompt=task.prompt(item, condition, length, index),
+        target=item.target,
+    )
+
+
+def sample_from_id(task: Task, identifier: str) -> Sample:
+    """The sample that `identifier` names.
+
+    Raises:
+        PlanError: no sample id, or one of another task, version or condition.
+    """
+    match = _ID.fullmatch(identifier)
+    if match is None:
+        raise PlanError(f"not a sample id: {identifier!r}")
+    if (match["task"], int(match["version"])) != (task.name, task.spec.version):
+        raise PlanError(f"{identifier!r} is not of task {task.name}@{task.spec.version}")
+    given = match["condition"]
+    pairs = () if given == "-" else (pair.partition("=") for pair in given.split(","))
+    condition = {axis: value for axis, _, value in pairs}
+    axes = task.spec.axes
+    if set(condition) != set(axes) or any(condition[a] not in axes[a].values for a in axes):
+        raise PlanError(f"task {task.name!r} has no condition {given!r}")
+    ordered = {axis: condition[axis] for axis in axes}
+    length, index = int(match["length"]), int(match["index"])
+    available = task.items_at(length)
+    if available is not None and index >= available:
+        raise PlanError(f"task {task.name!r} has no item {index} of length {length}")
+    if sample_id(task, ordered, length, index, int(match["seed"])) != identifier or length < 1:
+        raise PlanError(f"not a sample id: {identifier!r}")
+    return make_sample(task, ordered, length, index, int(match["seed"]))
+
+
+def sample_hash(sample: Sample) -> int:
+    """SHA-256 of id, prompt and target, as a number below 2^256.
+
+    Numbers, because their sum modulo 2^256 is the fingerprint of a set of samples: it can be kept
+    while samples stream by and does not depend on their order.
+    """
+    said = f"{sample.id}\0{sample.prompt}\0{sample.target}"
+    return int.from_bytes(hashlib.sha256(said.encode()).digest())
+
+
+def fingerprint(samples: Iterable[Sample]) -> int:
+    """The fingerprint of a set of samples."""
+    return sum(map(sample_hash, samples)) % 2**256
+
+
+def output_budget(sample: Sample) -> int:
+    """Tokens a reply may have under `--max-tokens auto`.
+
+    Room for the answer, where a token holds at least one character, and for what comes before it
+    by the axis `strategy`: a few sentences at `direct`, sixteen tokens a symbol at other values, a
+    page where the task has no such axis.
+    """
+    answer = 32 + len(str(sample.target))
+    strategy = sample.condition.get("strategy")
+    if strategy is None:
+        return 1024 + answer
+    return answer + (256 if strategy == "direct" else 512 + 16 * sample.length)
+
+
+def answer_budget(sample: Sample) -> int:
+    """Tokens of the shortest right reply: the phrase and the target, a token a character of it."""
+    return 8 + len(str(sample.target))

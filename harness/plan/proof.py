@@ -1,0 +1,128 @@
+"""Proves that a task can be won and lost: oracle solvers against its own extraction and scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from harness.plan.plan import plan
+from harness.score.verdict import Verdict, judge
+from harness.spec import Sample
+from harness.task.catalogue import Task
+
+Speak = Callable[[str, str], str]
+
+PERFECT: Mapping[str, Speak] = {
+    "plain": lambda phrase, answer: f"{phrase} {answer}",
+    "after reasoning": lambda phrase, answer: (
+        "Let me go through the row: 3 here, then 4 more, with a 9 that I had to check.\n\n"
+        f"{phrase} {answer}"
+    ),
+    "bold": lambda phrase, answer: f"**{phrase} {answer}**",
+    "bold phrase": lambda phrase, answer: f"**{phrase}** {answer}",
+    "in a sentence": lambda phrase, answer: f"Having looked at all of it. {phrase} {answer}.",
+    "boxed": lambda phrase, answer: f"{phrase} $\\boxed{{{answer}}}$",
+    "boxed text": lambda phrase, answer: f"{phrase} \\boxed{{\\text{{{answer}}}}}",
+    "code": lambda phrase, answer: f"{phrase} `{answer}`",
+    "quoted": lambda phrase, answer: f'{phrase} "{answer}"',
+    "after thinking": lambda phrase, answer: (
+        f"<think>Is it 12? {phrase} 13, no.</think>\n{phrase} {answer}"
+    ),
+}
+"""Ways in which a model that knows the answer may write it."""
+
+_FEWEST_DIFFERENT = 0.9
+_REFUSAL = "I'm sorry, but I can't help with that."
+_CUT_OFF = "Let me count one by one: the first is 1, the second is 2, the third"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An oracle that was judged other than it should be."""
+
+    sample_id: str
+    oracle: str
+    reply: str
+    wanted: str
+    got: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sample_id}: the {self.oracle} reply {self.reply[-80:]!r} should be "
+            f"{self.wanted}, is {self.got}"
+        )
+
+
+def failures(task: Task) -> Iterator[Failure]:
+    """What goes wrong on the first sample of each default condition and length."""
+    for sample in plan(task, samples=1):
+        yield from _failures(task, sample)
+
+
+def repetition(task: Task) -> str | None:
+    """What is wrong where a cell's samples are the same prompt again, of which an interval would
+    say too much; looked for in the default cell with the longest rows.
+    """
+    usual = plan(task)
+    condition, length = usual.conditions[0], usual.lengths[-1]
+    size = usual.cell_size(length)
+    different = len({usual.sample(condition, length, index).prompt for index in range(size)})
+    if different >= _FEWEST_DIFFERENT * size:
+        return None
+    return (
+        f"{task.name}: the {size} samples of length {length} are only {different} different "
+        "prompts; draw something that tells them apart, or ask for fewer samples"
+    )
+
+
+def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
+    answer, target = task.spec.answer, sample.target
+
+    def given(reply: str, finish_reason: str = "stop") -> Verdict:
+        return judge(
+            text=reply,
+            finish_reason=finish_reason,
+            refusal=None,
+            failure=None,
+            target=target,
+            answer=answer,
+        )
+
+    for name, speak in PERFECT.items():
+        reply = speak(answer.phrase, str(target))
+        verdict = given(reply)
+        if verdict.outcome != "correct":
+            yield Failure(sample.id, name, reply, "correct", _said(verdict))
+    for name, wrong, error in _wrong(target):
+        reply = f"{answer.phrase} {wrong}"
+        verdict = given(reply)
+        if verdict.outcome != "incorrect" or verdict.absolute_error != error:
+            wanted = "incorrect" if error is None else f"incorrect with error {error}"
+            yield Failure(sample.id, name, reply, wanted, _said(verdict))
+    for name, reply, finish_reason, outcome in (
+        ("silent", "", "stop", "unparsed"),
+        ("refusing", _REFUSAL, "stop", "refused"),
+        ("cut-off", _CUT_OFF, "length", "truncated"),
+    ):
+        verdict = given(reply, finish_reason)
+        if verdict.outcome != outcome:
+            yield Failure(sample.id, name, reply, outcome, _said(verdict))
+
+
+def _wrong(target: int | str) -> Iterator[tuple[str, str, int | None]]:
+    """Replies that miss by little, and the absolute error they should have."""
+    if isinstance(target, int):
+        yield "one too many", str(target + 1), 1
+        yield "one too few", str(target - 1), 1
+    elif " " in target:
+        words = target.split()
+        yield "one word short", " ".join(words[:-1]), None
+        yield "one word long", " ".join([*words, words[-1]]), None
+    else:
+        yield "other symbol", "7" if target != "7" else "8", None
+
+
+def _said(verdict: Verdict) -> str:
+    error = "" if verdict.absolute_error is None else f" with error {verdict.absolute_error}"
+    why = f" ({verdict.why})" if verdict.why else ""
+    return f"{verdict.outcome}{error}{why}"

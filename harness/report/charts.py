@@ -1,0 +1,275 @@
+"""Vega-Lite specs of a report's charts, made with Altair.
+
+A spec is made once for a study and names its data; each panel brings rows of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from harness.analysis.tables import OUTCOMES
+from harness.report.looks import LABEL, OUTCOME_INKS, Look, Spec
+
+WIDTH, HEIGHT = 300, 170
+_ROW = 18
+_AIR = 8
+"""Pixels beyond the outermost marks."""
+_MANY = 6
+"""More series than this have fainter bands."""
+
+
+def _x(
+    field: str, lengths: Sequence[int], *, bare: bool = False, reach: Sequence[int] = ()
+) -> alt.X:
+    """The length axis; the page puts in domain, ticks and title of the unit that is chosen."""
+    scale = alt.Scale(type="log", domain=_around([*lengths, *reach]), nice=False)
+    if bare:
+        axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False, title=None)
+    else:
+        beyond = [x for x in _DECADES if max(lengths) < x <= max(reach, default=0)]
+        axis = alt.Axis(values=[*lengths, *beyond], grid=False, title="length (symbols)")
+    return alt.X(f"{field}:Q", scale=scale, axis=axis)
+
+
+def _around(ticks: Sequence[float]) -> list[float]:
+    """The range of `ticks` with some air."""
+    low, high = min(ticks), max(ticks)
+    air = (high / low) ** 0.04 if high > low else 1.5
+    return [low / air, high * air]
+
+
+def _data(name: str) -> alt.Chart:
+    return alt.Chart(alt.NamedData(name=name))
+
+
+_TIPS = {
+    "where": alt.Tooltip("where:N", title="condition"),
+    "length": alt.Tooltip("length:Q", title="length", format=","),
+    "accuracy": alt.Tooltip("y:Q", title="accuracy", format=".1%"),
+    "interval": alt.Tooltip("interval:N", title="95 % interval"),
+    "n": alt.Tooltip("n:Q", title="scored", format=","),
+}
+
+
+def _tips(*names: str, **more: str) -> list[alt.Tooltip]:
+    return [
+        *(_TIPS[name] for name in names),
+        *(alt.Tooltip(field, title=title.replace("_", " ")) for title, field in more.items()),
+    ]
+
+
+def sight_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
+    """Accuracy over length with its intervals, and above it how far each series sees.
+
+    Data: `curve` (x, y, low, high, n), `sight` (row, x, from, to, label, arrow), `threshold`.
+    """
+    colour, dash = look.colour(), look.dash()
+    y = alt.Y(
+        "y:Q",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
+    )
+    x = _x("x", ticks)
+    curve = _data("curve")
+    tips = _tips("where", "length", "accuracy", "interval", "n")
+    curves = alt.layer(
+        curve.mark_area(opacity=0.14 if rows <= _MANY else 0.06, line=False)
+        .encode(x, y.copy(), alt.Y2("high:Q"), colour, alt.Detail("dash:N"))
+        .transform_calculate(y="datum.low"),
+        _data("threshold").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
+        curve.mark_line(strokeWidth=2, strokeJoin="round").encode(x, y, colour, dash),
+        look.points(curve).encode(x, y, tooltip=tips),
+    ).properties(width=WIDTH, height=HEIGHT)
+    place = alt.Y("row:O", axis=None, scale=alt.Scale(domain=list(range(rows)), paddingOuter=0.4))
+    hidden = _x("x", ticks, bare=True)
+    sight = _data("sight")
+    strip = alt.layer(
+        sight.mark_rule(strokeWidth=3, opacity=0.35, strokeCap="round").encode(
+            _x("low", ticks, bare=True), place, alt.X2("high:Q"), colour
+        ),
+        look.points(sight).encode(
+            hidden,
+            place,
+            tooltip=_tips("where", seen_to="label:N", between="span:N"),
+        ),
+        sight.mark_text(align="left", dx=8, color="var(--ink)", fontSize=LABEL).encode(
+            place, alt.Text("label:N"), x=alt.value("width")
+        ),
+    ).properties(
+        width=WIDTH,
+        height=max(2, rows) * _ROW,
+        title=alt.TitleParams(
+            "Effective length and its 95 % interval",
+            anchor="start",
+            fontSize=LABEL,
+            fontWeight="normal",
+            color="var(--soft)",
+            offset=2,
+        ),
+    )
+    return _spec(alt.vconcat(strip, curves, spacing=8).resolve_scale(x="shared"))
+
+
+def outcomes_chart(ticks: Sequence[int]) -> Spec:
+    """What became of the samples, stacked, by length. Data: `outcomes` (length, outcome, n)."""
+    shown = list(OUTCOMES)
+    inks = [
+        f"var(--s{OUTCOME_INKS[name]})" if OUTCOME_INKS[name] else "var(--ghost)" for name in shown
+    ]
+    bars = (
+        _data("outcomes")
+        .mark_bar(stroke="var(--paper)", strokeWidth=0.6)
+        .encode(
+            alt.X(
+                "length:O",
+                axis=alt.Axis(title="length (symbols)", labelAngle=0),
+                scale=alt.Scale(domain=list(ticks), paddingInner=0.12),
+            ),
+            alt.Y(
+                "share:Q",
+                stack="zero",
+                axis=alt.Axis(format="%", title="samples", tickCount=3),
+                scale=alt.Scale(domain=[0, 1]),
+            ),
+            alt.Color("outcome:N", scale=alt.Scale(domain=shown, range=inks), legend=None),
+            alt.Order("rank:Q"),
+            tooltip=_tips("length", outcome="outcome:N", samples="n:Q"),
+        )
+        .properties(width=WIDTH, height=110)
+    )
+    return _spec(bars)
+
+
+def answers_chart(look: Look) -> Spec:
+    """Given against true counts. Data: `answers` (true, given, n, colour), `ends` (true, given)."""
+    scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
+    true = alt.X("true:Q", scale=scale, axis=_counts("true count"))
+    given = alt.Y("given:Q", scale=scale, axis=_counts("answer"))
+    size = alt.Size("n:Q", scale=alt.Scale(type="sqrt", range=[12, 260]), legend=None)
+    tips = _tips("where", true_count="true:Q", answer="given:Q", samples="n:Q")
+    chart = alt.layer(
+        _data("ends").mark_line(color="var(--soft)", strokeDash=[3, 3]).encode(true, given),
+        _data("answers")
+        .mark_point(filled=True, opacity=0.55)
+        .encode(true, given, look.colour(), look.shape(), size, tooltip=tips),
+    ).properties(width=WIDTH, height=220)
+    return _spec(chart)
+
+
+_DECADES = sorted(
+    sign * value
+    for sign in (-1, 1)
+    for value in [0, *(digit * 10**power for power in range(13) for digit in (1, 2, 5))]
+    if sign > 0 or value
+)
+
+
+def said_chart() -> Spec:
+    """The numbers a model says most, beside how often they were true.
+
+    Data: `said` (answer, given, true).
+    """
+    y = alt.Y("answer:N", sort=None, axis=alt.Axis(title="answer", domain=False, ticks=False))
+    tips = _tips(answer="answer:N", said="given:Q", true="true:Q")
+    chart = alt.layer(
+        _data("said")
+        .mark_bar(color="var(--s1)", opacity=0.8, height={"band": 0.62})
+        .encode(
+            alt.X("given:Q", axis=alt.Axis(title="times said", tickMinStep=1)), y, tooltip=tips
+        ),
+        _data("said")
+        .mark_tick(color="var(--ink)", thickness=2, size=13)
+        .encode(alt.X("true:Q"), y, tooltip=tips),
+    ).properties(width=WIDTH, height=220)
+    return _spec(chart)
+
+
+def error_chart(look: Look, ticks: Sequence[int]) -> Spec:
+    """Median signed error over length and the middle 80 % of it.
+
+    Data: `error` (x, y, low, high, n).
+    """
+    data = _data("error")
+    x, y = _x("x", ticks), _symlog("y", "answer − true count")
+    tips = _tips("where", "length", median="y:Q", middle_four_fifths="interval:N", answers="n:Q")
+    chart = alt.layer(
+        _data("zero").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
+        data.mark_rule(strokeWidth=5, opacity=0.22).encode(
+            x, _symlog("low", "answer − true count"), alt.Y2("high:Q"), look.colour()
+        ),
+        data.mark_line(strokeWidth=1.5).encode(x, y, look.colour(), look.dash()),
+        look.points(data).encode(x, y, tooltip=tips),
+    ).properties(width=WIDTH, height=HEIGHT)
+    return _spec(chart)
+
+
+def _symlog(field: str, title: str) -> alt.Y:
+    scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
+    return alt.Y(f"{field}:Q", scale=scale, axis=_counts(title))
+
+
+def _counts(title: str) -> alt.Axis:
+    """An axis of small and huge whole numbers."""
+    return alt.Axis(title=title, values=_DECADES, labelOverlap="greedy", format="~s", grid=True)
+
+
+def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
+    """Mean size of the error, measured in colour, published in grey behind it, out to `reach`.
+
+    Data: `published` (x, y, model, note, mark), `names` (x, y, label), `error` (x, y, n).
+    """
+    x, y = _x("x", ticks, reach=reach), _symlog("y", "mean |error|")
+    tips = _tips(published="model:N", length="x:Q", error="y:Q", note="note:N")
+    ghost = _data("published")
+    measured = _data("error")
+    chart = alt.layer(
+        ghost.mark_line(color="var(--ghost)", strokeWidth=1).encode(x, y, alt.Detail("model:N")),
+        ghost.mark_text(color="var(--ghost)", fontSize=LABEL).encode(
+            x, y, alt.Text("mark:N"), tooltip=tips
+        ),
+        _data("names")
+        .mark_text(color="var(--soft)", fontSize=LABEL, align="left", dx=8)
+        .encode(x, y, alt.Text("label:N")),
+        measured.mark_line(strokeWidth=2).encode(x, y, look.colour(), look.dash()),
+        look.points(measured).encode(
+            x, y, tooltip=_tips("where", "length", error="y:Q", answers="n:Q")
+        ),
+    ).properties(width=WIDTH, height=HEIGHT + 40)
+    # the page fits the drawing before it knows where the names begin
+    return {**_spec(chart), "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
+
+
+def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
+    """Paired differences from the first value of an axis, with intervals, at each length.
+
+    Data: `effects` (x, y, low, high, n, colour).
+    """
+    data = _data("effects")
+    x = _x("x", ticks)
+    y = alt.Y(
+        "y:Q",
+        scale=alt.Scale(domain=[-1, 1]),
+        axis=alt.Axis(
+            labelExpr="datum.value ? format(datum.value, '+.0%') : '0'",
+            values=[-1, -0.5, 0, 0.5, 1],
+            title="difference",
+        ),
+    )
+    low = alt.Y("low:Q", scale=y["scale"], axis=y["axis"])
+    tips = _tips("length", compared="where:N", difference="difference:N", pairs="n:Q", Holm_p="p:N")
+    chart = alt.layer(
+        _data("zero").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
+        data.mark_line(strokeWidth=1, opacity=0.5).encode(x, y, look.colour(), look.dash()),
+        data.mark_rule(strokeWidth=2).encode(x, low, alt.Y2("high:Q"), look.colour()),
+        look.points(data).encode(x, y, tooltip=tips),
+    ).properties(width=WIDTH, height=HEIGHT)
+    return _spec(chart)
+
+
+def _spec(chart: alt.TopLevelMixin) -> Spec:
+    """The chart as Vega-Lite, without what Altair adds."""
+    said: Spec = chart.to_dict()
+    said.pop("config", None)
+    return said

@@ -1,0 +1,170 @@
+"""Every sample of a run in full: its reply, its verdict with the place of the answer, its prompt.
+
+`tables.Run` keeps numbers only; a report also shows what was said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.tables import OUTCOMES, Run, as_float
+from harness.journal import journal
+from harness.plan.plan import PlanError, make_sample, sample_id
+from harness.score.verdict import Verdict, judge_record
+from harness.spec import Item, Sample, condition_label
+from harness.task.catalogue import (
+    AbsentTaskError,
+    ChangedTaskError,
+    Task,
+    TaskError,
+    TaskFileError,
+    UnknownTaskError,
+    reopen,
+)
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One sample that has a record."""
+
+    cell: int
+    """Place in `manifest.cells`."""
+    record: Record
+    verdict: Verdict
+
+
+def read_details(run: Run) -> list[Detail]:
+    """The record that counts of every sample, judged: an answer beats an error, a later one an
+    earlier, as in `tables.read_run`; ordered by index, cell.
+    """
+    answer = run.manifest.task_spec().answer
+    cells = run.manifest.cells
+    places = {cell.key: place for place, cell in enumerate(cells)}
+    best: dict[tuple[int, int], Record] = {}
+    for record in journal.read_records(run.folder):
+        place = places.get((condition_label(record["condition"]), record["length"]))
+        if place is None or record["index"] >= cells[place].samples:
+            continue
+        if (answer.type == "integer") != isinstance(record["target"], int):
+            continue
+        key = record["index"], place
+        if key not in best or not _is_error(record) or _is_error(best[key]):
+            best[key] = record
+    return [
+        Detail(place, best[index, place], judge_record(best[index, place], answer))
+        for index, place in sorted(best)
+    ]
+
+
+def _is_error(record: Record) -> bool:
+    return bool((record.get("failure") or {}).get("kind") == "error")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One run with all that a report shows of it."""
+
+    run: Run
+    details: Sequence[Detail]
+    name: str
+    """The model's, with what tells it apart from other runs of it in the same report."""
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row a detail: `cell`, `index`, `outcome`, `target`, `answer`, `signed_error`,
+        `characters`, `prompt_tokens`, `output_tokens`; NaN where unknown or no number.
+        """
+        rows = [
+            (
+                detail.cell,
+                detail.record["index"],
+                OUTCOMES.index(detail.verdict.outcome),
+                _exact_float(detail.record["target"]),
+                as_float(detail.verdict.answer),
+                as_float(detail.verdict.signed_error),
+                as_float(detail.record.get("chars")),
+                as_float(detail.record.get("prompt_tokens")),
+                as_float(detail.record.get("output_tokens")),
+            )
+            for detail in self.details
+        ]
+        names = ("cell", "index", "outcome", "target", "answer", "signed_error")
+        kinds = dict.fromkeys(("cell", "index", "outcome"), int)
+        measured = ("characters", "prompt_tokens", "output_tokens")
+        return pd.DataFrame(rows, columns=[*names, *measured]).astype(
+            {**kinds, **dict.fromkeys((*names[3:], *measured), float)}
+        )
+
+
+FIRST_ROUNDED = 2.0**53
+"""From here on a float is not the integer that it was made of."""
+
+
+def _exact_float(value: object) -> float:
+    """NaN for no number, and for one that a float would round: charts leave it out."""
+    number = as_float(value)
+    return number if abs(number) < FIRST_ROUNDED else math.nan
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The prompts of a run, made again; or why they cannot be."""
+
+    task: Task | None
+    why: str = ""
+    absent: bool = False
+    """Whether no file of the task is known."""
+
+    def of(self, shown: Shown) -> Iterator[str | None]:
+        """The prompt of each detail in turn; `None` where what is made now was not asked then."""
+        drawn: dict[int, Item] = {}
+        at = -1
+        seed = int(shown.run.manifest.settings["seed"])
+        for detail in shown.details:
+            if self.task is None:
+                yield None
+                continue
+            if detail.record["index"] != at:
+                drawn, at = {}, detail.record["index"]
+            sample = _sample(self.task, shown, detail, seed, drawn)
+            same = sample is not None and sample.prompt_hash == detail.record["prompt_hash"]
+            yield sample.prompt if sample is not None and same else None
+
+
+def _sample(
+    task: Task, shown: Shown, detail: Detail, seed: int, drawn: dict[int, Item]
+) -> Sample | None:
+    cell = shown.run.manifest.cells[detail.cell]
+    index = detail.record["index"]
+    if sample_id(task, cell.condition, cell.length, index, seed) != detail.record["id"]:
+        return None
+    try:
+        kept = drawn if task.paired else None
+        return make_sample(task, cell.condition, cell.length, index, seed, drawn=kept)
+    except (PlanError, TaskError, UnicodeEncodeError):
+        return None
+
+
+def prompts_of(run: Run, others: str = "") -> Prompts:
+    """Where the prompts of `run` come from: the task of its name, as `library.reopen` finds it.
+
+    A task file is used only if it says what the run's manifest says.
+    """
+    manifest = run.manifest
+    try:
+        task = reopen(manifest.task, manifest.task_digest, others=others)
+    except AbsentTaskError:
+        return Prompts(None, f"the task file of {manifest.task} is not at hand", absent=True)
+    except ChangedTaskError:
+        return Prompts(None, f"{manifest.task} has changed since this run")
+    except (UnknownTaskError, TaskFileError) as error:
+        return Prompts(None, f"the task file of {manifest.task} cannot be read: {error}")
+    return Prompts(task)

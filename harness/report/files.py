@@ -1,0 +1,137 @@
+"""Charts as files for papers: one a panel, with title and legend in it."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import vl_convert
+
+from harness.report.looks import LIGHT, Spec, config, inked
+from harness.report.panels import Figure, Panel
+
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+_SCALE = 3.0
+"""Pixels of a PNG per unit of its drawing."""
+
+
+def write_charts(
+    studies: Sequence[tuple[str, Sequence[Figure]]], folder: Path, formats: Sequence[str]
+) -> list[Path]:
+    """Every panel as `<folder>/<task>/<model>/<chart>.<format>`; the paths."""
+    written = []
+    names = _Names()
+    for name, figures in studies if formats else ():
+        for figure in figures:
+            for panel in figure.panels:
+                spec = whole(name, figure, panel)
+                stem = "-".join(filter(None, (figure.kind, panel.title)))
+                path = folder
+                for part in (name, panel.model, stem):
+                    path = names.path(path, part)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                written += [_write(spec, path, kind) for kind in formats]
+    return written
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Paths of what was written, a different one for each name in a folder."""
+
+    given: dict[tuple[Path, str], Path] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Without regard to case, as some file systems are."""
+
+    def path(self, folder: Path, name: str) -> Path:
+        """Where `name` lies in `folder`; names that look the same get a number."""
+        known = self.given.get((folder, name))
+        if known is not None:
+            return known
+        plain = _safe(name)
+        candidates = (f"{plain}-{place}" if place > 1 else plain for place in count(1))
+        made = next(
+            path
+            for candidate in candidates
+            if str(path := folder / candidate).casefold() not in self.taken
+        )
+        self.taken.add(str(made).casefold())
+        self.given[folder, name] = made
+        return made
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^\w.=+@-]+", "-", name).strip("-.") or "-"
+
+
+def _write(spec: Spec, path: Path, kind: str) -> Path:
+    target = path.with_name(f"{path.name}.{kind}")
+    compiled = vl_convert.vegalite_to_vega(spec)
+    _outline_legends(compiled)
+    if kind == "svg":
+        target.write_text(vl_convert.vega_to_svg(compiled), encoding="utf-8")
+    else:
+        target.write_bytes(vl_convert.vega_to_png(compiled, scale=_SCALE))
+    return target
+
+
+def _outline_legends(compiled: object) -> None:
+    """Marks in legends have whole outlines, though Vega-Lite gives them those of dashed lines."""
+    if isinstance(compiled, dict):
+        for legend in compiled.get("legends", ()):
+            if "fill" in legend:
+                legend.pop("strokeDash", None)
+        for value in compiled.values():
+            _outline_legends(value)
+    elif isinstance(compiled, list):
+        for value in compiled:
+            _outline_legends(value)
+
+
+def whole(study: str, figure: Figure, panel: Panel) -> Spec:
+    """A panel's spec with its rows, title, legend and colours."""
+    spec = copy.deepcopy(figure.spec)
+    spec["datasets"] = {name: _in_symbols(rows) for name, rows in panel.data.items()}
+    spec["title"] = {
+        "text": f"{study}: {figure.title[0].lower()}{figure.title[1:]}",
+        "subtitle": ", ".join(filter(None, (panel.model, panel.title))),
+        "anchor": "start",
+        "offset": 12,
+    }
+    spec["config"] = {**config(_FONT), "background": "white"}
+    spec["padding"] = {"left": 12, "top": 12, "bottom": 12, "right": 24}
+    _show_legends(spec, figure)
+    return inked(spec, LIGHT)
+
+
+def _in_symbols(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    return [
+        {
+            name.removesuffix("@symbols"): value
+            for name, value in row.items()
+            if "@" not in name or name.endswith("@symbols")
+        }
+        for row in rows
+    ]
+
+
+def _show_legends(spec: object, figure: Figure) -> None:
+    """Gives the scales that tell series apart their legends back."""
+    titles = {"outcome": "outcome"}
+    if figure.look is not None and len(figure.look.colours) > 1:
+        titles["colour"] = figure.look.colour_title.replace("_", " ")
+        if figure.look.dashes:
+            titles["dash"] = figure.look.dash_title.replace("_", " ")
+    if isinstance(spec, dict):
+        for channel in ("color", "shape", "strokeDash"):
+            encoded = spec.get("encoding", {}).get(channel)
+            if isinstance(encoded, dict) and encoded.get("field") in titles:
+                encoded["legend"] = {"title": titles[encoded["field"]], "symbolOpacity": 1}
+        for value in spec.values():
+            _show_legends(value, figure)
+    elif isinstance(spec, list):
+        for value in spec:
+            _show_legends(value, figure)

@@ -1,0 +1,96 @@
+"""Panels of a report: one chart each, side by side on the same axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from harness.report.looks import Look, Spec
+from harness.report.studies import Series, Study
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart: rows for the spec of its figure."""
+
+    model: str
+    title: str
+    data: dict[str, Rows]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Charts of one kind and one study, on the same axes."""
+
+    kind: str
+    title: str
+    spec: Spec
+    panels: tuple[Panel, ...]
+    look: Look | None = None
+    lengths: bool = True
+    """Whether its x axis is the length, in whichever unit."""
+    note: str = ""
+    """What is said of the samples compared."""
+
+    @property
+    def least(self) -> int:
+        """The narrowest a panel may be, in pixels."""
+        return {"accuracy": 280, "outcomes": 230, "published": 360}.get(self.kind, 270)
+
+    @property
+    def height(self) -> int:
+        """Pixels that a panel is expected to take, kept free for it."""
+        parts = self.spec.get("vconcat")
+        axis, title = 44, 30
+        if parts:
+            return int(sum(part["height"] for part in parts)) + axis + title
+        return int(self.spec["height"]) + axis
+
+
+def look_of(study: Study) -> Look:
+    """The axis with most values by colour, the next by dashes; a third makes panels."""
+    varied = study.varied
+    if not varied:
+        return Look(("all",), ())
+    colours = tuple(study.axes[varied[0]])
+    if len(varied) == 1:
+        return Look(colours, (), varied[0])
+    return Look(colours, tuple(study.axes[varied[1]]), varied[0], varied[1])
+
+
+def panels_of(study: Study) -> Iterable[tuple[str, str, list[Series]]]:
+    """Model, title and series of each panel: a panel a model, and a condition of the axes that
+    neither colour nor dash shows.
+    """
+    rest = study.varied[2:]
+    panels: dict[tuple[str, str], list[Series]] = {}
+    for series in study.series:
+        where = ", ".join(f"{axis} {series.condition[axis]}" for axis in rest)
+        panels.setdefault((series.shown.name, where), []).append(series)
+    for (model, where), mine in panels.items():
+        yield model, where, mine
+
+
+def marks_of(study: Study, series: Series) -> dict[str, str | float]:
+    """What every row of a series has: its colour, its dash, its marks, its name in tooltips."""
+    varied = study.varied
+    colour = series.condition[varied[0]] if varied else "all"
+    dash = series.condition[varied[1]] if len(varied) > 1 else colour
+    look = look_of(study)
+    return {
+        "colour": colour,
+        "dash": dash,
+        "size": look.size(colour),
+        "solid": look.solid(dash),
+        "where": series.label(varied) or "all",
+    }
+
+
+def units_of(values: dict[str, float | None], name: str) -> dict[str, float | None]:
+    return {
+        f"{name}@{unit}": None if value is None else round(value, 1)
+        for unit, value in values.items()
+    }

@@ -1,0 +1,139 @@
+"""The leaderboard as a table in a Markdown file, between two markers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness.analysis.cells import markdown_text
+from harness.analysis.leaderboard import Leaderboard, LeaderboardError, Row, lengths_of
+from harness.analysis.stats import Bound, span_text
+from harness.journal import journal
+
+BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
+_MARKER = re.compile(r"^[ \t]*(<!-- (?:bench [a-z ]+|end) -->)[ \t]*\r?$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*<!--.*-->[ \t]*\r?$", re.MULTILINE)
+
+
+def markdown(leaderboard: Leaderboard) -> str:
+    """A table for a README: a row a task and model, with the conditions it sees furthest and least
+    under, and its mean area over the conditions that all models of the task have.
+
+    Controls are left out. Areas over different lengths have no mean.
+    """
+    shown = [row for row in leaderboard.rows if not row["control"]]
+    table = [
+        "| task | model | sees furthest (95 %) | sees least (95 %) | mean area |",
+        "| --- | --- | --- | --- | ---: |",
+    ]
+    for task in sorted({row["task"] for row in shown}):
+        rows = [row for row in shown if row["task"] == task]
+        entrants = dict.fromkeys((row["model"], row["settings"]) for row in rows)
+        by_entrant = {
+            one: [row for row in rows if (row["model"], row["settings"]) == one] for one in entrants
+        }
+        common = set.intersection(*({row["condition"] for row in of} for of in by_entrant.values()))
+        varied = _varied([row["condition"] for row in rows])
+
+        def mean(of: Sequence[Row], common: set[str] = common) -> float:
+            mine = [row for row in of if row["condition"] in common]
+            if not mine or len({tuple(lengths_of([row])) for row in mine}) > 1:
+                return -1.0
+            return sum(float(row["area"]) for row in mine) / len(mine)
+
+        for (model, _), of in sorted(by_entrant.items(), key=lambda item: -mean(item[1])):
+            ordered = sorted(of, key=_furthest)
+            best, worst = (_sees(row, varied) for row in (ordered[-1], ordered[0]))
+            if ordered[0]["area"] == ordered[-1]["area"]:
+                worst = "–"
+            area = f"{mean(of):.2f}" if mean(of) >= 0 else "–"
+            names = f"{markdown_text(task)} | {markdown_text(model)}"
+            table.append(f"| {names} | {best} | {worst} | {area} |")
+    return "\n".join(table)
+
+
+def _furthest(row: Row) -> tuple[float, int, float]:
+    """To sort by: effective length, then area."""
+    bound = _bound(row["effective_length_min"], row["effective_length_max"])
+    return bound.length, "<=>".index(bound.sign), float(row["area"])
+
+
+def _varied(labels: Iterable[str]) -> set[str]:
+    """The axes on which the labels differ."""
+    values: dict[str, set[str]] = {}
+    for label in labels:
+        for pair in label.split(","):
+            axis, _, value = pair.partition("=")
+            values.setdefault(axis, set()).add(value)
+    return {axis for axis, seen in values.items() if len(seen) > 1}
+
+
+def _sees(row: Row, axes: set[str]) -> str:
+    """`20 (10 to 20), separator=comma`; the values of `axes` alone."""
+    length = _bound(row["effective_length_min"], row["effective_length_max"])
+    tested = lengths_of([row])
+    low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
+    ends = (
+        _bound(low, low) if low else Bound("<", tested[0]),
+        _bound(high, high) if high else Bound(">", tested[-1]),
+    )
+    pairs = [pair for pair in row["condition"].split(",") if pair.partition("=")[0] in axes]
+    return ", ".join([f"{length} ({span_text(ends)})", *map(markdown_text, pairs)])
+
+
+def _bound(low: str, high: str) -> Bound:
+    if not low:
+        return Bound("<", float(high))
+    return Bound("=" if high else ">", float(low))
+
+
+def around(path: Path) -> tuple[str, str]:
+    """What stands before and after the table in a Markdown file, its markers included.
+
+    Raises:
+        LeaderboardError: it has not exactly one place for a table, or cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LeaderboardError(f"{path} cannot be read ({error})") from None
+    markers = list(_MARKER.finditer(text))
+    begins = [place for place, marker in enumerate(markers) if marker[1] == BEGIN]
+    if not begins or all(marker[1] != END for marker in markers):
+        raise LeaderboardError(
+            f"{path} has no place for the table: put {BEGIN!r} and {END!r} on lines of their own"
+        )
+    if len(begins) > 1:
+        lines = " and ".join(_line(text, markers[place]) for place in begins)
+        raise LeaderboardError(f"{path} has {BEGIN!r} on lines {lines}; leave one of them")
+    begin, following = markers[begins[0]], markers[begins[0] + 1 :]
+    if not following or following[0][1] != END:
+        raise LeaderboardError(
+            f"{path}:{_line(text, begin)}: {BEGIN!r} is not followed by its own {END!r}; put that "
+            "on a line of its own after the table"
+        )
+    end = following[0]
+    later = _COMMENT.search(text, end.end())
+    if later is not None and later[0].strip() == END:
+        raise LeaderboardError(
+            f"{path} has {END!r} on lines {_line(text, end)} and {_line(text, later)} after one "
+            f"{BEGIN!r}; leave the one that ends the table"
+        )
+    return text[: begin.end(1)], text[end.start(1) :]
+
+
+def _line(text: str, place: re.Match[str]) -> str:
+    """The number of the line that a match is on."""
+    return str(text.count("\n", 0, place.end(0)) + 1)
+
+
+def put_into(path: Path, table: str) -> None:
+    """Replaces what stands between the markers, through a link if `path` is one; raises as `around`
+    does.
+    """
+    before, after = around(path)
+    end = "\r\n" if "\r\n" in before + after else "\n"
+    text = end.join([before, *table.split("\n"), after])
+    journal.replace_file(path.resolve(), text.encode())

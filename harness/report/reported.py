@@ -1,0 +1,66 @@
+"""Figures that others published: reference beside what was measured, never mixed with it.
+
+They are CSV files in the wheel, else in `results/reported` beside the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+import harness
+
+_SOURCES = {
+    "barbero2024_copying": "Barbero et al. 2024, Transformers need glasses!, arXiv 2406.04267",
+    "barbero2024_counting_abs_error": (
+        "Barbero et al. 2024, Transformers need glasses!, arXiv 2406.04267, counting tasks"
+    ),
+    "men2024_rope_base_bound": "Men et al. 2024, Base of RoPE Bounds Context Length",
+    "mtandhj2025_314_ones": "mtandhj 2025, counting 314 ones in three ways of writing",
+    "zhang2024_letter_counting": "Zhang et al. 2024, arXiv 2410.19730",
+}
+_COUNTING = "barbero2024_counting_abs_error"
+_TASKS = {
+    "counting/sum": "sum of ones",
+    "counting/ones": "ones in all-ones",
+    "counting/bernoulli": "ones in 0/1, P(1)=0.7",
+    "counting/words": "word in a sentence",
+}
+"""Our task -> its name in the counting file."""
+
+
+@dataclass(frozen=True)
+class Reported:
+    """One file."""
+
+    name: str
+    source: str
+    table: pd.DataFrame
+
+
+def reported_root() -> Path:
+    """Where the files are: in the wheel, else beside the package."""
+    package = Path(harness.__file__).parent
+    inside = package / "_reported"
+    return inside if inside.is_dir() else package.parent / "results" / "reported"
+
+
+def read_reported() -> list[Reported]:
+    """Every file by name; none where none is shipped."""
+    return [
+        Reported(file.stem, _SOURCES.get(file.stem, ""), pd.read_csv(file, keep_default_na=False))
+        for file in sorted(reported_root().glob("*.csv"))
+    ]
+
+
+def counting_errors(task: str, files: list[Reported]) -> pd.DataFrame | None:
+    """The published mean errors of `task`: `model`, `strategy`, `length`, `abs_error`,
+    `clipped_at_axis`.
+    """
+    for file in files:
+        if file.name == _COUNTING and task in _TASKS:
+            rows = file.table[file.table["task"] == _TASKS[task]]
+            return None if rows.empty else rows.drop(columns="task")
+    return None

@@ -1,0 +1,1 @@
+"""Asks a model through a vendor's Batch API, or through files."""

@@ -1,0 +1,218 @@
+"""Lines of batch files: which sample a request is of, files within the vendors' limits, replies.
+
+A line's `custom_id` says which sample of which run it is and begins the hash of its prompt, so that
+an answer is known for what it is wherever it comes back from, days later and in any order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from harness.journal.journal import JournalError, Settings, sync_file, sync_folder
+from harness.run.pool import request_of
+from harness.spec import Sample, condition_label
+
+if TYPE_CHECKING:
+    from providers.base import BatchForm
+
+_RUN_DIGITS, _DIGITS = 12, 8
+_CUSTOM_ID = re.compile(
+    rf"(?P<run>[0-9a-f]{{{_RUN_DIGITS}}})-(?P<condition>[0-9a-f]{{{_DIGITS}}})"
+    rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})",
+    re.ASCII,
+)
+"""64 characters of letters, digits and hyphens at most, as the narrowest of the vendors wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What one file may hold: OpenAI's limits (its guide to the Batch API, November 2025)."""
+
+    requests: int = 50_000
+    size: int = 200_000_000
+    """Bytes; of the two readings of "200 MB" the smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a `custom_id` says."""
+
+    run: str
+    """See `run_tag`."""
+    condition: str
+    """See `condition_tag`."""
+    length: int
+    index: int
+    prompt: str
+    """How the hash of the sample's prompt begins."""
+
+
+def run_tag(out: Path, folder: Path) -> str:
+    """A run by its folder under `out`, which its model, task, version and settings decide."""
+    return _short(folder.relative_to(out / "runs").as_posix(), _RUN_DIGITS)
+
+
+def condition_tag(label: str) -> str:
+    """A condition by its label."""
+    return _short(label, _DIGITS)
+
+
+def _short(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:digits]
+
+
+def custom_id(run: str, sample: Sample) -> str:
+    """The name of a request that asks `sample` for the run of that tag."""
+    condition = condition_tag(condition_label(sample.condition))
+    prompt = sample.prompt_hash[:_DIGITS]
+    return f"{run}-{condition}-{sample.length}-{sample.index}-{prompt}"
+
+
+def read_custom_id(given: object) -> Place | None:
+    """What a `custom_id` of ours says; `None` for any other value."""
+    match = _CUSTOM_ID.fullmatch(given) if isinstance(given, str) else None
+    if match is None:
+        return None
+    length, index = int(match["length"]), int(match["index"])
+    return Place(match["run"], match["condition"], length, index, match["prompt"])
+
+
+def request_line(
+    run: str, sample: Sample, max_tokens: int, form: BatchForm, settings: Settings
+) -> bytes:
+    """The line that asks `sample`."""
+    request = request_of(sample, max_tokens, settings.temperature, settings.seed)
+    line = {
+        "custom_id": custom_id(run, sample),
+        "method": "POST",
+        "url": form.url,
+        "body": form.body(request),
+    }
+    return orjson.dumps(line) + b"\n"
+
+
+class RequestFile:
+    """A file of requests that is being written; it has its name once it is kept."""
+
+    def __init__(self, partial: Path, limits: FileLimits) -> None:
+        """Raises `JournalError` where it cannot be written."""
+        self._partial = partial
+        self._limits = limits
+        self.requests = 0
+        self._size = 0
+        try:
+            self._file = partial.open("wb")
+        except OSError as error:
+            raise JournalError(f"cannot write {partial}: {error.strerror}") from error
+
+    def takes(self, line: bytes) -> bool:
+        """Whether the file stays within the limits with `line`; a first line always fits."""
+        more = self.requests < self._limits.requests
+        return not self.requests or (more and self._size + len(line) <= self._limits.size)
+
+    def write(self, line: bytes) -> None:
+        """Adds a request; raises `JournalError` where the disk does not take it."""
+        try:
+            self._file.write(line)
+        except OSError as error:
+            raise JournalError(f"cannot write {self._partial}: {error.strerror}") from error
+        self.requests += 1
+        self._size += len(line)
+
+    def keep(self, path: Path) -> None:
+        """Ends the file and gives it its name; it is on the disk when this returns."""
+        try:
+            self._file.close()
+            sync_file(self._partial)
+            self._partial.replace(path)
+            sync_folder(path.parent)
+        except OSError as error:
+            raise JournalError(f"cannot write {path}: {error.strerror}") from error
+
+    def discard(self) -> None:
+        """Ends the file and removes it; nothing happens to one that was kept."""
+        self._file.close()
+        self._partial.unlink(missing_ok=True)
+
+
+class SplitFile:
+    """`requests.jsonl`, or `requests-1.jsonl` and so on where one file cannot hold all lines.
+
+    Use as a context manager; whatever is raised inside, no half a file stays.
+    """
+
+    def __init__(self, path: Path, limits: FileLimits) -> None:
+        self._path = path
+        self._limits = limits
+        self._parts: list[RequestFile] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for part in self._parts:
+            part.discard()
+
+    def write(self, line: bytes) -> None:
+        """Adds a request, in a new file where the last one is full."""
+        if not self._parts or not self._parts[-1].takes(line):
+            name = f"{self._path.name}.{len(self._parts) + 1}.tmp"
+            self._parts.append(RequestFile(self._path.with_name(name), self._limits))
+        self._parts[-1].write(line)
+
+    def keep(self) -> list[Path]:
+        """Gives the files their names; those names in order."""
+        paths = [self._path]
+        if len(self._parts) != 1:
+            numbers = range(1, len(self._parts) + 1)
+            paths = [self._path.with_stem(f"{self._path.stem}-{number}") for number in numbers]
+        for part, path in zip(self._parts, paths, strict=True):
+            part.keep(path)
+        return paths
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a file of replies."""
+
+    number: int
+    read: dict[str, Any] | None
+    """`None` where it is no JSON object."""
+    torn: bool = False
+    """Whether that is because it is the last one and has no end."""
+
+
+def reply_lines(path: Path) -> Iterator[Line]:
+    """The lines of a file of replies, one by one; empty ones are passed over.
+
+    Raises:
+        JournalError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                said = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                if said.strip():
+                    read = _read_object(said)
+                    yield Line(number, read, torn=read is None and not line.endswith(b"\n"))
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _read_object(line: bytes) -> dict[str, Any] | None:
+    try:
+        read = orjson.loads(line)
+    except orjson.JSONDecodeError:  # half a character is no JSON to it
+        try:
+            read = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+    return read if isinstance(read, dict) else None

@@ -1,0 +1,252 @@
+"""Replies from files, into the journals of the runs that asked for them.
+
+A line that cannot be used costs itself only, and none is written twice: the same file may be read
+again, whole or in part, beside direct answers to the same samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from harness.journal.journal import (
+    Answered,
+    Journal,
+    Manifest,
+    Settings,
+    Warn,
+    read_manifest,
+    text_mark,
+)
+from harness.plan.cost import Account
+from harness.plan.plan import make_sample, output_budget
+from harness.run.batch.files import Line, Place, condition_tag, read_custom_id, reply_lines
+from harness.run.open_run import Recorder
+from harness.run.retry import answer, failure, kind_of, record
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, condition_label
+from harness.task.catalogue import Task, TaskError, reopen
+from providers.base import (
+    BatchForm,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    SampleError,
+    TransientError,
+    redact,
+)
+from providers.registry import open_batch_form, parse_model
+
+Fate: TypeAlias = Literal[
+    "answered",
+    "failed",
+    "known",
+    "torn",
+    "no JSON",
+    "foreign",
+    "request",
+    "no run",
+    "unknown",
+    "changed",
+]
+"""What became of a line."""
+USED: tuple[Fate, Fate, Fate] = ("answered", "failed", "known")
+"""What lines that went well became."""
+_UNUSED: Mapping[Fate, str] = {
+    "torn": "a last line that breaks off",
+    "no JSON": "no JSON object",
+    "foreign": "no custom_id of ours",
+    "no run": "of a run that is not here; --out names the folder that holds it",
+    "unknown": "of a sample that its task does not have",
+    "changed": "to another prompt: the task changed since it was asked",
+    "request": "a request and no reply to one",
+}
+"""Why a line could not be used."""
+
+
+class Intake:
+    """Reply lines on their way into the journal of one run."""
+
+    def __init__(
+        self,
+        task: Task,
+        manifest: Manifest,
+        answered: Answered,
+        keep: Callable[[dict[str, Any]], None],
+        form: BatchForm,
+        *,
+        account: Account,
+    ) -> None:
+        """`keep` takes each record, `account` settles each reply."""
+        self._task = task
+        self._answered = answered
+        self._keep = keep
+        self._form = form
+        self._account = account
+        self._max_tokens: int | None = manifest.settings.get("max_tokens")
+        self._seed = int(manifest.settings["seed"])
+        self._conditions = {condition_tag(cell.key[0]): cell.condition for cell in manifest.cells}
+        self.last_failure = ""
+        """Why the latest sample without a reply has none."""
+
+    def take(self, place: Place, line: Mapping[str, Any], batch: str | None = None) -> Fate:
+        """Writes what `line` says of the sample at `place`; `batch` is where it comes from.
+
+        Raises:
+            StopRunError: another model answered than before.
+            JournalError: the journal has an answer to another prompt, or cannot be written.
+            TaskError: the sample cannot be made.
+        """
+        condition = self._condition(place.condition)
+        if condition is None or place.length > MAX_LENGTH or place.index >= MAX_SAMPLES:
+            return "unknown"
+        key = condition_label(condition), place.length
+        try:
+            sample = make_sample(self._task, condition, place.length, place.index, self._seed)
+        except TaskError:
+            return "unknown"
+        if not sample.prompt_hash.startswith(place.prompt):
+            return "changed"
+        if self._answered.covers(sample, key):
+            return "known"
+        of_batch = {} if batch is None else {"batch": batch}
+        try:
+            reply = self._read(line)
+        except ProviderError as error:
+            if isinstance(error, TransientError):
+                self._account.settle_nothing(error.usage)
+            kind = kind_of(error)
+            self.last_failure = str(error)
+            if kind != "error":
+                self._keep(record(sample, 1) | failure(kind, error) | of_batch)
+                self._answered.note(sample, key)
+                return "answered"
+            reason = text_mark(str(error))
+            if self._answered.failed.mark(key, place.index) == reason:
+                return "known"
+            self._keep(record(sample, 1) | failure(kind, error) | of_batch)
+            self._answered.failed.add(key, place.index, reason)
+            return "failed"
+        most = self._max_tokens or output_budget(sample)
+        reply, _ = self._account.settle(reply, sample.prompt, most)
+        self._keep(record(sample, 1) | answer(reply, None) | of_batch)
+        self._answered.note(sample, key)
+        return "answered"
+
+    def _condition(self, tag: str) -> Condition | None:
+        """The condition of `tag`; also one that the plan has no longer, as it may be paid for."""
+        if tag not in self._conditions:
+            axes = self._task.spec.axes
+            for values in product(*(axis.values for axis in axes.values())):
+                condition = dict(zip(axes, values, strict=True))
+                self._conditions[condition_tag(condition_label(condition))] = condition
+        return self._conditions.get(tag)
+
+    def _read(self, line: Mapping[str, Any]) -> Reply:
+        try:
+            return self._form.reply(line)
+        except ProviderError:
+            raise
+        except Exception as error:  # a mistake of ours about what servers say costs its line only
+            raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the lines of some files."""
+
+    fates: Counter[Fate] = field(default_factory=Counter)
+    firsts: dict[Fate, str] = field(default_factory=dict)
+    """Where the first line of each fate stands: `file:line`."""
+
+    def add(self, fate: Fate, path: Path, number: int) -> None:
+        """Counts a line."""
+        self.fates[fate] += 1
+        self.firsts.setdefault(fate, f"{path}:{number}")
+
+    @property
+    def unused(self) -> int:
+        """Lines that said nothing of use."""
+        return sum(self.fates[fate] for fate in _UNUSED)
+
+    def complaints(self) -> list[str]:
+        """A line for each kind of lines that could not be used."""
+        return [
+            f"{self.firsts[fate]}: {what} ({self.fates[fate]:,} such)"
+            for fate, what in _UNUSED.items()
+            if self.fates[fate]
+        ]
+
+
+def read_replies(
+    paths: Iterable[Path],
+    intake_of: Callable[[str], Intake | None],
+    batch: str | None = None,
+    tally: Tally | None = None,
+) -> Tally:
+    """Reads files of replies line by line; `intake_of` gives the run of a tag, where it is here.
+
+    `batch` is where they come from, `tally` what was read of it before.
+
+    Raises:
+        JournalError: a file or a run's folder cannot be used.
+        StopRunError: another model answered a run than before.
+        TaskError, TaskFileError, UnknownTaskError: samples cannot be made again.
+    """
+    tally = tally or Tally()
+    for path in paths:
+        for line in reply_lines(path):
+            tally.add(_fate(line, intake_of, batch), path, line.number)
+    return tally
+
+
+def _fate(line: Line, intake_of: Callable[[str], Intake | None], batch: str | None) -> Fate:
+    if line.read is None:
+        return "torn" if line.torn else "no JSON"
+    place = read_custom_id(line.read.get("custom_id"))
+    if place is None:
+        return "foreign"
+    if "body" in line.read and not line.read.keys() & {"response", "error"}:
+        return "request"
+    intake = intake_of(place.run)
+    return "no run" if intake is None else intake.take(place, line.read, batch)
+
+
+class Intakes:
+    """The runs that replies belong to, opened and locked as they are met."""
+
+    def __init__(
+        self, folders: Mapping[str, Path], tasks: str, stack: ExitStack, warn: Warn
+    ) -> None:
+        """`folders` has every run by its tag; `tasks` names task files, as `--task` does."""
+        self._folders = folders
+        self._tasks = tasks
+        self._stack = stack
+        self._warn = warn
+        self.opened: dict[Path, Intake] = {}
+
+    def of(self, tag: str) -> Intake | None:
+        """The run of `tag`; `None` where there is none here."""
+        folder = self._folders.get(tag)
+        if folder is None:
+            return None
+        if folder not in self.opened:
+            self.opened[folder] = self._open(folder)
+        return self.opened[folder]
+
+    def _open(self, folder: Path) -> Intake:
+        manifest = read_manifest(folder)
+        task = reopen(manifest.task, manifest.task_digest, file=manifest.file, others=self._tasks)
+        name = parse_model(manifest.model)
+        settings = Settings(**manifest.settings)
+        form = open_batch_form(
+            name, ModelSettings(name.model, api=settings.api, system=settings.system)
+        )
+        book = self._stack.enter_context(Journal(folder, self._warn))
+        answered = book.answered()
+        keep = Recorder(book, manifest, self._warn)
+        return Intake(task, manifest, answered, keep, form, account=Account(say=self._warn))

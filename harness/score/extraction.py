@@ -1,0 +1,253 @@
+r"""Reply text -> answer: what the model said clearly, or nothing at all.
+
+Thinking blocks go first. Then the answer phrase decides: its last occurrence, and an earlier one
+only where no number (or symbol) at all follows the later. What counts is the rest of the phrase's
+line, or the first written line below it. Without the phrase it is the last line. Where the phrase
+stands but nothing follows it, a last line that is a bare answer still counts.
+
+What an integer is, `integers` says.
+
+A symbol is the line's only token; else its only quoted token; else its only single letter or digit
+other than the words a, A and I. Quotes, markup and a full stop around it do not count.
+
+A text is all that follows the phrase, without the markup and quotes around it and without one full
+stop at its end. Without the phrase it is the last line if that is wholly quoted, boxed or fenced,
+or a reply of one paragraph.
+
+Markup is overwritten by as many spaces, so that places in the reply stay what they are. All of it
+takes time linear in the reply: no pattern here can try one stretch of text in two ways.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from .integers import (
+    BULLETS,
+    MOST_FOUND,
+    NOTHING,
+    SMALL,
+    WORDS,
+    Found,
+    in_a_row,
+    integer,
+    is_denied,
+)
+from .markup import (
+    BRACKETS,
+    QUOTES,
+    SOLID,
+    THIN,
+    peel,
+    phrase_pattern,
+    without_markup,
+    without_thoughts,
+)
+
+if TYPE_CHECKING:
+    from .answer import AnswerForm
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The answer in a reply, and where it stands."""
+
+    value: int | str | None
+    """None: unparsed."""
+    start: int = 0
+    end: int = 0
+    """Place of the answer in the reply, for a reader that marks it; 0, 0 if there is none."""
+    by_phrase: bool = False
+    """The answer phrase came before it."""
+    whole: bool = False
+    """What follows shows that a cut-off reply was not cut inside it. For `text` its first line."""
+    why: str = ""
+    """Why it is unparsed."""
+
+
+_TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]{0,31}[^\s\"'`,;()\[\].!?:=]|\S")
+_ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
+_QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]{1,32})[\"'\u00bb](?!\w)")
+_LETTER = re.compile(r"(?<![\w'.-])()([^\W_])(?![\w'-]|\.\w)")
+
+
+def _symbol(line: str, marked: str) -> Found | str:
+    """The symbol on a line; `marked` is the line with quotes in place of backticks and braces."""
+    leads = [0, *(lead.end() for lead in _ANSWER_IS.finditer(line))][-2:]
+    bullets = BULLETS.match(line)
+    for lead in (bullets.end() if bullets else 0, *leads):
+        start, end = peel(line, lead, len(line), QUOTES | BRACKETS)
+        if _TOKEN_ALONE.fullmatch(line, start, end):
+            token = line[start:end]
+            digit = token.lower() in SMALL[:10]
+            return Found(str(WORDS[token.lower()]) if digit else token, start, end)
+    found: list[Found] = []
+    for pattern, but in ((_QUOTED, ()), (_LETTER, ("a", "A", "I"))):
+        found = found or [
+            Found(match[2], *match.span(2))
+            for match in islice(pattern.finditer(marked), MOST_FOUND + 1)
+            if match[2] not in but
+        ]
+    problems = (
+        (not found, NOTHING["symbol"]),
+        (len({symbol.value for symbol in found}) > 1, "two different symbols"),
+        (len(found) > MOST_FOUND or in_a_row(line, found), "a row of symbols"),
+        (any(is_denied(line, symbol.start) for symbol in found), "not the symbol that it is"),
+        (line.rstrip().endswith("?"), "a question"),
+    )
+    return next((why for holds, why in problems if holds), "") or found[0]
+
+
+_VOID = " \n:=-\u2013\u2014.>|\u2026_" + THIN
+_INK = re.compile(rf"[^\s{re.escape(_VOID)}]")
+_CLOSING = frozenset('*`$}"\u201d)]!;<|\u3002')
+
+
+def _read_line(kind: str, text: str, bare: str, start: int, end: int) -> Found | str:
+    line = bare[start:end]
+    if kind == "integer":
+        own_line = start == 0 or bare[start - 1] == "\n"
+        found = integer(line, own_line=own_line)
+    else:
+        marks = zip(text[start:end], line, strict=True)
+        marked = "".join('"' if mark in "`{}" else sign for mark, sign in marks)
+        found = _symbol(line, marked)
+    if isinstance(found, str):
+        return found
+    return found._replace(start=found.start + start, end=found.end + start)
+
+
+def _line_around(bare: str, place: int, start: int, end: int) -> tuple[int, int]:
+    newline = bare.find("\n", place, end)
+    return max(start, bare.rfind("\n", start, place) + 1), end if newline < 0 else newline
+
+
+def _is_whole(text: str, bare: str, end: int) -> bool:
+    after, behind = text[end : end + 1], text[end + 1 : end + 2]
+    stopped = after == "." and (behind.isspace() or behind in _CLOSING)
+    return "\n" in bare[end:] or after in _CLOSING or stopped
+
+
+def _short_answer(kind: str, text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:
+    end = len(bare)
+    why = f"{NOTHING[kind]} on the last line"
+    for phrase_start, phrase_end in reversed(phrases):
+        if ink := _INK.search(bare, phrase_end, end):
+            place = _line_around(bare, ink.start(), phrase_end, end)
+            found = _read_line(kind, text, bare, *place)
+            if not isinstance(found, str):
+                return Extracted(*found, by_phrase=True, whole=_is_whole(text, bare, found.end))
+            why = f"{found} after the answer phrase"
+            if found != NOTHING[kind]:
+                return Extracted(None, why=why)
+        end = phrase_start
+    last = len(bare.rstrip(_VOID)) - 1
+    start, end = _line_around(bare, max(0, last), 0, len(bare))
+    found = _read_line(kind, text, bare, start, end)
+    if isinstance(found, str):
+        return Extracted(None, why=why if phrases else f"{found} on the last line")
+    if phrases and peel(bare, start, end, QUOTES) != (found.start, found.end):
+        return Extracted(None, why=why)
+    return Extracted(*found, whole=_is_whole(text, bare, found.end))
+
+
+def tidy(text: str) -> str:
+    """A text without what may stand around it: as `extract` leaves it, for a fair comparison."""
+    return _tidied(text, without_markup(text), 0, len(text))[0]
+
+
+def _tidied(text: str, bare: str, start: int, end: int) -> tuple[str, int, int]:
+    start, end = peel(bare, start, end, QUOTES)
+    words = text[start:end].split()
+    return " ".join(word.strip("*`") or word for word in words), start, end
+
+
+def _text_answer(
+    text: str, bare: str, phrases: list[tuple[int, int]], *, first_line: bool
+) -> Extracted:
+    end = len(bare)
+    for phrase_start, phrase_end in reversed(phrases):
+        if solid := SOLID.search(bare, phrase_end, end):
+            newline = bare.find("\n", solid.start(), end)
+            until = newline if first_line and newline >= 0 else end
+            found = _tidied(text, bare, phrase_end, until)
+            return Extracted(*found, by_phrase=True, whole=newline >= 0)
+        end = phrase_start
+    if phrases:
+        return Extracted(None, why="nothing after the answer phrase")
+    start, end = _text_alone(text, bare)
+    if start == end:
+        return Extracted(None, why="no answer phrase, and more than the text")
+    return Extracted(*_tidied(text, bare, start, end))
+
+
+def _text_alone(text: str, bare: str) -> tuple[int, int]:
+    """Place of a text that no phrase announces; empty if it is unclear what belongs to it."""
+    solid = text.rstrip()
+    if solid.endswith("```") and (opening := solid.rfind("```", 0, -3)) >= 0:
+        line_end = solid.find("\n", opening, len(solid) - 3)
+        return (line_end if line_end >= 0 else opening), len(solid)
+    start, end = _line_around(bare, len(bare.rstrip()) - 1, 0, len(bare))
+    inner_start, inner_end = peel(bare, start, end, QUOTES)
+    outer = text[start:end].strip()
+    wrapped = outer[0] in "\"'\u201c\u2018*`$\\_" and inner_start > start + text[start:end].find(
+        outer
+    )
+    if wrapped and inner_end < start + len(text[start:end].rstrip()):
+        inner = text[inner_start:inner_end]
+        if not any(mark in inner for mark in "*`$"):
+            return start, end
+    lines = solid.lstrip().split("\n")
+    if all(line.strip() for line in lines) and (
+        len(lines) == 1 or not lines[0].rstrip().endswith(":")
+    ):
+        return 0, len(bare)
+    return 0, 0
+
+
+@lru_cache(maxsize=64)
+def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
+    if kind == "text" or not re.fullmatch(r"[A-Za-z]+(?: [A-Za-z]+)*:", phrase):
+        return None
+    answer = r"0|[1-9][0-9]{0,17}" if kind == "integer" else r"[A-Za-z0-9]"
+    return re.compile(rf"{phrase} ({answer})\.?(\n?)")
+
+
+def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
+    """What `_extract_any` says, if the last line is nothing but the phrase and a short answer."""
+    pattern = _plain_pattern(answer.type, answer.phrase)
+    begin = reply.rfind(answer.phrase) if pattern else -1
+    if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
+        return None
+    match = pattern.fullmatch(reply, begin)
+    if not match or without_thoughts(reply) != reply:
+        return None
+    start, end = match.span(1)
+    value = int(match[1]) if answer.type == "integer" else match[1]
+    return Extracted(value, start, end, by_phrase=True, whole=bool(match[2]))
+
+
+def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extracted:
+    """What `reply` answers; the module's docstring has the rules. Raises on no text.
+
+    With `first_line` a text is only the first written line after the phrase: for one that ran on.
+    """
+    return _extract_plain(reply, answer) or _extract_any(reply, answer, first_line=first_line)
+
+
+def _extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
+    """`extract` without its short cut."""
+    text = without_thoughts(reply)
+    bare = without_markup(text)
+    if not bare.strip():
+        thought = reply.strip() and not text.strip()
+        return Extracted(None, why="nothing but thinking" if thought else "the reply is empty")
+    pattern, for_bare = phrase_pattern(answer.phrase)
+    phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
+    if answer.type == "text":
+        return _text_answer(text, bare, phrases, first_line=first_line)
+    return _short_answer(answer.type, text, bare, phrases)

@@ -1,0 +1,253 @@
+r"""The one integer that a line names, if it names one.
+
+Integers, in digits of any script or in words from zero to a hundred:
+
+- One number on the line is the answer, also as an estimate ("about 7"). Two different ones are
+  none, nor is one in a row ("1 1 1"). A remark in brackets straight after the number
+  ("12 (10 + 2)"), what it is "out of", and whatever follows a full stop when the number came right
+  after the phrase do not compete with it, unless they take it back ("12 (or 13)"). Of an equation
+  its right side counts.
+- 1,234  1_234  1'234 and 1 234 with a no-break or thin space are 1234; with a plain space they are
+  two numbers. 7.0 and "12." are whole. -7 and +7 have signs.
+- No numbers at all: 7th, 1s, x7, GPT-4. Numbers that leave a line unreadable: 7.5, 1.234, 7/10,
+  1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
+  bound ("at least 7"), a label ("step 7"), "not 7", "7?", "- 7", and "7. text" on a line of its
+  own, which may be an item of a list. "One" is the answer only where it cannot be a pronoun.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from .markup import THIN, peel, split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Found(NamedTuple):
+    value: int | str
+    start: int
+    end: int
+
+
+class _Number(NamedTuple):
+    value: int | str
+    """A str says why it cannot be read."""
+    start: int
+    end: int
+
+
+NOTHING = {"integer": "no number", "symbol": "no symbol"}
+SMALL = split(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+)
+_TENS = split("twenty thirty forty fifty sixty seventy eighty ninety")
+WORDS = {word: value for value, word in enumerate(SMALL)} | {
+    word: 20 + 10 * place for place, word in enumerate(_TENS)
+}
+_PARTS = frozenset(
+    split(
+        "first second third fourth fifth sixth seventh eighth ninth tenth half halves thirds "
+        "quarter quarters fourths fifths sixths sevenths eighths ninths tenths hundredth point"
+    )
+)
+_NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
+    split("hundred hundreds thousand thousands million millions billion dozen dozens")
+)
+_MOST_DIGITS = 4_000
+MOST_FOUND = 100
+_UNREADABLE = "more than a plain whole number"
+_TOKEN = re.compile(rf"\w++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d)\w++)*+")
+_WHOLE = re.compile(rf"(\d{{1,3}}([,_']|{THIN}{{1,3}})\d{{3}}(?:\2\d{{3}})*+|\d++)(?:\.0{{1,2}})?")
+_NAME = re.compile(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
+_SPOILS_NEXT = re.compile(r"(?:[+/\u00f7\u00d7^<\u2264\u2265\u2260\u00b1#%\u2026]|(?<![-=])>)\Z")
+_SPOILS_LAST = re.compile(r"\?|\s*+(?:[/\u00f7\u00d7^%\u00b0<>\u2264\u2265\u00b1+\u2026]|\.\.\.)")
+
+
+def _spoilt(before: str, after: str, previous: str, following: str) -> str | None:
+    """Why the signs around a number keep it from being read, or None if they make it a word's part.
+
+    `before` and `after` reach to the words `previous` and `following`.
+    """
+    if after == "'" and following.lower() == "s":
+        return None
+    for gap, word in ((before, previous), (after, following)):
+        if gap == "-" and word:
+            return _UNREADABLE if _is_number(word) else None
+    left = before.rstrip()
+    dash = left.endswith(("-", "\u2013")) and (
+        not previous or _is_number(previous) or not before[-1].isspace()
+    )
+    sides = _SPOILS_NEXT.search(left[-2:]) or before.endswith(".") or _SPOILS_LAST.match(after)
+    clock = after == ":" and _is_number(following)
+    return _UNREADABLE if dash or sides or clock else ""
+
+
+def _is_number(word: str) -> bool:
+    return word[:1].isdecimal() or word.lower() in WORDS
+
+
+def _from_digits(token: str) -> int | str:
+    whole = _WHOLE.fullmatch(token)
+    if not whole:
+        return _UNREADABLE
+    figures = re.sub(r"\D", "", whole[1])
+    if len(figures) > _MOST_DIGITS:
+        return f"a number of more than {_MOST_DIGITS:,} digits"
+    value = int(figures)
+    return value if len(str(value)) == len(figures) else "a number with leading zeros"
+
+
+def _from_words(words: list[str], previous: str) -> int | str:
+    match words:
+        case ["one", "hundred"]:
+            return 100
+        case ["hundred"] if previous.lower() in ("", "a"):
+            return 100
+        case [word] if word in WORDS:
+            return WORDS[word]
+        case [tens, unit] if tens in _TENS and unit in SMALL[1:10]:
+            return WORDS[tens] + WORDS[unit]
+    return "a number in words beyond a hundred"
+
+
+def _numbers(line: str) -> list[_Number]:
+    """All numbers on the line, the unreadable ones too; of very many only so many as show that."""
+    tokens = list(_TOKEN.finditer(line))
+    texts = [*(token[0] for token in tokens), ""]
+    starts = [*(token.start() for token in tokens), len(line)]
+    ends = [*(token.end() for token in tokens), 0]
+    numbers: list[_Number] = []
+    following = 0
+    while following < len(tokens) and len(numbers) <= MOST_FOUND:
+        first, following = following, following + 1
+        words = [texts[first].lower()]
+        in_words = words[0] in _NUMBER_WORDS
+        while in_words and texts[following].lower() in _NUMBER_WORDS:
+            gap = line[ends[following - 1] : starts[following]]
+            if gap != "-" and not gap.isspace():
+                break
+            words.append(texts[following].lower())
+            following += 1
+        if not (in_words or words[0][0].isdecimal()) or (len(words) == 1 and words[0] in _PARTS):
+            continue
+        previous = texts[first - 1]
+        before = line[ends[first - 1] : starts[first]]
+        sign = "" if in_words or (before == "-" and previous) else before[-1:]
+        if sign not in ("-", "+") or (sign == "+" and previous and len(before) == 1):
+            sign = ""
+        start, end = starts[first] - len(sign), ends[following - 1]
+        before = before.removesuffix(sign)
+        spoilt = _spoilt(before, line[end : starts[following]], previous, texts[following])
+        if spoilt is None or _NAME.fullmatch(words[0]):
+            continue
+        value = _from_words(words, previous) if in_words else _from_digits(words[0])
+        if sign == "-" and isinstance(value, int):
+            value = -value
+        numbers.append(_Number(spoilt or value, start, end))
+    return numbers
+
+
+_REMARK = re.compile(r"(?<!\w)(\w++)(\s*+\(([^()]*+)\))")
+_DOUBT = re.compile(
+    r"\b(?:or|maybe|perhaps|possibly|might|could|wait|actually|correction|sorry|mean|rather|instead"
+    r"|alternatively|no|not|if|unless|with|without|includ\w*|exclud\w*|recount\w*)\b",
+    re.IGNORECASE,
+)
+BULLETS = re.compile(r"(?:\s|[-+=\u2022\u00b7\u2023\u25e6|]++>?\s|[-=]>|\u2192)*+")
+_ARROW = re.compile(r"\s*+(?:[-=]>|\u2192)?")
+_LIST_ITEM = re.compile(r"\(?\d{1,3}[.)]\s+\S")
+_NEXT_SENTENCE = re.compile(r"[\"')\]\s]*+[.!]\s++(?=[^\W\d])")
+_OUT_OF = re.compile(
+    r"(?:\s++[^\W\d]++)??\s++(?:out\s++)?of\s++(?:(?:the|all|a|total|of)\s++)*+", re.IGNORECASE
+)
+_FIRST_NUMBER = re.compile(rf"\d|\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
+_INEQUALITY = re.compile(r"[<>!~\u2248=]=|.?=>")
+_TWO_RESULTS = re.compile(r";|,(?!\d{3})|(?<!\d),|\b(?:and|or)\b", re.IGNORECASE)
+_LINKS = frozenset(("and", "or", "plus", "minus", "times", "x", "to", "then"))
+_NOT_EXACTLY = re.compile(
+    r"(?:\b(?:not|than|least|most|over|under|below|above|minus|negative|plus|step|group|line|case"
+    r"|part|no\.|(?<!adds )(?<!sums )(?<!add )(?<!sum )up\s+to)|n't)"
+    r"(?:\s+(?:be|exactly|just|the))?[\s\"'(\[+-]*\Z",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(r"(?:[:=]|\b(?:is|are|was|equals))[\s\"'(\[]*\Z", re.IGNORECASE)
+_WINDOW = 28
+_WORD = re.compile(r"\w")
+
+
+def _without_remark(remark: re.Match[str]) -> str:
+    inside = remark[3]
+    keeps = not _is_number(remark[1]) or len(inside.split()) == 1 or _DOUBT.search(inside)
+    return remark[0] if keeps else remark[1] + " " * len(remark[2])
+
+
+def in_a_row(line: str, found: Sequence[_Number | Found]) -> bool:
+    """Whether what is found more than once is a list rather than said twice."""
+    between = (line[a.end : b.start] for a, b in pairwise(found))
+    return any(
+        "(" not in gap and _LINKS.issuperset(re.findall(r"\w+", gap.lower())) for gap in between
+    )
+
+
+def is_denied(line: str, start: int) -> bool:
+    return bool(_NOT_EXACTLY.search(line, max(0, start - _WINDOW), start))
+
+
+def _is_pronoun(line: str, number: _Number) -> bool:
+    if line[number.start : number.end].lower() != "one":
+        return False
+    said = _SAYS.search(line, max(0, number.start - _WINDOW), number.start)
+    leads = said or not _WORD.search(line, 0, number.start)
+    return not leads or bool(_WORD.search(line, number.end))
+
+
+def _compete(line: str, *, own_line: bool) -> list[_Number] | str:
+    """The numbers among which the line's answer is, or why there is none."""
+    line = _REMARK.sub(_without_remark, line)
+    numbers = _numbers(line)
+    if numbers and not own_line and not _WORD.search(line, 0, numbers[0].start):
+        stop = _NEXT_SENTENCE.match(line, numbers[0].end)
+        in_words = len(numbers) > 1 and stop and numbers[1].start == stop.end()
+        if stop and not in_words and not _DOUBT.search(line, stop.end()):
+            return numbers[:1]
+    if (equals := line.rfind("=")) >= 0:
+        if _INEQUALITY.match(line, max(0, equals - 1)):
+            return "an inequality"
+        left = _FIRST_NUMBER.search(line, 0, equals)
+        if left and _TWO_RESULTS.search(line, left.start(), equals):
+            return "two results"
+        numbers = _numbers(" " * (equals + 1) + line[equals + 1 :])
+    if len(numbers) > MOST_FOUND:
+        return "a row of numbers"
+    return [
+        number
+        for previous, number in zip([None, *numbers], numbers, strict=False)
+        if not previous or not _OUT_OF.fullmatch(line, previous.end, number.start)
+    ]
+
+
+def integer(line: str, *, own_line: bool) -> Found | str:
+    lead = (BULLETS if own_line else _ARROW).match(line)
+    skipped = lead.end() if lead else 0
+    if own_line and _LIST_ITEM.match(line, skipped):
+        return "an item of a list"
+    start, end = peel(line, skipped, len(line), {"<": ">"})
+    line = " " * start + line[start:end]
+    numbers = _compete(line, own_line=own_line)
+    if isinstance(numbers, str):
+        return numbers
+    problems = (
+        (not numbers, NOTHING["integer"]),
+        *((True, number.value) for number in numbers if isinstance(number.value, str)),
+        (len({number.value for number in numbers}) > 1, "two different numbers"),
+        (in_a_row(line, numbers), "a row of numbers"),
+        (any(is_denied(line, number.start) for number in numbers), "a bound or a label"),
+        (bool(numbers) and all(_is_pronoun(line, number) for number in numbers), "only a 'one'"),
+        (line.rstrip().endswith("?"), "a question"),
+    )
+    return next((str(why) for holds, why in problems if holds), "") or Found(*numbers[0])

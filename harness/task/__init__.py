@@ -1,0 +1,1 @@
+"""What is asked: task files read, validated, tried out, and drawn from."""

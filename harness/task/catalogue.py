@@ -1,0 +1,282 @@
+"""Finds task files by name or path, and opens them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import random
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+import harness
+from harness.spec import Condition, Item, TaskSpec
+from harness.task import prompt
+from harness.task.check import TaskFileError, read_spec
+from harness.task.generator import (
+    Generator,
+    ItemError,
+    describe,
+    load_generator,
+    load_items,
+)
+
+SUFFIXES = (".yaml", ".yml")
+_PACKAGE = Path(harness.__file__).parent
+
+
+class UnknownTaskError(Exception):
+    """No task by that name or path."""
+
+
+class TaskError(Exception):
+    """A task that fails while its samples are made."""
+
+
+class AbsentTaskError(UnknownTaskError):
+    """No file is known of the task that a run was made with."""
+
+
+class ChangedTaskError(TaskError):
+    """A task that is no longer what a run was made with."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task file, opened."""
+
+    name: str
+    """Its path under the tasks folder without the suffix: `counting/bernoulli`."""
+    path: Path
+    spec: TaskSpec
+
+    @cached_property
+    def _generator(self) -> Generator | None:
+        if self.spec.generator is None:
+            return None
+        return load_generator(self.path, self.spec.generator)
+
+    @cached_property
+    def _items(self) -> dict[int, list[Item]]:
+        assert self.spec.items is not None
+        return load_items(self.path, self.spec.items, self.spec.answer)
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The lengths that run by default."""
+        return self.spec.lengths or sorted(self._items)
+
+    @property
+    def samples(self) -> int:
+        """Samples per cell that run by default."""
+        return self.spec.samples or max(len(items) for items in self._items.values())
+
+    def items_at(self, length: int) -> int | None:
+        """How many items of `length` there are; `None` if they are generated, so no end of them."""
+        return None if self.spec.items is None else len(self._items.get(length, ()))
+
+    def draw(self, rng: random.Random, condition: Condition, length: int, index: int) -> Item:
+        """The item of one sample; an items file's ready one, else whatever `rng` gives.
+
+        Raises:
+            TaskError: the generator fails or returns the wrong thing, or the file has no such item.
+        """
+        try:
+            if self._generator is None:
+                return self._items[length][index]
+            names = {**self._params(), **self._shown(condition)}
+            return self._generator.draw(rng, length, names, self.spec.answer)
+        except (LookupError, ItemError) as error:
+            where = f"task {self.name!r} at length {length}, sample {index}"
+            said = "no such item" if isinstance(error, LookupError) else error
+            raise TaskError(f"{where}: {said}") from error
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether all conditions show the same item: the generator takes no axis."""
+        return self._generator is None or not self._generator.keywords & set(self.spec.axes)
+
+    def _params(self) -> dict[str, JsonValue]:
+        """A copy for each draw: a generator that changes a list must not change the next row."""
+        if self._params_json is None:
+            return deepcopy(self.spec.params)
+        params: dict[str, JsonValue] = orjson.loads(self._params_json)
+        return params
+
+    @cached_property
+    def _params_json(self) -> bytes | None:
+        """Copied faster than by `deepcopy`; `None` where a number is longer than 64 bits."""
+        try:
+            return orjson.dumps(self.spec.params)
+        except TypeError:
+            return None
+
+    def prompt(
+        self, item: Item, condition: Condition, length: int, index: int | None = None
+    ) -> str:
+        """What the model is shown of `item` under `condition`; errors name the sample `index`.
+
+        Raises:
+            TaskError: the template fails for this item, or makes of it what cannot be sent.
+        """
+        shown = self._shown(condition)
+        names = prompt.names(self.spec.answer, item, length, shown)
+        where = f"task {self.name!r} at length {length}"
+        where += "" if index is None else f", sample {index}"
+        try:
+            made = prompt.render(self.spec.prompt, names)
+        except Exception as error:  # a template's expressions may raise anything
+            line = prompt.failing_line(error)
+            raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
+        if problem := prompt.utf8_problem("the prompt", made):
+            raise TaskError(f"{where}: {problem}")
+        return made
+
+    def _shown(self, condition: Condition) -> dict[str, object]:
+        axes = self.spec.axes
+        return {axis: axes[axis].values[name] for axis, name in condition.items()}
+
+
+def tasks_root() -> Path:
+    """The folder of the built-in tasks: in the wheel, else beside the package."""
+    inside = _PACKAGE / "_tasks"
+    return inside if inside.is_dir() else _PACKAGE.parent / "tasks"
+
+
+def built_in_files() -> dict[str, Path]:
+    """Name -> file of every built-in task, sorted by name."""
+    root = tasks_root()
+    return dict(sorted(_named(_task_files(root), root)))
+
+
+def find(asked: str) -> dict[str, Path]:
+    """The task files that `asked` names: a task, a group, a file or folder of the user's, or
+    several of them with commas between.
+
+    A user's file is named by its folder and stem, `mine/ones` for `…/mine/ones.yaml`, whether the
+    file or its folder was asked for.
+
+    Raises:
+        UnknownTaskError: nothing goes by that name.
+    """
+    found: dict[str, Path] = {}
+    for part in filter(None, (part.strip() for part in asked.split(","))):
+        for name, file in _find_one(part):
+            if prompt.utf8_problem("", name):
+                raise UnknownTaskError(
+                    f"the name of task {name!r} is not UTF-8, and it is in every sample's id; "
+                    "rename the file or its folder"
+                )
+            if found.setdefault(name, file) != file:
+                raise UnknownTaskError(
+                    f"two different files go by the name {name!r}: {found[name]} and {file}; "
+                    "rename one or run them apart"
+                )
+    if not found:
+        raise UnknownTaskError("no task named; 'bench tasks' lists them")
+    return found
+
+
+def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
+    """The task that a run was made with: that of `file`, of `others`, which names files as
+    `--task` does, or the built-in one. A file of `others` that was renamed since is known by what
+    is in it.
+
+    Raises:
+        AbsentTaskError: none of its name is at hand.
+        ChangedTaskError: it has changed since.
+        UnknownTaskError: `others` names nothing.
+        TaskFileError: its file is wrong.
+    """
+    named = find(others) if others else {}
+    files = built_in_files() | ({name: Path(file)} if file else {}) | named
+    if name not in files or not files[name].is_file():
+        for path in named.values():  # it may have another name by now
+            task = open_task(name, path, trial=False)
+            if task.spec.digest() == digest:
+                return task
+        raise AbsentTaskError(f"the task file of {name} is not at hand; name it with --task")
+    task = open_task(name, files[name], trial=False)
+    if task.spec.digest() != digest:
+        raise ChangedTaskError(f"{name} has changed since this run; name the file as it was")
+    return task
+
+
+def _find_one(part: str) -> Iterator[tuple[str, Path]]:
+    built_in = built_in_files()
+    group = [(name, file) for name, file in built_in.items() if name.startswith(f"{part}/")]
+    if part in built_in:
+        yield part, built_in[part]
+    elif group:
+        yield from group
+    elif _is(Path(part), "dir"):
+        folder = Path(os.path.abspath(part))  # noqa: PTH100  # keeps links, unlike resolve()
+        files = list(_task_files(folder))
+        if not files:
+            raise UnknownTaskError(f"no task file (*.yaml) in folder {part!r}")
+        yield from _named(files, folder.parent)
+    elif _is(Path(part), "file"):
+        file = Path(os.path.abspath(part))  # noqa: PTH100
+        yield (Path(file.parent.name) / file.stem).as_posix(), file.resolve()
+    elif part.endswith(SUFFIXES):
+        raise UnknownTaskError(f"no file {part!r}")
+    elif part.startswith((".", "/", "~")) or part.endswith("/"):
+        raise UnknownTaskError(f"no folder {part!r}")
+    else:
+        raise UnknownTaskError(f"unknown task {part!r}; {_suggestion(part, built_in)}")
+
+
+def _suggestion(part: str, built_in: Collection[str]) -> str:
+    groups = {name.partition("/")[0] for name in built_in}
+    short = {name.rpartition("/")[2]: name for name in built_in}
+    wanted = part.lower()
+    close = difflib.get_close_matches(wanted, [*built_in, *groups, *short], n=1, cutoff=0.5)
+    return (
+        f"did you mean {short.get(close[0], close[0])!r}?" if close else "'bench tasks' lists them"
+    )
+
+
+def _is(path: Path, kind: str) -> bool:
+    """Whether `path` is a file or folder; a name that no file can have is neither."""
+    try:
+        return path.is_dir() if kind == "dir" else path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _task_files(folder: Path) -> Iterator[Path]:
+    yield from sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+
+
+def _named(files: Iterable[Path], root: Path) -> Iterator[tuple[str, Path]]:
+    for file in files:
+        yield file.relative_to(root).with_suffix("").as_posix(), file.resolve()
+
+
+def open_task(name: str, path: Path, *, trial: bool = True) -> Task:
+    """The task in `path`, with its generator tried unless `trial` is false.
+
+    Raises:
+        TaskFileError: the file is wrong; says everything that is.
+    """
+    return Task(name, path, read_spec(path, trial=trial))
+
+
+__all__ = [
+    "AbsentTaskError",
+    "ChangedTaskError",
+    "Task",
+    "TaskError",
+    "TaskFileError",
+    "UnknownTaskError",
+    "built_in_files",
+    "find",
+    "open_task",
+    "reopen",
+    "tasks_root",
+]

@@ -1,0 +1,302 @@
+"""What is wrong with a task file: all of it at once, each mistake with its place and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ValidationError
+
+from harness.spec import MAX_LENGTH, Answer, Axis, Separator, TaskSpec, taken_by
+from harness.task import prompt
+from harness.task.source import Position, Problem, YamlFile, parse
+from harness.task.trial import did_you_mean, trial_problems
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+class TaskFileError(Exception):
+    """A task file with mistakes; its text has one line for each."""
+
+    def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        self.lines = [
+            f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
+            f"{problem.message}"
+            for problem in self.problems
+        ]
+        super().__init__("\n".join(self.lines))
+
+
+def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
+    """The task in `path`; with `trial` its generator is loaded and drawn from too.
+
+    Raises:
+        TaskFileError: says everything that is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        before = path.read_bytes()[: error.start]
+        place = Position(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
+        problem = Problem(place, "not UTF-8; save the file as UTF-8")
+        raise TaskFileError(path, [problem]) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TaskFileError(path, [Problem(Position(1, 1), f"cannot be read: {reason}")]) from None
+    file = parse(text)
+    spec = None
+    found = list(file.problems)
+    if isinstance(file.data, dict):
+        spec, wrong = _validated(file, file.data)
+        found += wrong
+        found += _static_problems(file, file.data)
+        mended = spec or _mended(file.data)
+        clear = not file.problems and not {"generator", "items"} <= set(file.data)
+        if trial and clear and mended is not None:
+            found += trial_problems(path, file, mended)
+    elif not found:
+        found.append(Problem(Position(1, 1), "a task file is a mapping of keys to values"))
+    if found or spec is None:
+        raise TaskFileError(path, sorted(dict.fromkeys(found), key=_by_place))
+    return spec
+
+
+def _by_place(problem: Problem) -> tuple[str, Position]:
+    return (problem.file or "", problem.position)
+
+
+def _validated(file: YamlFile, data: Mapping[str, object]) -> tuple[TaskSpec | None, list[Problem]]:
+    try:
+        return TaskSpec.model_validate(data, strict=True), []
+    except ValidationError as error:
+        return None, _from_pydantic(file, error.errors(include_url=False))
+
+
+def _mended(data: Mapping[str, object]) -> TaskSpec | None:
+    """The task with its small mistakes taken out, so that the others can be looked for as well."""
+    kept = {key: value for key, value in data.items() if key in TaskSpec.model_fields}
+    harmless = {"version": 1, "title": "-", "source": None, "samples": 1}
+    lengths = kept.get("lengths")
+    if isinstance(lengths, list):
+        whole = [n for n in lengths if isinstance(n, int) and not isinstance(n, bool)]
+        kept["lengths"] = [n for n in whole if 1 <= n <= MAX_LENGTH] or None
+    axes = kept.get("axes")
+    if isinstance(axes, dict):
+        kept["axes"] = {
+            name: {**axis, "default": list(axis["values"])[:1]}
+            if isinstance(axis, dict) and isinstance(axis.get("values"), dict)
+            else axis
+            for name, axis in axes.items()
+        }
+    try:
+        return TaskSpec.model_validate(kept | harmless, strict=True)
+    except ValidationError:
+        return None
+
+
+def _from_pydantic(file: YamlFile, details: Sequence[ErrorDetails]) -> list[Problem]:
+    """One problem for each place, since a union complains once for each of its members."""
+    found: dict[tuple[str | int, ...], Problem] = {}
+    for detail in details:
+        path = detail["loc"]
+        place = tuple(file.real_path(path))
+        if detail["type"] == "extra_forbidden":
+            found[path] = _unknown_key(file, path)
+        elif detail["type"] == "missing":
+            inside = f" in {'.'.join(map(str, place))!r}" if place else ""
+            found[path] = Problem(file.position(place), f"missing key {path[-1]!r}{inside}")
+        elif path[-1:] == ("[key]",):
+            at = file.position(path, of_key=True)
+            found[path] = Problem(at, f"name {detail['input']!r} {_name_demand(detail)}")
+        else:
+            name = next((str(part) for part in reversed(place) if isinstance(part, str)), "")
+            demand = "must be text, a number, true/false or a separator mapping"
+            if "text" not in path[len(place) :]:
+                demand = _demand(detail)
+            shown = "" if demand.endswith("empty") else f", not {_show(detail['input'])}"
+            found[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
+    return list(found.values())
+
+
+def _unknown_key(file: YamlFile, path: Sequence[str | int]) -> Problem:
+    at = file.position(path, of_key=True)
+    guess = did_you_mean(str(path[-1]), _fields_at(path[:-1]))
+    return Problem(at, f"unknown key {path[-1]!r}; {guess}")
+
+
+def _name_demand(detail: ErrorDetails) -> str:
+    if detail["type"] == "string_too_long":
+        return f"must have at most {detail.get('ctx', {}).get('max_length')} characters"
+    return "must be lower case letters, digits and _"
+
+
+_DEMANDS = {
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "string_type": "must be text (quote it if it looks like a number)",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "too_short": "must not be empty",
+    "finite_number": "must be a finite number",
+}
+
+
+def _demand(detail: ErrorDetails) -> str:
+    """What pydantic wanted, in words of a task file."""
+    kind, context = detail["type"], detail.get("ctx") or {}
+    name = detail["loc"][-1]
+    patterns = {"generator": "must be 'file.py:function'", "items": "must be a .jsonl file"}
+    if kind in _DEMANDS:
+        return _DEMANDS[kind]
+    if kind == "greater_than":
+        return f"must be greater than {context.get('gt')}"
+    if kind == "greater_than_equal":
+        return f"must be at least {context.get('ge')}"
+    if kind == "less_than_equal":
+        return f"must be at most {context.get('le'):,}"
+    if kind == "string_too_short" and detail["input"]:
+        return f"must have at least {context.get('min_length')} characters"
+    if kind == "literal_error":
+        return f"must be one of {str(context.get('expected')).replace(' or ', ', ')}"
+    if kind in ("string_pattern_mismatch", "string_too_short"):
+        return patterns.get(str(name), "must not be empty")
+    if kind == "value_error":
+        return str(context.get("error"))
+    return detail["msg"].removeprefix("Input ").replace("should", "must")
+
+
+def _show(given: object) -> str:
+    """A value as the file would have it."""
+    if given is None:
+        return "null"
+    shown = repr(given).lower() if isinstance(given, bool) else repr(given)
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004  # a line's worth
+
+
+def _fields_at(path: Sequence[str | int]) -> list[str]:
+    """Names of the keys that may stand in the mapping at `path`."""
+    model: type[BaseModel] = TaskSpec
+    if path and path[0] == "axes":
+        model = Separator if "separator" in path[3:] else Axis
+    elif path and path[0] == "answer":
+        model = Answer
+    return list(model.model_fields)
+
+
+def _static_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
+    """What the types alone do not say; looks at every part that has the right shape, so that a
+    mistake elsewhere does not hide it.
+    """
+    for check in (_source_problems, _length_problems, _axis_problems, _prompt_problems):
+        yield from check(file, data)
+
+
+def _source_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
+    if "generator" in data and "items" in data:
+        place = file.position(["items"], of_key=True)
+        yield Problem(place, "'generator' and 'items' are both given; keep one")
+    elif "generator" not in data and "items" not in data:
+        yield Problem(Position(1, 1), "missing key 'generator' (or 'items' for ready items)")
+    elif "generator" in data:
+        for name in ("lengths", "samples"):
+            if data.get(name) is None:
+                yield Problem(Position(1, 1), f"missing key {name!r}, which a generator needs")
+    elif data.get("params"):
+        place = file.position(["params"], of_key=True)
+        yield Problem(place, "'params' go to a generator; with 'items' there is none")
+
+
+def _length_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
+    lengths = data.get("lengths")
+    if not isinstance(lengths, list):
+        return
+    if not lengths:
+        yield Problem(file.position(["lengths"]), "lengths: must not be empty")
+    for place, length in enumerate(lengths):
+        if length in lengths[:place] and not isinstance(length, bool):
+            yield Problem(file.position(["lengths", place]), f"length {length!r} is here twice")
+
+
+def _axis_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
+    axes = data.get("axes")
+    for name, axis in axes.items() if isinstance(axes, dict) else ():
+        if taken := taken_by(name):
+            place = file.position(["axes", name], of_key=True)
+            said = f"an axis cannot be called {name!r}: that is {taken}; give it another name"
+            yield Problem(place, said)
+        if not isinstance(axis, dict):
+            continue
+        values, default = axis.get("values"), axis.get("default")
+        if isinstance(values, dict) and isinstance(default, list):
+            known = [str(value) for value in values]
+            for index, value in enumerate(default):
+                at = file.position(["axes", name, "default", index])
+                if not isinstance(value, str):
+                    continue
+                if value not in known:
+                    guess = f"; {did_you_mean(value, known)}" if known else ""
+                    yield Problem(at, f"axis {name!r} has no value {value!r}{guess}")
+                elif value in default[:index]:
+                    yield Problem(at, f"default {value!r} is here twice")
+        if isinstance(values, dict):
+            yield from _value_problems(file, data, name, values)
+
+
+def _value_problems(
+    file: YamlFile, data: Mapping[str, object], axis: str, values: Mapping[str, object]
+) -> Iterator[Problem]:
+    phrase = _phrase(data)
+    for value, text in values.items():
+        if not isinstance(text, str):
+            continue
+        place = file.position(["axes", axis, "values", value])
+        if text.lower().count(phrase.lower()) > 1:
+            yield Problem(
+                place,
+                f"{value!r} has the answer phrase {phrase!r} more than once, so a reply that "
+                "follows it would too; leave it out of the examples",
+            )
+        if "{{" in text or "{%" in text:
+            yield Problem(
+                place,
+                f"{value!r} has braces, but values are shown as they are; put them in the prompt",
+            )
+
+
+def _phrase(data: Mapping[str, object]) -> str:
+    answer = data.get("answer")
+    given = answer.get("phrase") if isinstance(answer, dict) else None
+    default: str = Answer.model_fields["phrase"].default
+    return given if isinstance(given, str) and given else default
+
+
+def _prompt_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
+    template = data.get("prompt")
+    if not isinstance(template, str) or not template:
+        return
+    if wrong := prompt.syntax_problem(template):
+        yield Problem(file.text_position(["prompt"], wrong.line), wrong.message)
+        return
+    phrase, axes = _phrase(data), data.get("axes")
+    texts = [template]
+    for axis in axes.values() if isinstance(axes, dict) else ():
+        values = axis.get("values") if isinstance(axis, dict) else None
+        if isinstance(values, dict):
+            texts += [text for text in values.values() if isinstance(text, str)]
+    if template.lower().count(phrase.lower()) > 1:
+        said = (
+            f"the prompt has the answer phrase {phrase!r} more than once, so a reply that follows"
+        )
+        yield Problem(
+            file.position(["prompt"], of_key=True),
+            f"{said} it would too; leave it out of the examples",
+        )
+    if "phrase" not in prompt.used_names(template) and not any(phrase in text for text in texts):
+        yield Problem(
+            file.position(["prompt"], of_key=True),
+            "the prompt never asks for the answer phrase; write {{ phrase }} where it should",
+        )

@@ -1,0 +1,257 @@
+"""Where a task's items come from: a generator function beside the task file, or a JSONL file."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib.util
+import inspect
+import json
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from harness import exact_json
+from harness.spec import MAX_DIGITS, Answer, Item, is_too_long
+from harness.task import prompt
+
+
+class ItemError(Exception):
+    """A generator or items file does not give what it should; one line, lower case."""
+
+
+class ItemsFileError(Exception):
+    """An items file with mistakes."""
+
+    def __init__(self, path: Path, mistakes: Sequence[tuple[int, int, str]]) -> None:
+        self.path = path
+        self.mistakes = mistakes
+        """Line and column, from 1, and what is wrong there."""
+        line, _, message = mistakes[0]
+        super().__init__(f"{path}:{line}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A loaded generator function and what it wants to know."""
+
+    function: Callable[..., Item]
+    path: Path
+    keywords: frozenset[str]
+    """Names it takes besides `rng` and `length`."""
+    required: frozenset[str]
+
+    def draw(
+        self, rng: random.Random, length: int, names: Mapping[str, object], answer: Answer
+    ) -> Item:
+        """An item; `names` may hold more than the function takes.
+
+        Raises:
+            ItemError: the function raises, or returns the wrong thing for `answer`.
+        """
+        wanted = {name: names[name] for name in self.keywords if name in names}
+        try:
+            item = self.function(rng, length, **wanted)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the author's code: whatever it raises is a mistake in it
+            raise ItemError(f"the generator raised {describe(error, self.path)}") from error
+        if problem := item_problem(item, length, answer):
+            raise ItemError(problem)
+        return item
+
+
+@cache
+def load_generator(task_file: Path, reference: str) -> Generator:
+    """The function that `file.py:function` names, the file relative to `task_file`.
+
+    Raises:
+        ItemError: the file or function is missing, its import fails, or its parameters do not fit.
+    """
+    file_name, _, function_name = reference.rpartition(":")
+    try:
+        path = (task_file.parent / file_name).resolve()
+        found = path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        found = False
+    if not found:
+        raise ItemError(f"generator file {file_name!r} is not there (looked beside the task file)")
+    module = _module(path)
+    function = getattr(module, function_name, None)
+    if function is None:
+        here = [n for n, v in vars(module).items() if inspect.isfunction(v) and n[0] != "_"]
+        raise ItemError(
+            f"no function {function_name!r} in {file_name!r}; it has {', '.join(here) or 'none'}"
+        )
+    if not inspect.isfunction(function):
+        kind = type(function).__name__
+        raise ItemError(f"{function_name!r} in {file_name!r} is no function, its type is {kind}")
+    parameters = list(inspect.signature(function).parameters.values())
+    if len(parameters) < 2:  # noqa: PLR2004  # rng and length
+        raise ItemError(f"{reference} must take (rng, length, …), it takes {len(parameters)}")
+    named = [p for p in parameters[2:] if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return Generator(
+        function=function,
+        path=path,
+        keywords=frozenset(p.name for p in named),
+        required=frozenset(p.name for p in named if p.default is p.empty),
+    )
+
+
+@cache
+def _module(path: Path) -> object:
+    name = f"eyechart_task_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    writes_bytecode = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        spec.loader.exec_module(module)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # the user's code: whatever it raises is a mistake in it
+        raise ItemError(f"importing {path.name} raised {describe(error, path)}") from error
+    finally:
+        sys.dont_write_bytecode = writes_bytecode
+    return module
+
+
+@cache
+def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, list[Item]]:
+    """Length -> the items of that length, in the file's order.
+
+    Raises:
+        ItemError: the file is missing.
+        ItemsFileError: lines of it are no items; says which.
+    """
+    path = task_file.parent / file_name
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise ItemsFileError(path, [(1, 1, "not UTF-8; save the file as UTF-8")]) from None
+    except (OSError, ValueError):
+        raise ItemError(
+            f"items file {file_name!r} is not there (looked beside the task file)"
+        ) from None
+    by_length: dict[int, list[Item]] = {}
+    mistakes: list[tuple[int, int, str]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            length, item = _read_item(line, answer)
+            by_length.setdefault(length, []).append(item)
+        except json.JSONDecodeError as error:
+            mistakes.append((number, error.colno, f"not JSON: {error.msg}"))
+        except ValueError as error:
+            mistakes.append((number, 1, f"a number that cannot be read: {error}"))
+        except ItemError as error:
+            mistakes.append((number, 1, str(error)))
+    if mistakes:
+        raise ItemsFileError(path, mistakes)
+    if not by_length:
+        raise ItemsFileError(path, [(1, 1, f"items file {file_name!r} is empty")])
+    return by_length
+
+
+_ITEM_KEYS = ("variables", "target", "length")
+
+
+def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
+    read = exact_json.loads(line)
+    if not isinstance(read, dict):
+        raise ItemError("an item is a JSON object")
+    for name in read:
+        if name not in _ITEM_KEYS:
+            close = difflib.get_close_matches(name, _ITEM_KEYS, n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_ITEM_KEYS)}"
+            raise ItemError(f"unknown key {name!r} in the item; {guess}")
+    for name in _ITEM_KEYS:
+        if name not in read:
+            raise ItemError(f"the item has no {name!r}")
+    length, variables = read["length"], read["variables"]
+    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
+        raise ItemError(f"length must be a positive integer, not {length!r}")
+    if not isinstance(variables, dict):
+        raise ItemError("variables must be an object")
+    symbols = variables.pop("symbols", None)
+    item = Item([] if symbols is None else symbols, read["target"], variables)
+    if symbols is not None and (problem := _symbols_problem(symbols, length)):
+        raise ItemError(problem)
+    if problem := _target_problem(item.target, answer):
+        raise ItemError(problem)
+    return length, item
+
+
+def item_problem(item: object, length: int, answer: Answer) -> str | None:
+    """What is wrong with what a generator returned; `None` if nothing is."""
+    if item is None:
+        return "the generator returned None; is a 'return' missing?"
+    if not isinstance(item, Item):
+        return f"the generator returned {type(item).__name__}, not an Item"
+    if problem := _symbols_problem(item.symbols, length):
+        return problem
+    variables = item.variables
+    if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
+        return "an item's variables are a mapping from names to values"
+    for name, value in variables.items():
+        if isinstance(value, set | frozenset | random.Random):
+            kind = type(value).__name__
+            return f"the variable {name!r} is a {kind}, which is another each time; give a list"
+    return _target_problem(item.target, answer) or _text_problem(item)
+
+
+def _text_problem(item: Item) -> str | None:
+    """What of an item can never be sent."""
+    parts = {"a symbol": "".join(item.symbols), "the target": item.target, **item.variables}
+    for part, text in parts.items():
+        if isinstance(text, str) and not text.isascii():
+            name = f"variable {part!r}" if part in item.variables else part
+            if problem := prompt.utf8_problem(name, text):
+                return problem
+    return None
+
+
+def _symbols_problem(symbols: object, length: int) -> str | None:
+    if not isinstance(symbols, list | tuple) or not _are_text(symbols):
+        return "an item's symbols are a list of strings"
+    if len(symbols) != length:
+        return f"{len(symbols)} symbols where length is {length}"
+    return None
+
+
+def _are_text(symbols: Sequence[object]) -> bool:
+    """By their types first, which takes a tenth of the time on long rows."""
+    kinds = set(map(type, symbols))
+    return kinds <= {str} or all(issubclass(kind, str) for kind in kinds)
+
+
+def _target_problem(target: object, answer: Answer) -> str | None:
+    if isinstance(target, int) and is_too_long(target):
+        return f"the target has more than {MAX_DIGITS:,} digits; 'answer: text' takes longer ones"
+    wanted = int if answer.type == "integer" else str
+    if not isinstance(target, wanted) or isinstance(target, bool):
+        return f"the target {target!r} does not fit 'answer: {answer.type}'"
+    if isinstance(target, str) and not target.strip():
+        return "the target is empty text, which no reply can show"
+    return None
+
+
+def describe(error: BaseException, path: Path | None = None) -> str:
+    """An exception of somebody's code in one line, with the last line of `path` it went through."""
+    said = " ".join(str(error).split())
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if path is not None and frame.filename == str(path)
+    ]
+    where = f" (line {lines[-1]})" if lines and not isinstance(error, SyntaxError) else ""
+    return f"{type(error).__name__}{': ' + said if said else ''}{where}"

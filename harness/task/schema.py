@@ -1,0 +1,35 @@
+"""The JSON Schema of a task file, for editors: `python -m harness.task.schema` writes it anew."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from harness.spec import TaskSpec
+
+FILE = "task.schema.json"
+
+
+def task_schema() -> dict[str, object]:
+    """The schema of `TaskSpec`, with the short form of `answer`."""
+    schema = TaskSpec.model_json_schema()
+    answer = schema["properties"]["answer"]
+    kinds = schema["$defs"]["Answer"]["properties"]["type"]["enum"]
+    schema["properties"]["answer"] = {"anyOf": [{"type": "string", "enum": kinds}, answer]}
+    schema["oneOf"] = [
+        {"required": ["generator", "lengths", "samples"]},
+        {"required": ["items"]},
+    ]
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "Eyechart task"}
+
+
+def text() -> str:
+    """The schema file's content."""
+    return json.dumps(task_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    from harness.task.catalogue import tasks_root
+
+    (tasks_root() / FILE).write_text(text(), encoding="utf-8")

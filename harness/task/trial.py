@@ -1,0 +1,175 @@
+"""Loads a task's generator or items and makes samples of them, to see whether that goes well."""
+
+from __future__ import annotations
+
+import difflib
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import jinja2
+
+from harness.spec import Item, TaskSpec, taken_by
+from harness.task import prompt
+from harness.task.generator import (
+    Generator,
+    ItemError,
+    ItemsFileError,
+    describe,
+    load_generator,
+    load_items,
+)
+from harness.task.source import Position, Problem, YamlFile
+
+_SEED = "trial"
+
+Values = Mapping[str, object]
+
+
+def did_you_mean(wrong: str, known: Sequence[str]) -> str:
+    """The remedy for a misspelt name."""
+    close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+
+
+def trial_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:
+    """What goes wrong when samples of `spec`, which stands in `file` at `path`, are made."""
+    template_ok = prompt.syntax_problem(spec.prompt) is None
+    try:
+        if spec.items is not None:
+            return list(_items_problems(path, file, spec, spec.items)) if template_ok else []
+        if spec.generator is None:
+            return []
+        generator = load_generator(path, spec.generator)
+    except ItemsFileError as error:
+        return [Problem(Position(n, c), m, str(error.path)) for n, c, m in error.mistakes]
+    except ItemError as error:
+        key = "generator" if spec.items is None else "items"
+        return [Problem(file.position([key]), str(error))]
+    wrong = list(_parameter_problems(file, spec, generator))
+    return wrong or (list(_draw_problems(file, spec, generator)) if template_ok else [])
+
+
+def _items_problems(
+    path: Path, file: YamlFile, spec: TaskSpec, file_name: str
+) -> Iterator[Problem]:
+    by_length = load_items(path, file_name, spec.answer)
+    for index, length in enumerate(spec.lengths or ()):
+        if length not in by_length:
+            place = file.position(["lengths", index])
+            yield Problem(place, f"{file_name} has no item of length {length}")
+    items = [item for of_length in by_length.values() for item in of_length]
+    shared = set(items[0].variables).intersection(*(item.variables for item in items))
+    if not all(item.symbols for item in items):
+        for name in sorted({"sequence", "symbols"} & prompt.used_names(spec.prompt) - shared):
+            place = file.name_position(["prompt"], name)
+            yield Problem(place, f"{name!r} needs 'symbols' in the variables of every item")
+    yield from _name_problems(file, spec, shared, generator=None)
+    usual, *others = _every_value(spec)
+    for item, values in [(item, usual) for item in items] + [(items[0], v) for v in others]:
+        if problem := _render_problem(file, spec, item, values):
+            yield problem
+            return
+
+
+def _parameter_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iterator[Problem]:
+    function = str(spec.generator).rpartition(":")[2]
+    for name in spec.params:
+        place = file.position(["params", name], of_key=True)
+        if name not in generator.keywords:
+            known = sorted(generator.keywords)
+            guess = did_you_mean(name, known) if known else "it takes rng and length alone"
+            yield Problem(place, f"{function}() takes no {name!r}; {guess}")
+        elif name in spec.axes:
+            yield Problem(place, f"{name!r} is a parameter and an axis; keep one")
+    for name in sorted(generator.required - set(spec.params) - set(spec.axes)):
+        place = file.position(["generator"])
+        yield Problem(place, f"{function}() needs {name!r}; give it in params or as an axis")
+
+
+def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iterator[Problem]:
+    """The first thing that goes wrong over all lengths and, at the shortest, all axis values."""
+    lengths = sorted(spec.lengths or ())
+    usual, *others = _every_value(spec)
+    variables: set[str] | None = None
+    for length, values in [(n, usual) for n in lengths] + [
+        (n, v) for n in lengths[:1] for v in others
+    ]:
+        try:
+            drawn = _draw(spec, generator, length, values)
+        except ItemError as error:
+            yield Problem(file.position(["generator"]), f"at length {length}: {error}")
+            return
+        if variables is None:
+            variables = set(drawn.variables)
+            yield from _name_problems(file, spec, variables, generator)
+        if problem := _render_problem(file, spec, drawn, values):
+            yield problem
+            return
+
+
+def _draw(spec: TaskSpec, generator: Generator, length: int, values: Values) -> Item:
+    names = {**spec.params, **values}
+    drawn, again = (
+        generator.draw(random.Random(_SEED), length, names, spec.answer) for _ in range(2)
+    )
+    if drawn != again:
+        raise ItemError("the generator drew differently from the same rng; draw only from it")
+    return drawn
+
+
+def _every_value(spec: TaskSpec) -> list[dict[str, object]]:
+    """The first default of every axis, then each other value with the rest as they were."""
+    usual: dict[str, object] = {
+        name: axis.values[axis.default[0]]
+        for name, axis in spec.axes.items()
+        if axis.default[0] in axis.values
+    }
+    return [usual] + [
+        {**usual, name: value} for name, axis in spec.axes.items() for value in axis.values.values()
+    ]
+
+
+def _name_problems(
+    file: YamlFile, spec: TaskSpec, variables: set[str], generator: Generator | None
+) -> Iterator[Problem]:
+    axes, template = set(spec.axes), spec.prompt
+    for name in sorted(variables & (axes | set(prompt.BUILT_IN_NAMES) - {"sequence"})):
+        place = file.position(["generator" if generator else "items"])
+        yield Problem(place, f"the items' variable {name!r} hides the prompt's own {name!r}")
+    known = {*prompt.BUILT_IN_NAMES, *axes, *variables}
+    undefined = prompt.undefined_names(template, known)
+    for name in undefined:
+        guess = did_you_mean(name, sorted(known))
+        place = file.name_position(["prompt"], name)
+        yield Problem(place, f"undefined variable {name!r}; {guess}")
+    used = prompt.used_names(template) | (generator.keywords if generator else set())
+    used |= {"separator"} if "sequence" in used else set()
+    unused = () if undefined else sorted(axes - used)
+    for axis in (name for name in unused if taken_by(name) is None):
+        place = file.position(["axes", axis], of_key=True)
+        neither = (
+            "neither the prompt nor the generator uses it" if generator else "no prompt uses it"
+        )
+        yield Problem(
+            place, f"axis {axis!r} changes nothing: {neither}; write {{{{ {axis} }}}} in the prompt"
+        )
+
+
+def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) -> Problem | None:
+    names = prompt.names(spec.answer, item, len(item.symbols), values)
+    try:
+        made = prompt.render(spec.prompt, names)
+    except jinja2.UndefinedError as error:
+        if prompt.undefined_names(spec.prompt, names):
+            return None  # said already, with its place
+        said = str(error)
+        failed: BaseException = error
+    except Exception as error:  # noqa: BLE001  # a template's expressions may raise anything
+        said = describe(error)
+        failed = error
+    else:
+        wrong = prompt.utf8_problem("the prompt", made)
+        return None if wrong is None else Problem(file.position(["prompt"]), wrong)
+    place = file.text_position(["prompt"], prompt.failing_line(failed))
+    return Problem(place, f"the prompt fails: {said}")

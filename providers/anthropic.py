@@ -1,0 +1,257 @@
+"""Anthropic and whatever speaks its messages form, through the official SDK, an optional extra.
+
+The SDK's own retries are off: the runner's are the only ones. Replies are not streamed, and
+nothing is asked to be cached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from providers.base import (
+    BadReplyError,
+    BadRequestError,
+    BrokenConnectionError,
+    FinishReason,
+    ModelSettings,
+    NoReplyError,
+    Reply,
+    Request,
+    SetupError,
+    Usage,
+    environment_key,
+    install,
+)
+from providers.catalog.endpoints import address_problem
+from providers.catalog.model_facts import model_facts
+from providers.http.errors import error_of
+from providers.http.sdk import bad_reply, http_client
+from providers.openai.form import is_count, read_json
+from providers.secrets import keep_secret, redact_address
+
+if TYPE_CHECKING:
+    import anthropic
+
+ADDRESS = "https://api.anthropic.com"
+BASE_URL = "ANTHROPIC_BASE_URL"
+"""Environment variable of another address, which the SDK reads as well."""
+KEY = "ANTHROPIC_API_KEY"
+TIMEOUT_S = 600.0
+"""For one reply; long ones take minutes."""
+LEAST_THINK_TOKENS = 1024
+"""The smallest budget that the API takes."""
+_NO_KEY = "none"
+_FINISH: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+_REJECTED = (
+    r"\b{0}\b.{{0,60}}(?:deprecated|not supported|unsupported|not permitted|may only be set)"
+    r"|not support.{{0,60}}\b{0}\b"
+)
+
+
+class AnthropicProvider:
+    """One model behind one address that speaks the messages form."""
+
+    def __init__(
+        self,
+        client: anthropic.AsyncAnthropic,
+        settings: ModelSettings,
+        *,
+        headers: Mapping[str, anthropic.Omit],
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._headers = headers
+        self._facts = model_facts(f"anthropic/{settings.model}")
+        self._think_tokens = max(self._facts.think_tokens, LEAST_THINK_TOKENS)
+        self._adaptive = False
+        self._dropped: set[str] = set()
+
+    async def complete(self, request: Request) -> Reply:
+        """The reply; a parameter that the server rejects by name is left out from then on."""
+        while True:
+            body = self._body(request)
+            try:
+                return await self._send(request.prompt, body)
+            except BadRequestError as error:
+                if not self._adapt(body, str(error)):
+                    raise
+
+    async def _send(self, prompt: str, body: dict[str, Any]) -> Reply:
+        with self._errors():
+            async with asyncio.timeout(TIMEOUT_S):  # the SDK's own is for each piece of a reply
+                raw = await self._client.messages.with_raw_response.create(
+                    model=self._settings.model,
+                    messages=[{"role": "user", "content": prompt}],
+                    max_tokens=body["max_tokens"],
+                    extra_body=body,
+                    extra_headers=self._headers,
+                )
+                content = await raw.http_response.aread()
+        return reply_of(read_json(content))
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """What is sent besides model and messages."""
+        body: dict[str, Any] = {"max_tokens": request.max_tokens}
+        if self._settings.system:
+            body["system"] = self._settings.system
+        if self._facts.effort:
+            body["output_config"] = {"effort": self._facts.effort}
+        if self._facts.reasoning:
+            body["max_tokens"] += self._think_tokens
+            budget = {"type": "enabled", "budget_tokens": self._think_tokens}
+            body["thinking"] = {"type": "adaptive"} if self._adaptive else budget
+        else:
+            body["temperature"] = request.temperature
+        return {name: value for name, value in body.items() if name not in self._dropped}
+
+    def _adapt(self, sent: Mapping[str, Any], said: str) -> bool:
+        """Whether a 400 that `said` this names something that the next body will do without.
+
+        Newer models set themselves how long they think: they reject a budget, not thinking.
+        """
+        optional = [name for name in ("temperature", "thinking") if name in sent]
+        name = next((one for one in optional if re.search(_REJECTED.format(one), said)), None)
+        if name == "thinking" and "budget_tokens" in sent["thinking"]:
+            if not self._adaptive:
+                self._adaptive = True
+                self._notify("a thinking budget; it is asked to think as long as it sees fit")
+        elif name is not None and name not in self._dropped:
+            self._dropped.add(name)
+            self._notify(f"{name!r}; it is asked without")
+        return name is not None
+
+    def _notify(self, what: str) -> None:
+        self._settings.notify(f"{self._settings.model} does not take {what}")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """The SDK's errors as ours, without the key."""
+        import anthropic  # noqa: PLC0415  optional: here by now
+
+        try:
+            yield
+        except anthropic.APIStatusError as error:
+            read = error.response
+            raise error_of(read.status_code, read.text, read.headers) from error
+        except (anthropic.APITimeoutError, TimeoutError) as error:
+            raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
+        except anthropic.APIConnectionError as error:
+            where, cause = redact_address(str(self._client.base_url)), error.__cause__ or error
+            broken = BrokenConnectionError(f"no connection to {where}: {cause}")
+            raise bad_reply(error) or broken from error
+        except anthropic.AnthropicError as error:
+            raise BadReplyError(" ".join(str(error).split())) from error
+        except httpx2.HTTPError as error:
+            raise BrokenConnectionError(f"the connection broke: {error}") from error
+        except UnicodeEncodeError as error:
+            raise BadRequestError(f"the prompt is no text: {error.reason}") from error
+
+    async def facts(self) -> Mapping[str, object]:
+        """Where the model was asked and how."""
+        thinks = {"think_tokens": self._think_tokens, "effort": self._facts.effort}
+        where = {"engine": "anthropic", "base_url": redact_address(str(self._client.base_url))}
+        return where | (thinks if self._facts.reasoning else {})
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
+        """Nobody knows: the vendor's tokenizer is not here, and its counting costs requests."""
+        return None
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+
+def open_provider(settings: ModelSettings) -> AnthropicProvider:
+    """The model at the settings' address, else at `ANTHROPIC_BASE_URL`, else at the vendor's.
+
+    An address in the settings is the user's own: no key is needed there, and none of the
+    environment's secrets that the SDK would send by itself goes there.
+
+    Raises:
+        SetupError: the key or the package is missing, or something is asked that is not had here.
+    """
+    if len(settings.base_urls) > 1:
+        raise SetupError(f"anthropic takes one --base-url, not {len(settings.base_urls)}")
+    if settings.api == "completions":
+        raise SetupError("anthropic has the chat form only, no completions")
+    if settings.logprobs:
+        raise SetupError("anthropic gives no logprobs")
+    try:
+        import anthropic  # noqa: PLC0415  optional
+    except ImportError as error:
+        raise SetupError(
+            f"anthropic/{settings.model} needs the package anthropic: {install('anthropic')}"
+        ) from error
+    headers: dict[str, anthropic.Omit] = {}
+    for line in os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"):
+        name, colon, value = line.partition(":")
+        keep_secret(value)
+        if colon and settings.base_urls:
+            headers[name.strip()] = anthropic.omit
+    address = next(iter(settings.base_urls), os.environ.get(BASE_URL) or ADDRESS)
+    if problem := address_problem(address):
+        raise SetupError(f"{BASE_URL} {redact_address(address)!r} {problem}")
+    client = anthropic.AsyncAnthropic(
+        # a given one keeps the SDK from looking for others
+        api_key=_NO_KEY if settings.base_urls else _key(),
+        base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
+        max_retries=0,
+        timeout=TIMEOUT_S,
+        http_client=http_client(anthropic.DefaultAsyncHttpxClient, address),
+    )
+    return AnthropicProvider(client, settings, headers=headers)
+
+
+def _key() -> str:
+    if key := environment_key(KEY):
+        return key
+    raise SetupError(f"anthropic needs a key: set {KEY}, or try --model tiny, which needs none")
+
+
+def reply_of(read: Any) -> Reply:
+    """A message's JSON as a `Reply`.
+
+    Raises:
+        BadReplyError: it is no message.
+    """
+    if not isinstance(read, dict) or not isinstance(read.get("content"), list):
+        raise BadReplyError("the reply is no message: it has no content")
+    details, usage = read.get("stop_details"), read.get("usage")
+    return Reply(
+        text=_joined(read["content"], "text"),
+        finish_reason=_FINISH.get(_text(read.get("stop_reason")) or "", "other"),
+        usage=_usage(usage) if isinstance(usage, dict) else None,
+        model=_text(read.get("model")),
+        refusal=_text(details.get("explanation")) if isinstance(details, dict) else None,
+        reasoning=_joined(read["content"], "thinking") or None,
+    )
+
+
+def _joined(blocks: list[Any], kind: str) -> str:
+    """The blocks of a kind as one text; each has it under its kind's name."""
+    chosen = (part for part in blocks if isinstance(part, dict) and part.get("type") == kind)
+    return "".join(_text(part.get(kind)) or "" for part in chosen)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _usage(usage: dict[str, Any]) -> Usage | None:
+    """Tokens of the exchange; those of a prompt that went to or came from a cache count too."""
+    kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    asked = [usage[kind] for kind in kinds if is_count(usage.get(kind))]
+    said = usage.get("output_tokens")
+    return Usage(sum(asked), said) if asked and is_count(said) else None

@@ -1,0 +1,76 @@
+"""OpenAI-compatible servers as data: `endpoints.yaml`, and the user's own file over it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from providers.catalog.overridable import entries
+from providers.secrets import keep_address, redact_address
+
+USER_FILE = "EYECHART_ENDPOINTS"
+"""Environment variable that names the user's own file."""
+
+
+class Endpoint(BaseModel):
+    """One server or vendor."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = ""
+    base_url: str
+    key: str | None = None
+    """The environment variable that holds the key; `None` where none is needed."""
+    drop: tuple[str, ...] = ()
+    """Request parameters the server does not take."""
+    rename: Mapping[str, str] = {}
+    """Request parameter -> what the server calls it."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, url: str) -> str:
+        if problem := address_problem(url):
+            raise ValueError(f"{redact_address(url)!r} {problem}")
+        return url
+
+    @field_validator("key")
+    @classmethod
+    def _is_a_variable(cls, key: str | None) -> str | None:
+        if key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", key):
+            raise ValueError("name the environment variable of the key, in capitals, not the key")
+        return key
+
+
+def address_problem(url: str) -> str | None:
+    """What is wrong with the address of a server, if anything; its password is secret from now on.
+
+    A query would stand in the middle of the addresses that are made of it, and a fragment is never
+    sent: whoever gives one means a key, mostly.
+    """
+    keep_address(url)
+    if not url.startswith(("http://", "https://")):
+        return "does not begin with http:// or https://"
+    for mark, name, code in (("#", "fragment", "%23"), ("?", "query", "%3F")):
+        if mark in url.rpartition("@")[0]:
+            return f"has a {mark} before its @: in a password it is written {code}"
+        if mark in url:
+            return (
+                f"has a {name}, which no request would carry: leave it out; a key belongs into the "
+                "environment variable that the provider reads ('bench models' lists them)"
+            )
+    try:
+        parts = urlsplit(url)
+        sound = bool((parts.hostname or "").encode("idna")) and parts.port != 0
+        sound = sound and url.isprintable() and " " not in url
+    except ValueError:
+        sound = False
+    return None if sound else "is no address"
+
+
+def endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:
+    """Name -> endpoint; raises `SetupError` on a mistake in the user's file."""
+    return entries("endpoints.yaml", USER_FILE, Endpoint, environ)

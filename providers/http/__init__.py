@@ -1,0 +1,1 @@
+"""What all providers that speak HTTP share."""

@@ -1,0 +1,161 @@
+"""Loads a model through lm-eval's own registry, and keeps what libraries print out of the way."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from providers.base import ProviderError, SetupError, install
+from providers.lm_eval.args import is_secret
+from providers.secrets import redact, scrub
+
+AT_ONCE = 32
+"""Prompts in one batch unless `--model-arg batch_size=N` says otherwise; memory may allow less."""
+_ENGINES = {"vllm": 256, "vllm-vlm": 256, "sglang": 256, "trtllm": 256}
+"""The same of engines that make their own batches of what they are given."""
+_AUTO = 64
+"""What `batch_size=auto` begins with, as lm-eval does; shortage of memory finds the rest."""
+_DEVICE = "cuda:0"
+"""What `lm_eval` asks for by default; models that are told so use the CPU where there is none."""
+_EXTRA = {"torch": "hf", "transformers": "hf", "accelerate": "hf", "peft": "hf", "vllm": "vllm"}
+"""Package -> the extra of lm-eval's that brings it; others are installed by their own names."""
+_SHOWN = 400
+_STDOUT = 1
+_QUIET = {
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TQDM_DISABLE": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+}
+"""What progress bars and tokenizers read when they are imported."""
+
+
+class Quiet:
+    """Until it is closed, standard output and the logs of libraries go to a file, or nowhere.
+
+    Standard output as the operating system has it: engines with processes of their own write there.
+    """
+
+    def __init__(self, log: Path | None) -> None:
+        for name, value in _QUIET.items():
+            os.environ.setdefault(name, value)
+        self._log = log
+        self._file = Path(log or os.devnull).open(  # noqa: SIM115  closed by `close`
+            "a", encoding="utf-8", errors="replace"
+        )
+        self._begins = self._file.tell()
+        self._handler = logging.StreamHandler(self._file)
+        logging.getLogger().addHandler(self._handler)
+        logging.captureWarnings(capture=True)
+        self._stdout: int | None = None
+        with suppress(OSError, ValueError):  # it may be closed
+            sys.stdout.flush()
+            self._stdout = os.dup(_STDOUT)
+            os.dup2(self._file.fileno(), _STDOUT)
+
+    def loggers(self) -> None:
+        """Takes from libraries that were imported meanwhile the log handlers they made."""
+        for name in ("lm_eval", "transformers", "huggingface_hub", "datasets"):
+            logging.getLogger(name).handlers.clear()
+            logging.getLogger(name).propagate = True
+
+    def close(self) -> None:
+        """Puts everything back."""
+        if self._stdout is not None:
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            os.dup2(self._stdout, _STDOUT)
+            os.close(self._stdout)
+            self._stdout = None
+        logging.captureWarnings(capture=False)
+        logging.getLogger().removeHandler(self._handler)
+        self._file.close()
+        if self._log is not None:
+            with suppress(OSError):
+                scrub(self._log, self._begins)
+
+
+def one_line(error: BaseException) -> str:
+    """What a foreign error says, for a message of ours."""
+    said = redact(" ".join(str(error).split()))
+    return f"{type(error).__name__}: {said}"[:_SHOWN] if said else type(error).__name__
+
+
+def is_installed() -> bool:
+    return importlib.util.find_spec("lm_eval") is not None
+
+
+def missing() -> SetupError:
+    return SetupError(f"lm-eval/… needs the package lm-eval: {install('lm-eval')}")
+
+
+def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
+    """The model of lm-eval's type `kind`, and the class that all that ask over HTTP derive from.
+
+    Raises:
+        SetupError: no such type, or it cannot be loaded; says why.
+    """
+    try:
+        importlib.import_module("lm_eval.models")
+        registry = importlib.import_module("lm_eval.api.registry")
+        over_http = importlib.import_module("lm_eval.models.api_models").TemplateAPI
+        _check_kind(kind, list(registry.MODEL_REGISTRY))
+        made = registry.get_model(kind)
+        quiet.loggers()
+        asks = issubclass(made, over_http)
+        values = _values(args)
+        if not asks and str(values.get("batch_size")).startswith("auto"):
+            values["batch_size"] = int(values.get("max_batch_size", _AUTO))
+        return made.create_from_arg_obj(values, _defaults(kind, args, asks=asks)), over_http
+    except ProviderError:
+        raise
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        wanted = f"'lm-eval[{_EXTRA[package]}]'" if package in _EXTRA else package or "…"
+        raise SetupError(
+            f"lm-eval's {kind} lacks a package ({one_line(error)}): pip install {wanted}"
+        ) from error
+    except (Exception, SystemExit) as error:  # whatever a model's library raises
+        raise SetupError(
+            f"lm-eval cannot load {kind} ({one_line(error)}); look at its --model-arg values"
+        ) from error
+
+
+def _check_kind(kind: str, known: list[str]) -> None:
+    if kind in known:
+        return
+    close = difflib.get_close_matches(kind, known, n=1)
+    guess = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(known))}"
+    hint = " (the model goes into --model-arg pretrained=…)" if "/" in kind else ""
+    raise SetupError(f"lm-eval has no model type {kind!r}{hint}; {guess}")
+
+
+def _values(args: Mapping[str, str]) -> dict[str, Any]:
+    """Values as lm-eval reads those of its own --model_args; secrets stay as they are typed."""
+    try:
+        read = importlib.import_module("lm_eval._cli.utils").handle_cli_value_string
+    except (ImportError, AttributeError):  # before 0.4.10
+        read = importlib.import_module("lm_eval.utils").handle_arg_string
+    return {
+        name: value if is_secret(name) and not value.startswith("{") else read(value)
+        for name, value in args.items()
+    }
+
+
+def _defaults(kind: str, args: Mapping[str, str], *, asks: bool) -> dict[str, Any]:
+    """What is said where the user says nothing; a type that asks servers needs no tokenizer."""
+    if asks:
+        given: dict[str, Any] = {"batch_size": 1, "tokenizer_backend": "none"}
+        if "tokenizer" in args:
+            del given["tokenizer_backend"]
+    else:
+        given = {"batch_size": _ENGINES.get(kind, AT_ONCE), "device": _DEVICE}
+    return {name: value for name, value in given.items() if name not in args}

@@ -1,0 +1,1 @@
+"""OpenAI's API and those that copy it."""

@@ -1,0 +1,1 @@
+"""vLLM: servers that run already and servers that bench starts."""

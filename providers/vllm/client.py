@@ -1,0 +1,248 @@
+"""vLLM servers, over plain aiohttp: the hot path, where an SDK would cost more than the answer.
+
+With base URLs it joins servers that run; without, it starts one of its own (`vllm_server`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import orjson
+
+from providers.base import (
+    AuthError,
+    BadReplyError,
+    BadRequestError,
+    BrokenConnectionError,
+    ModelSettings,
+    NoReplyError,
+    ProviderError,
+    Reply,
+    Request,
+    SetupError,
+    StopRunError,
+    environment_key,
+)
+from providers.documents import as_document
+from providers.http.bodies import ACCEPTED, OK, read_body
+from providers.http.errors import error_of
+from providers.http.replicas import Replicas
+from providers.openai.form import body_of, is_count, path_of, plain_body, read_json, reply_of
+from providers.secrets import redact, redact_address
+from providers.vllm.server import VllmServer
+
+TIMEOUT_S = 600.0
+"""For one reply."""
+KEY = "VLLM_API_KEY"
+"""Environment variable of the key that `vllm serve --api-key` wants, if it wants one."""
+_FACTS_S = 60.0
+"""How long a server may take to say what it is."""
+_FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
+_CLIENT_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
+"""What aiohttp raises."""
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
+_PROBE = Request("1", 1)
+_SHOWN = 300
+_MOST_TOKENS = 10**12
+"""No window has more."""
+
+
+class VllmProvider:
+    """One model behind one or more vLLM servers."""
+
+    def __init__(self, settings: ModelSettings, server: VllmServer | None = None) -> None:
+        self._settings = settings
+        self._server = server
+        self._replicas = Replicas[str]([url.rstrip("/") for url in settings.base_urls])
+        self._path = path_of(settings)
+        self._key = environment_key(KEY)
+        self._session: aiohttp.ClientSession | None = None
+        self._opening = asyncio.Lock()
+
+    async def complete(self, request: Request) -> Reply:
+        """The model's reply; raises a `ProviderError` and nothing else."""
+        session = self._session or await self._open()
+        body = plain_body(request, self._settings)
+        try:
+            with self._replicas.use(request.prefix) as url:
+                return reply_of(await self._post(session, url, self._path, body))
+        except (BrokenConnectionError, BadReplyError) as error:
+            if self._server is not None and (said := await self._server.last_words()):
+                raise StopRunError(said) from error
+            raise
+
+    async def facts(self) -> Mapping[str, object]:
+        """What the servers say of themselves; several must say the same.
+
+        Raises:
+            SetupError: a server is not there, has another model, or differs from the others.
+        """
+        await self._open()
+        each = {url: await self._facts_of(url) for url in self._replicas}
+        (first_url, first), *others = each.items()
+        for url, facts in others:
+            if differing := [name for name in first if facts.get(name) != first[name]]:
+                name = differing[0]
+                raise SetupError(
+                    f"{redact_address(first_url)} and {redact_address(url)} are no replicas: "
+                    f"{name} is {first[name]!r} and {facts.get(name)!r}"
+                )
+        return first | ({} if self._server is None else self._server.facts())
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """By the first server's own tokenizer and template."""
+        await self._open()
+        url = next(iter(self._replicas))
+        counts = []
+        for prompt in prompts:
+            read = await self._tokenized(url, self._asked(prompt))
+            if read is None or not is_count(read.get("count")):
+                return None
+            counts.append(read["count"])
+        return counts
+
+    async def aclose(self) -> None:
+        """Closes the connections, and ends the server that was started here."""
+        try:
+            if self._session is not None:
+                await self._session.close()
+        finally:
+            if self._server is not None:
+                await self._server.stop()
+
+    async def _open(self) -> aiohttp.ClientSession:
+        async with self._opening:
+            if self._session is None:
+                if self._server is not None:
+                    self._replicas = Replicas([await self._server.start()])
+                self._session = aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(limit=0),
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
+                    headers=_HEADERS | self._authorization(),
+                    auto_decompress=False,
+                )
+            return self._session
+
+    def _authorization(self) -> dict[str, str]:
+        """The key, unless an address brings a user and password of its own."""
+        named = any("@" in url for url in self._replicas)
+        return {"Authorization": f"Bearer {self._key}"} if self._key and not named else {}
+
+    async def _post(
+        self, session: aiohttp.ClientSession, url: str, path: str, body: Mapping[str, Any]
+    ) -> Any:
+        try:
+            sent = orjson.dumps(body)
+        except orjson.JSONEncodeError as error:  # half a character
+            raise BadRequestError(f"the prompt cannot be sent: {error}") from error
+        sending = session.post(f"{url}{path}", data=sent, allow_redirects=False)
+        return await _read(sending, url, TIMEOUT_S)
+
+    async def _get(self, url: str, path: str) -> Any:
+        session = await self._open()
+        sending = session.get(f"{url}{path}", timeout=_FACTS, allow_redirects=False)
+        return await _read(sending, url, _FACTS_S)
+
+    async def _facts_of(self, url: str) -> dict[str, object]:
+        model, where = self._settings.model, redact_address(url)
+        try:
+            read = await self._get(url, "/models")
+            served = {str(one["id"]): one for one in read["data"] if isinstance(one, dict)}
+        except (KeyError, TypeError, RecursionError) as error:
+            raise SetupError(f"{where} is no vLLM server: no list of models there") from error
+        except AuthError:
+            raise
+        except ProviderError as error:
+            raise SetupError(f"{error}; is it running? its address ends with /v1") from error
+        if model not in served:
+            names = redact(", ".join(map(repr, served)) or "nothing")[:_SHOWN]
+            raise SetupError(f"{where} serves {names}, not {model!r}")
+        root, window = served[model].get("root"), served[model].get("max_model_len")
+        return {
+            "engine": "vllm",
+            "model": model,
+            "root": root if isinstance(root, str) else None,
+            "max_model_len": window if is_count(window) and window < _MOST_TOKENS else None,
+            "version": await self._version(url),
+            "chat_template_sha256": await self._template(url),
+        }
+
+    async def _version(self, url: str) -> str | None:
+        try:
+            read = await self._get(url.removesuffix("/v1"), "/version")
+        except ProviderError:
+            return None
+        version = read.get("version") if isinstance(read, dict) else None
+        return version if isinstance(version, str) else None
+
+    async def _template(self, url: str) -> str | None:
+        """Of the tokens it makes of a fixed message: the text itself servers keep to themselves."""
+        messages = body_of(_PROBE, replace(self._settings, api="chat"))["messages"]
+        read = await self._tokenized(url, {"messages": messages, "add_generation_prompt": True})
+        try:
+            said = orjson.dumps((read or {})["tokens"])
+        except (KeyError, orjson.JSONEncodeError):  # none, or no tokens
+            return None
+        return hashlib.sha256(said).hexdigest()[:16]
+
+    def _asked(self, prompt: str) -> dict[str, Any]:
+        """What `/tokenize` takes for a prompt."""
+        if self._settings.api == "completions":
+            return {"prompt": as_document(prompt)}
+        messages = body_of(Request(prompt, 1), self._settings)["messages"]
+        return {"messages": messages, "add_generation_prompt": True}
+
+    async def _tokenized(self, url: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What `/tokenize` says; `None` from servers that have none."""
+        server, body = url.removesuffix("/v1"), {"model": self._settings.model, **asked}
+        try:
+            read = await self._post(await self._open(), server, "/tokenize", body)
+        except ProviderError:
+            return None
+        return read if isinstance(read, dict) else None
+
+
+async def _read(
+    sending: AbstractAsyncContextManager[aiohttp.ClientResponse], url: str, within_s: float
+) -> Any:
+    """The JSON of a reply; raises a `ProviderError` and nothing else.
+
+    Redirects are not followed: a prompt goes nowhere but to the address that the user named, and
+    most redirects would turn it into a GET without one.
+    """
+    try:
+        async with sending as response:
+            content = await read_body(response)
+    except _CLIENT_ERRORS as error:
+        raise _as_ours(error, url, within_s) from error
+    if response.status != OK:
+        raise error_of(response.status, content.decode(errors="replace"), response.headers)
+    return read_json(content)
+
+
+def _as_ours(error: Exception, url: str, within_s: float) -> ProviderError:
+    """One of `_CLIENT_ERRORS`, while `url` was asked."""
+    if isinstance(error, TimeoutError):
+        return NoReplyError(f"{redact_address(url)}: no reply within {within_s:.0f} s")
+    why = " ".join(str(error).split()) or type(error).__name__
+    return BrokenConnectionError(f"no connection to {redact_address(url)}: {why}")
+
+
+def open_provider(settings: ModelSettings) -> VllmProvider:
+    """The model at the settings' base URLs, else on a server of its own.
+
+    Raises:
+        SetupError: vLLM is to be started and is not installed, or arguments go nowhere.
+    """
+    if settings.base_urls:
+        if settings.server_args:
+            raise SetupError("--vllm-arg is for a server that bench starts: leave out --base-url")
+        return VllmProvider(settings)
+    return VllmProvider(settings, VllmServer.of(settings))

@@ -1,0 +1,220 @@
+"""`bench compare`: two runs, or two conditions, on the same samples."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+import pytest
+
+from harness.analysis.comparison import compare_conditions, compare_runs
+from harness.analysis.tables import read_run
+from harness.journal import journal
+from harness.journal.journal import Settings
+from providers.base import Request
+from tests.conftest import Lab, right
+
+
+def wrong_from(index: int, *, length: int = 5) -> Callable[[Request], str]:
+    """Right but at `length` from sample `index` on."""
+
+    def script(request: Request) -> str:
+        identifier = request.sample_id
+        late = int(identifier.rpartition("=")[2]) >= index
+        return "Final answer: 9" if late and f"length={length}|" in identifier else right(request)
+
+    return script
+
+
+def run(lab: Lab, model: str, script: Callable[[Request], str] = right, samples: int = 20) -> Path:
+    """The folder of a run of `ONES` without separators."""
+    wanted = lab.wanted(model=model, samples=samples, axes={"separator": ["none"]})
+    lab.asked(wanted, script)
+    return wanted.folder
+
+
+class TestRuns:
+    """Two models."""
+
+    def test_a_real_difference(self, lab: Lab) -> None:
+        """Per length both accuracies and the corrected p; a sentence that can be quoted."""
+        sharp, blind = run(lab, "scripted/sharp"), run(lab, "scripted/blind", wrong_from(5))
+        done = lab.bench("compare", sharp, blind, "-o", lab.folder / "c.csv")
+        assert done.code == 0
+        assert done.out.splitlines()[-3] == (
+            "scripted/sharp sees further than scripted/blind on lab/ones: area 1.00 against 0.62, "
+            "difference +0.38 (95 % interval +0.25 to +0.45); accuracy differs at length 5 "
+            "(p < 0.001, exact McNemar with Holm's correction for 2 tests)."
+        )
+        assert done.out.splitlines()[-1] == str(lab.folder / "c.csv")
+        with (lab.folder / "c.csv").open() as file:
+            three, five, area = csv.DictReader(file)
+        assert (three["length"], three["p_holm"], three["n"]) == ("3", "1.0", "20")
+        assert (five["only_first"], five["only_second"]) == ("15", "0")
+        assert float(five["p"]) == pytest.approx(2 / 2**15)
+        assert float(five["p_holm"]) == pytest.approx(4 / 2**15)
+        assert (five["value_first"], five["value_second"]) == ("1.0", "0.25")
+        assert (area["measure"], area["length"]) == ("area", "")
+
+    def test_the_other_way_round(self, lab: Lab) -> None:
+        """The better one is named first, and so are its numbers: the sentence is the same."""
+        sharp, blind = run(lab, "scripted/sharp"), run(lab, "scripted/blind", wrong_from(5))
+        verdict = compare_runs(read_run(blind), read_run(sharp))
+        assert str(verdict).startswith(
+            "scripted/sharp sees further than scripted/blind on lab/ones: area 1.00 against 0.62, "
+            "difference +0.38 (95 % interval +0."
+        )
+        assert str(verdict) == str(compare_runs(read_run(sharp), read_run(blind)))
+        assert verdict.area.difference < 0  # the table has them as the command does
+
+    def test_no_difference(self, lab: Lab) -> None:
+        """It says what could have been seen."""
+        folders = [run(lab, f"scripted/{name}", samples=4) for name in "ab"]
+        said = str(compare_runs(*map(read_run, folders)))
+        assert said.startswith(
+            "no difference in area is shown between scripted/a and scripted/b on lab/ones"
+        )
+        assert said.endswith(
+            "no single length shows one (exact McNemar with Holm's correction: 4 pairs and 2 tests "
+            "can show nothing)."
+        )
+
+    def test_lengths_may_differ_where_areas_do_not(self, lab: Lab) -> None:
+        """One model fails on one length, the other on another; the sentence says both."""
+        one = run(lab, "scripted/a", wrong_from(0, length=3))
+        other = run(lab, "scripted/b", wrong_from(0, length=5))
+        said = str(compare_runs(read_run(one), read_run(other)))
+        assert said.startswith("no difference in area is shown")
+        assert "; but accuracy differs at lengths 3, 5 (p < 0.001" in said
+
+    def test_only_pairs_count(self, lab: Lab) -> None:
+        """More samples in one run change nothing."""
+        few, many = run(lab, "scripted/a", samples=4), run(lab, "scripted/b", samples=9)
+        verdict = compare_runs(read_run(few), read_run(many))
+        assert [row.n for row in verdict.comparisons[0].paired.lengths] == [4, 4]
+
+    def test_the_same_model_with_other_settings(self, lab: Lab) -> None:
+        """The names say what differs."""
+        wanted = [
+            lab.wanted(settings=Settings(temperature=temperature)) for temperature in (0.0, 0.7)
+        ]
+        for one in wanted:
+            lab.asked(one)
+        verdict = compare_runs(*(read_run(one.folder) for one in wanted))
+        assert verdict.first == "scripted/test (temperature=0.0)"
+        assert verdict.second == "scripted/test (temperature=0.7)"
+        assert "mean of 2 conditions" in str(verdict)
+
+
+class TestRefused:
+    """What cannot be compared is said in one line, with exit code 2."""
+
+    def refuse(self, lab: Lab, *words: str, model: str = "scripted/b") -> None:
+        lab.bench("compare", run(lab, "scripted/a"), run(lab, model)).one_line(2, *words)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "words"),
+        [
+            ("task_version", 2, ("version 1", "2", "run both with the same")),
+            ("task_digest", "x", ("the file of lab/ones changed",)),
+            ("task", "lab/twos", ("one is of lab/ones, the other of lab/twos",)),
+            ("settings", asdict(Settings(seed=3)), ("seed 0 and seed 3",)),
+        ],
+    )
+    def test_other_tasks_and_rows(
+        self, lab: Lab, name: str, value: object, words: tuple[str, ...]
+    ) -> None:
+        """By what the manifests say."""
+        folder = run(lab, "scripted/b")
+        path = folder / journal.MANIFEST
+        path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {name: value}))
+        lab.bench("compare", run(lab, "scripted/a"), folder).one_line(2, *words)
+
+    def test_other_prompts(self, lab: Lab) -> None:
+        """By what the journals say."""
+        folder = run(lab, "scripted/b")
+        path = folder / journal.SAMPLES
+        lines = path.read_bytes().splitlines(keepends=True)
+        changed = orjson.loads(lines[-1]) | {"prompt_hash": "abc"}
+        path.write_bytes(b"".join(lines[:-1]) + orjson.dumps(changed) + b"\n")
+        said = lab.bench("compare", run(lab, "scripted/a"), folder).one_line(2, "1 samples differ")
+        assert "length 5, index 19" in said
+
+    def test_a_run_with_itself(self, lab: Lab) -> None:
+        """And the way to compare conditions."""
+        self.refuse(lab, "is both runs", "--axis AXIS=VALUE,VALUE", model="scripted/a")
+
+    def test_one_run_and_three(self, lab: Lab) -> None:
+        """Two are compared."""
+        folder = run(lab, "scripted/a")
+        lab.bench("compare", folder).one_line(2, "two runs, not 1", "--axis")
+        lab.bench("compare", folder, folder, folder).one_line(2, "two runs, not 3")
+
+    def test_nothing_in_common(self, lab: Lab) -> None:
+        """Neither condition nor length."""
+        other = lab.wanted(model="scripted/b", axes={"separator": ["comma"]})
+        lab.asked(other)
+        mine = run(lab, "scripted/a")
+        lab.bench("compare", mine, other.folder).one_line(2, "no condition in common")
+        longer = lab.wanted(model="scripted/c", axes={"separator": ["none"]}, lengths=[9])
+        lab.asked(longer)
+        lab.bench("compare", mine, longer.folder).one_line(2, "no scored sample in common")
+
+    def test_no_run(self, lab: Lab) -> None:
+        """Exit code 1, as everywhere."""
+        lab.bench("compare", run(lab, "scripted/a"), lab.folder).one_line(1, "no run in")
+
+
+class TestConditions:
+    """Two values of an axis, on the same rows."""
+
+    def folder(self, lab: Lab) -> Path:
+        wanted = lab.wanted(samples=20, axes={"separator": ["all"]})
+        lab.asked(
+            wanted,
+            lambda request: (
+                wrong_from(5)(request) if "separator=none" in request.sample_id else right(request)
+            ),
+        )
+        return wanted.folder
+
+    def test_what_a_separator_does(self, lab: Lab) -> None:
+        """The sentence names the model and both values."""
+        done = lab.bench(
+            *("compare", self.folder(lab), "--axis", "separator=none,comma"),
+            *("-o", lab.folder / "c.csv"),
+        )
+        assert done.code == 0
+        assert (
+            "scripted/test sees further with separator=comma than with separator=none on lab/ones: "
+            "area 1.00 against 0.62, difference +0.38"
+        ) in done.out
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ("separator=none,dot", ("no separator=dot", "none, space, comma")),
+            ("separator=none", ("two values",)),
+            ("separator=all", ("two values", "none, space, comma")),
+            ("hint=on,off", ("no axis 'hint'", "separator")),
+            ("separator", ("--axis wants",)),
+        ],
+    )
+    def test_values_that_are_not_there(self, lab: Lab, given: str, words: tuple[str, ...]) -> None:
+        """Each with what there is."""
+        lab.bench("compare", self.folder(lab), "--axis", given).one_line(2, *words)
+
+    def test_the_rest_of_the_condition_is_kept_equal(self, lab: Lab) -> None:
+        """One comparison for each of the other axes' values."""
+        task = ("--task", "counting/ones", "--lengths", "5,10", "--samples", "2")
+        axes = ("--axis", "strategy=direct,cot_zero_shot", "--axis", "separator=none,comma")
+        model = lab.fake(lambda _: "Final answer: 5")
+        lab.bench("run", *task, *axes, "--model", model, "--out", lab.out)
+        verdict = compare_conditions(read_run(lab.the_run()), "separator", ["none", "comma"])
+        assert [dict(one.condition) for one in verdict.comparisons] == [
+            {"strategy": "direct"},
+            {"strategy": "cot_zero_shot"},
+        ]

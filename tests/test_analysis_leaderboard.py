@@ -1,0 +1,619 @@
+"""`bench leaderboard`: what is set side by side, what is not, and what stays."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from harness.analysis.leaderboard import (
+    Row,
+    merge,
+    only_writer,
+    read_rows,
+    run_rows,
+    write_leaderboard,
+)
+from harness.analysis.stats import Threshold
+from harness.analysis.tables import Run, read_run
+from harness.cli import results
+from harness.journal import journal
+from harness.journal.journal import Settings
+from harness.report.readme import BEGIN, END, markdown, put_into
+from harness.run.task_run import Wanted
+from providers.base import BadRequestError, Request, StopRunError
+from providers.scripted import ScriptedProvider
+from tests.conftest import Done, Lab, right
+
+
+def made(lab: Lab, model: str = "scripted/a", **more: object) -> Wanted:
+    """A complete run."""
+    wanted = lab.wanted(model=model, **more)  # type: ignore[arg-type]
+    lab.asked(wanted)
+    return wanted
+
+
+def rows(wanted: Wanted) -> list[Row]:
+    """The rows of one run."""
+    return rows_of(wanted.folder)
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """The same, by its folder."""
+    found, left_out = run_rows(read_run(folder), Threshold())
+    assert left_out == []
+    return found
+
+
+def written(lab: Lab) -> list[Row]:
+    """The rows of the file."""
+    with (lab.out / "leaderboard.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def made_by(lab: Lab, *arguments: str | Path) -> Done:
+    """The command over all runs of the laboratory."""
+    return lab.bench("leaderboard", *arguments, "--out", lab.out, "--task", lab.ones.parent)
+
+
+class TestCommand:
+    """A row a model, task and condition."""
+
+    def test_rows_and_page(self, lab: Lab) -> None:
+        """All runs under --out; the page beside the file."""
+        made(lab)
+        made(lab, "scripted/b")
+        done = made_by(lab)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.splitlines() == [
+            f"{lab.out / 'leaderboard.csv'}: 4 rows",
+            str(lab.out / "leaderboard.html"),
+        ]
+        assert [(row["condition"], row["model"]) for row in written(lab)] == [
+            ("separator=comma", "scripted/a"),
+            ("separator=comma", "scripted/b"),
+            ("separator=none", "scripted/a"),
+            ("separator=none", "scripted/b"),
+        ]
+        row = written(lab)[0]
+        assert (row["n"], row["not_scored"], row["area"]) == ("8", "0", "1")
+        assert (row["effective_length_min"], row["effective_length_max"]) == ("5", "")
+        assert (row["accuracy_at_3"], row["accuracy_at_5"]) == ("1", "1")
+        assert row["settings"] == "seed=0 temperature=0.0 max_tokens=auto api=chat"
+        assert row["software"].startswith("eyechart=0.1.0 python=3.")
+        assert len(row["fingerprint"]) == 16
+        assert row["date"].startswith("20")
+        assert row["command"].startswith("bench")
+
+    def test_again_is_the_same(self, lab: Lab) -> None:
+        """The file is its own memory, byte for byte."""
+        made(lab)
+        made_by(lab)
+        before = (lab.out / "leaderboard.csv").read_bytes()
+        assert made_by(lab).code == 0
+        assert (lab.out / "leaderboard.csv").read_bytes() == before
+
+    def test_rows_whose_runs_are_elsewhere_stay(self, lab: Lab) -> None:
+        """Raw runs are not published; their rows are."""
+        one = made(lab)
+        made_by(lab)
+        one.folder.rename(lab.folder / "away")
+        made(lab, "scripted/b")
+        assert made_by(lab).out.startswith(f"{lab.out / 'leaderboard.csv'}: 4 rows")
+
+    def test_a_table_between_markers(self, lab: Lab) -> None:
+        """The rest of the file is as it was; a row a task and model."""
+        made(lab)
+        readme = lab.folder / "README.md"
+        readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nmore\n")
+        made_by(lab, "--readme", readme)
+        assert readme.read_text() == (
+            f"# Title\n\n{BEGIN}\n"
+            "| task | model | sees furthest (95 %) | sees least (95 %) | mean area |\n"
+            "| --- | --- | --- | --- | ---: |\n"
+            "| lab/ones | scripted/a | > 5 (< 3 to > 5), separator=none | – | 1.00 |\n"
+            f"{END}\n\nmore\n"
+        )
+
+    def test_a_file_without_markers(self, lab: Lab) -> None:
+        """Says what to put where."""
+        made(lab)
+        readme = lab.folder / "README.md"
+        readme.write_text("# Title\n")
+        done = made_by(lab, "--readme", readme)
+        assert done.code == 2
+        assert BEGIN in done.err
+        assert not (lab.out / "leaderboard.csv").exists()
+
+    def test_the_page_goes_beside_a_csv_file(self, lab: Lab) -> None:
+        """So the file is none of another kind."""
+        made(lab)
+        done = lab.bench("leaderboard", "--out", lab.out, "-o", lab.out / "board.html")
+        done.one_line(2, "board.html", "no .csv file")
+
+    def test_the_page_has_what_is_there(self, lab: Lab) -> None:
+        """Rows of runs that are elsewhere are counted; left-out runs are not drawn."""
+        away = made(lab)
+        made_by(lab)
+        away.folder.rename(lab.folder / "away")
+        made(lab, "scripted/b")
+        made(lab, "scripted/odd", samples=2)
+        done = made_by(lab)
+        assert "the page lacks 2 of the rows: their runs are not here" in done.err
+        page = (lab.out / "leaderboard.html").read_text()
+        assert "scripted/b" in page
+        assert "scripted/odd" not in page
+
+    def test_no_run(self, lab: Lab) -> None:
+        """One line."""
+        made_by(lab).one_line(2, "no run under")
+
+    def test_a_number_that_is_none(self, lab: Lab) -> None:
+        """With its line and column."""
+        made(lab)
+        made_by(lab)
+        path = lab.out / "leaderboard.csv"
+        path.write_text(path.read_text().replace(",0.85,", ",many,", 1))
+        made_by(lab).one_line(2, "leaderboard.csv:2: threshold is no number: 'many'")
+
+    @pytest.mark.parametrize("content", ["a,b\n1,2\n", "task\ncounting\n", "\xff\n1\n"])
+    def test_another_file_is_not_overwritten(self, lab: Lab, content: str) -> None:
+        """What is no leaderboard stays as it is."""
+        made(lab)
+        path = lab.out / "leaderboard.csv"
+        path.write_bytes(content.encode("latin-1"))
+        made_by(lab).one_line(2, "leaderboard.csv")
+        assert path.read_bytes() == content.encode("latin-1")
+
+
+class TestLeftOut:
+    """What does not belong together is not merged, and the reason is said."""
+
+    def test_a_run_that_is_not_complete(self, lab: Lab) -> None:
+        """With how much is missing."""
+
+        def script(request: Request) -> str:
+            if "index=1" in request.sample_id:
+                raise StopRunError("enough")
+            return right(request)
+
+        with pytest.raises(StopRunError):
+            lab.run(lab.wanted(), ScriptedProvider(script), max_connections=1)
+        done = made_by(lab)
+        assert done.code == 0
+        assert "separator=none: 6 samples were never asked" in done.err
+        assert "0 rows" in done.out
+
+    def test_nothing_scored(self, lab: Lab) -> None:
+        """Is not the same as nothing asked."""
+        lab.run(lab.wanted(), ScriptedProvider(lambda _: BadRequestError("x")))
+        assert "separator=none: no sample was scored" in made_by(lab).err
+
+    def test_a_manifest_that_cannot_be_read(self, lab: Lab) -> None:
+        """Costs its run where all are taken, and stops where it was named."""
+        made(lab)
+        broken = made(lab, "scripted/b").folder
+        (broken / journal.MANIFEST).write_text("{")
+        done = made_by(lab)
+        assert (done.code, len(done.err.splitlines())) == (0, 1)
+        assert "left out" in done.err
+        assert "2 rows" in done.out
+        made_by(lab, broken).one_line(1, "left out", "cannot be read")
+
+    def test_a_manifest_that_cannot_be_read_beside_a_sound_one(self, lab: Lab) -> None:
+        """Costs its own run alone, also where both were named; the exit code tells."""
+        sound = made(lab).folder
+        broken = made(lab, "scripted/b").folder
+        (broken / journal.MANIFEST).write_text("{")
+        done = made_by(lab, broken, sound, lab.folder / "nothing")
+        assert (done.code, len(done.err.splitlines())) == (1, 2)
+        assert "cannot be read" in done.err
+        assert "no run in" in done.err
+        assert "2 rows" in done.out
+        assert {row["model"] for row in written(lab)} == {"scripted/a"}
+        assert made_by(lab, sound, sound).code == 0
+
+    def test_older_versions_of_a_task(self, lab: Lab) -> None:
+        """The newest stays."""
+        old = rows(made(lab))
+        new = [row | {"task_version": "2", "model": "scripted/new"} for row in old]
+        merged = merge([*old, *new])
+        assert {row["model"] for row in merged.rows} == {"scripted/new"}
+        assert len(merged.left_out) == 2
+        assert "of version 1 of the task, and there are rows of 2" in merged.left_out[0]
+
+    @pytest.mark.parametrize(
+        ("more", "why"),
+        [
+            ({"settings": Settings(seed=1)}, "other rows of symbols"),
+            ({"samples": 5}, "10 samples, and 8 elsewhere"),
+            ({"lengths": [3, 7]}, "lengths 3, 7, and 3, 5 elsewhere"),
+        ],
+    )
+    def test_other_data(self, lab: Lab, more: dict[str, object], why: str) -> None:
+        """What most models have stays."""
+        usual = [rows(made(lab, f"scripted/{name}")) for name in "ab"]
+        odd = rows(made(lab, "scripted/odd", **more))
+        merged = merge([*odd, *usual[0], *usual[1]])
+        assert {row["model"] for row in merged.rows} == {"scripted/a", "scripted/b"}
+        assert all(
+            f"scripted/odd on lab/ones, separator={name}" in line and why in line
+            for name, line in zip(("comma", "none"), merged.left_out, strict=True)
+        )
+
+    def test_newcomers_drive_nobody_out(self, lab: Lab) -> None:
+        """What the file has stays, however many others come with other data."""
+        there = rows(made(lab, "scripted/there"))
+        toys = [row for name in "ab" for row in rows(made(lab, f"scripted/{name}", samples=2))]
+        merged = merge(toys, there)
+        assert {row["model"] for row in merged.rows} == {"scripted/there"}
+        assert "4 samples, and 8 elsewhere" in merged.left_out[0]
+
+    def test_another_threshold_of_the_same_runs(self, lab: Lab) -> None:
+        """The whole file changes to it."""
+        made(lab)
+        made_by(lab)
+        done = made_by(lab, "--threshold", "0.5")
+        assert done.err == ""
+        assert {row["threshold"] for row in written(lab)} == {"0.5"}
+
+    def test_another_threshold(self, lab: Lab) -> None:
+        """Effective lengths of two thresholds are no column."""
+        usual = rows(made(lab))
+        early = "1999-01-01T00:00:00+00:00"
+        later = [row | {"threshold": "0.5", "date": early, "model": "scripted/b"} for row in usual]
+        merged = merge([*usual, *later])
+        assert len(merged.rows) == 2
+        assert "threshold is 0.5, and 0.85 elsewhere" in merged.left_out[0]
+
+    def test_the_latest_of_one_model(self, lab: Lab) -> None:
+        """A newer run replaces the older quietly; other settings are another row."""
+        old = rows(made(lab))
+        new = [row | {"date": old[0]["date"][:-6] + ".5+00:00", "area": "0.5"} for row in old]
+        merged = merge([*new, *old])
+        assert [row["area"] for row in merged.rows] == ["0.5", "0.5"]
+        assert merged.left_out == ()
+        warm = [row | {"settings": "temperature=1"} for row in old]
+        merged = merge([*old, *warm])
+        assert len(merged.rows) == 4
+        assert len(markdown(merged).splitlines()) == 4
+
+
+class TestDates:
+    """The latest row of a model wins, and the future is not later than now."""
+
+    @pytest.mark.parametrize("date", ["2999-01-01T00:00:00+00:00", "2999-01-01", "tomorrow"])
+    def test_a_row_from_the_future_does_not_beat_a_run_that_is_here(
+        self, lab: Lab, date: str
+    ) -> None:
+        """It is said, and replaced for good."""
+        made(lab)
+        made_by(lab)
+        path = lab.out / "leaderboard.csv"
+        there = written(lab)[0]["date"]
+        path.write_text(path.read_text().replace(there, date).replace(",8,0,", ",7,1,"))
+        done = made_by(lab)
+        assert done.code == 0
+        lines = done.err.splitlines()
+        assert all(line.startswith("bench: scripted/a on lab/ones, separator=") for line in lines)
+        assert done.err.count(f"dated {date!r}, which is after today or no date") == 2
+        assert {(row["date"], row["n"]) for row in written(lab)} == {(there, "8")}
+        assert made_by(lab).err == ""
+
+    def test_it_stays_where_the_run_is_elsewhere(self, lab: Lab) -> None:
+        """There is nothing to put in its place; it is said again."""
+        old = [row | {"date": "2999-01-01"} for row in rows(made(lab))]
+        merged = merge([], old)
+        assert (len(merged.rows), len(merged.ahead)) == (2, 2)
+
+    def test_clocks_may_differ_by_a_day(self, lab: Lab) -> None:
+        """A row of this morning on the other side of the earth is later than yesterday's."""
+        old = rows(made(lab))
+        now = datetime.fromisoformat(old[0]["date"])
+        for hours, wins in ((23, "0.5"), (25, "1")):
+            date = (now + timedelta(hours=hours)).isoformat()
+            new = [row | {"date": date, "area": "0.5"} for row in old]
+            assert {row["area"] for row in merge([*new, *old], now=now).rows} == {wins}
+
+    def test_dates_are_compared_as_times(self, lab: Lab) -> None:
+        """23:00 in Tokyo is before 20:00 in Greenwich."""
+        old = rows(made(lab))
+        late = [row | {"date": "2020-05-05T20:00:00+00:00", "area": "0.5"} for row in old]
+        early = [row | {"date": "2020-05-05T23:00:00+09:00"} for row in old]
+        assert {row["area"] for row in merge([*late, *early]).rows} == {"0.5"}
+
+
+NAMES = (
+    "<!-- end -->",
+    "a\n<!-- end -->\nb",
+    "[x](https://evil.example)|y",
+    "<script>alert(1)</script>",
+    "`a` *b* _c_ ~~d~~ $e$ \\ &lt;",
+    "=cmd|' /C calc'!A0",
+    "'=1+1",
+    "-",
+    "\t@x\r\u202e\x1b[2J",
+    "\udcff",
+)
+"""What a server may call its model."""
+
+
+class TestNames:
+    """No name that a model or server gives itself does anything to the files."""
+
+    def entries(self, lab: Lab) -> list[Row]:
+        return [row | {"model": name, "server": name} for name in NAMES for row in rows(made(lab))]
+
+    def test_the_file_gives_every_name_back(self, lab: Lab) -> None:
+        """And is the same when it is written again; no cell is a formula."""
+        path = lab.out / "leaderboard.csv"
+        write_leaderboard(path, merge(self.entries(lab)))
+        first = path.read_bytes()
+        read = read_rows(path)
+        assert {row["model"] for row in read} == {row["server"] for row in read} == set(NAMES)
+        write_leaderboard(path, merge([], read))
+        assert path.read_bytes() == first
+        assert not set(first.decode()) & set("\r\t\x1b\u202e")
+        for row in csv.reader(first.decode().splitlines()):
+            for cell in row:
+                assert cell == "-" or not cell.startswith(("=", "+", "@", "-"))
+
+    def test_the_table_has_a_line_a_model_and_shows_its_name(self, lab: Lab) -> None:
+        """A Markdown library finds the names as texts: no link, no HTML, no further column."""
+        table = markdown(merge(self.entries(lab)))
+        assert len(table.splitlines()) == 2 + len(NAMES)
+        tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(table)
+        assert tokens[0].type == "table_open"
+        inline = [token for token in tokens if token.type == "inline"]
+        assert len(inline) == 5 * (1 + len(NAMES))
+        parts = {part.type for token in inline for part in token.children or ()}
+        assert parts <= {"text", "text_special"}
+        shown = {"".join(part.content for part in token.children or ()) for token in inline}
+        for name in NAMES:
+            assert name.encode("unicode_escape").decode().replace("\\\\", "\\") in shown
+
+    def test_a_readme_does_not_grow(self, lab: Lab) -> None:
+        """The same table again leaves the same file."""
+        readme = lab.folder / "README.md"
+        readme.write_text(f"# Title\n\n{BEGIN}\n{END}\n\nmore\n")
+        table = markdown(merge(self.entries(lab)))
+        put_into(readme, table)
+        once = readme.read_text()
+        put_into(readme, table)
+        assert readme.read_text() == once
+        assert once.endswith(f" |\n{END}\n\nmore\n")
+
+
+class TestReadme:
+    """Where the table goes, and that the rest of the file is left alone."""
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            (f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n", ("on lines 1 and 3", "leave one")),
+            (f"{END}\n\n{BEGIN}\n", ("x.md:3", "not followed by its own")),
+            (f"{BEGIN}\n<!-- bench tasks -->\n{END}\n", ("x.md:1", "not followed")),
+            (f"{BEGIN}\n|a|\n{END}\nb|\n{END}\n", ("on lines 3 and 5", "leave the one")),
+            (f"{BEGIN}\n", ("has no place", BEGIN, END)),
+            (f"text {BEGIN} {END}\n", ("has no place", "lines of their own")),
+        ],
+    )
+    def test_markers_that_are_no_one_place(
+        self, lab: Lab, text: str, words: tuple[str, ...]
+    ) -> None:
+        """One line with their lines and the remedy; nothing is written."""
+        made(lab)
+        readme = lab.folder / "x.md"
+        readme.write_text(text)
+        made_by(lab, "--readme", readme).one_line(2, *words)
+        assert readme.read_text() == text
+        assert not (lab.out / "leaderboard.csv").exists()
+
+    def test_other_blocks_have_the_same_end(self, tmp_path: Path) -> None:
+        """Blocks of ours, and comments of other tools, before and after."""
+        block, other = "<!-- bench tasks -->\nx\n<!-- end -->\n", "<!-- toc -->\n<!-- end -->\n"
+        readme = tmp_path / "x.md"
+        readme.write_text(f"{block}{BEGIN}\n{END}\n{other}{block}")
+        put_into(readme, "| a |")
+        assert readme.read_text() == f"{block}{BEGIN}\n| a |\n{END}\n{other}{block}"
+
+    def test_through_a_link(self, tmp_path: Path) -> None:
+        """The file that the link leads to is replaced, with its permissions; the link stays."""
+        real = tmp_path / "deep" / "README.md"
+        real.parent.mkdir()
+        real.write_text(f"{BEGIN}\n{END}\n")
+        real.chmod(0o640)
+        link = tmp_path / "README.md"
+        link.symlink_to(real)
+        put_into(link, "| a |")
+        assert link.is_symlink()
+        assert real.read_text() == f"{BEGIN}\n| a |\n{END}\n"
+        assert real.stat().st_mode & 0o777 == 0o640
+
+    def test_line_ends_stay(self, tmp_path: Path) -> None:
+        """As the file has them."""
+        readme = tmp_path / "x.md"
+        readme.write_bytes(f"a\r\n{BEGIN}\r\n{END}\r\nb\r\n".encode())
+        put_into(readme, "| a |\n| - |")
+        assert readme.read_bytes() == (f"a\r\n{BEGIN}\r\n| a |\r\n| - |\r\n{END}\r\nb\r\n".encode())
+
+
+ADD = """\
+import json
+import sys
+from pathlib import Path
+
+from harness.analysis import leaderboard
+
+path, rounds = Path(sys.argv[1]), int(sys.argv[3])
+row = json.loads(sys.stdin.readline())
+print("ready", flush=True)
+sys.stdin.readline()
+for turn in range(rounds):
+    mine = row | {"model": f"{sys.argv[2]}/{turn}"}
+    with leaderboard.only_writer(path, print):
+        merged = leaderboard.merge([mine], leaderboard.read_rows(path))
+        leaderboard.write_leaderboard(path, merged)
+"""
+
+
+class TestAtOnce:
+    """Two commands on one file: one after the other."""
+
+    def test_no_row_is_lost(self, lab: Lab) -> None:
+        """Two processes add thirty rows each, at once."""
+        (row, _) = rows(made(lab))
+        path, rounds = lab.folder / "board.csv", 30
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-c", ADD, path, name, str(rounds)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=Path(__file__).parents[1],
+                text=True,
+            )
+            for name in "ab"
+        ]
+        for line in (json.dumps(row) + "\n", "go\n"):
+            for writer in writers:
+                assert writer.stdin is not None
+                assert writer.stdout is not None
+                writer.stdin.write(line)
+                writer.stdin.flush()
+                if line != "go\n":
+                    assert writer.stdout.readline() == "ready\n"
+        for writer in writers:
+            assert writer.communicate(timeout=60)[0] == ""
+            assert writer.returncode == 0
+        models = {row["model"] for row in read_rows(path)}
+        assert models == {f"{name}/{turn}" for name in "ab" for turn in range(rounds)}
+
+    def test_the_command_holds_the_lock_from_reading_to_writing(self, lab: Lab) -> None:
+        """What another one writes while it judges runs is there afterwards."""
+        made(lab)
+        path = lab.out / "leaderboard.csv"
+        (other, _) = [row | {"model": "scripted/other"} for row in rows(made(lab, "scripted/b"))]
+
+        def judged(folder: Path, warn: journal.Warn) -> Run:
+            with only_writer(path, warn):
+                write_leaderboard(path, merge([other], read_rows(path)))
+            return read_run(folder, warn)
+
+        lab.monkeypatch.setattr(results, "read_run", judged)
+        assert made_by(lab).code == 0
+        assert {row["model"] for row in written(lab)} == {
+            *("scripted/a", "scripted/b", "scripted/other")
+        }
+
+    def test_waiting_is_said_and_has_an_end(self, lab: Lab) -> None:
+        """One line that says who is waited for, one that says what to do."""
+        path = lab.folder / "board.csv"
+        said: list[str] = []
+        with only_writer(path, said.append):
+            assert said == []
+            with (
+                pytest.raises(journal.JournalError, match="end it, or use another -o"),
+                only_writer(path, said.append, quiet_s=0.0, patience_s=0.05),
+            ):
+                pass
+        assert said == [f"waiting for another 'bench leaderboard' that writes {path}"]
+        with only_writer(path, said.append, quiet_s=0.0):
+            assert len(said) == 1
+
+    def test_a_link_and_its_file_have_one_lock(self, tmp_path: Path) -> None:
+        """Since they are one file; and it is written through the link."""
+        real, link = tmp_path / "deep" / "board.csv", tmp_path / "link.csv"
+        real.parent.mkdir()
+        link.symlink_to(real)
+        write_leaderboard(link, merge([]))
+        assert link.is_symlink()
+        with (
+            only_writer(real, print),
+            pytest.raises(journal.JournalError),
+            only_writer(link, lambda _: None, quiet_s=0.0, patience_s=0.0),
+        ):
+            pass
+
+    def test_a_folder_that_cannot_be_written(self, lab: Lab) -> None:
+        """One line."""
+        made(lab)
+        (lab.folder / "file").write_text("")
+        done = made_by(lab, "-o", lab.folder / "file" / "board.csv")
+        done.one_line(2, "board.csv")
+
+
+class TestFile:
+    """A file that was changed by hand, or by somebody else."""
+
+    @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            (",accuracy_at_3,", ",accuracy_at_three,", "no column of a leaderboard"),
+            (",8,0,0.85,", ",8.5,0,0.85,", "n is no whole number: '8.5'"),
+            (",8,0,0.85,", ",8,,0.85,", "not_scored is no whole number: ''"),
+            (",8,0,0.85,", ",8,0,,", "threshold is empty"),
+            (",8,0,0.85,", ",8,0,1e999,", "threshold is no number: '1e999'"),
+            ("lab/ones,1,", f"lab/ones,{'9' * 5000},", "task_version is no whole number"),
+        ],
+    )
+    def test_a_cell_that_is_none(self, lab: Lab, old: str, new: str, words: str) -> None:
+        """One line with its place."""
+        made(lab)
+        made_by(lab)
+        path = lab.out / "leaderboard.csv"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        made_by(lab).one_line(2, "leaderboard.csv:2: ", words)
+
+
+def test_the_table_has_the_better_model_first(lab: Lab) -> None:
+    """By the mean area over the conditions that both have; axes that do not vary are left out."""
+    full = rows(made(lab, "scripted/a"))
+    part = rows(made(lab, "scripted/b", axes={"separator": ["none"]}))
+    worse = [row | {"area": "0.25"} for row in full if "none" in row["condition"]]
+    better = [row for row in full if "comma" in row["condition"]]
+    lines = markdown(merge([*worse, *better, *part])).splitlines()[2:]
+    assert [line.split(" | ")[1] for line in lines] == ["scripted/b", "scripted/a"]
+    assert [line.split(" | ")[-1] for line in lines] == ["1.00 |", "0.25 |"]
+    assert lines[0].split(" | ")[3] == "–"
+    alone = markdown(merge(part)).splitlines()[2]
+    assert alone == "| lab/ones | scripted/b | > 5 (< 3 to > 5) | – | 1.00 |"
+
+
+def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
+    """A model that always says the repeated symbol sees nothing."""
+    command = ("run", "--task", "copying/first_last", "--lengths", "5,10", "--samples", "2")
+    model = lab.fake(lambda _: "Final answer: 1")
+    lab.bench(*command, "--axis", "position=first", "--model", model, "--out", lab.out)
+    found = rows_of(lab.the_run())
+    assert {row["condition"].rpartition("=")[2]: row["control"] for row in found} == {
+        "zero": "",
+        "absent": "yes",
+    }
+    (line,) = markdown(merge(found)).splitlines()[2:]
+    assert line == "| copying/first_last | fake/model | < 5 (< 5 to 5) | – | 0.00 |"
+
+
+def test_the_one_that_sees_furthest_has_the_longest_length(lab: Lab) -> None:
+    """Not the larger area; areas over different lengths have no mean."""
+    far, near = rows(made(lab))
+    far |= {"effective_length_min": "20", "effective_length_max": "20", "accuracy_at_20": "1"}
+    far["area"] = "0.5"
+    (line,) = markdown(merge([far, near])).splitlines()[2:]
+    assert line.split(" | ")[2].startswith("20 (")
+    assert line.split(" | ")[4] == "– |"
+
+
+def test_the_published_file_reads() -> None:
+    """`results/leaderboard.csv` is a leaderboard, and nothing in it is left out."""
+    published = read_rows(Path(__file__).parents[1] / "results" / "leaderboard.csv")
+    merged = merge(published)
+    assert merged.left_out == ()
+    assert len(merged.rows) == len(published) > 0

@@ -1,0 +1,232 @@
+"""What judging leaves in a run's folder, and what judging again says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import orjson
+import pytest
+
+from harness.analysis.rescore import DIAGNOSIS, REACH, VERDICTS
+from harness.journal.journal import SAMPLES
+from harness.score.verdict import Verdict
+from providers.base import BadRequestError, Request
+from providers.scripted import ScriptedProvider
+from tests.conftest import Lab, records, right
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """A CSV file's rows."""
+    return list(csv.DictReader(io.StringIO(path.read_text())))
+
+
+def scored(lab: Lab) -> Path:
+    """The folder of a run in which all is right but every fourth sample."""
+
+    def script(request: Request) -> str:
+        return "I see 7 or 8." if request.sample_id.endswith("index=3") else right(request)
+
+    lab.asked(lab.wanted(), script)
+    folder = lab.wanted().folder
+    assert lab.bench("score", folder).err == ""
+    return folder
+
+
+def judge_by(judge: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on `judge` decides, on short replies too, whose verdicts are kept in mind."""
+    monkeypatch.setattr("harness.score.verdict.judge", judge)
+    monkeypatch.setattr("harness.score.verdict._judge_again", judge)
+
+
+class TestChanges:
+    """`bench score` says which samples are judged otherwise than before, and why."""
+
+    def test_nothing_changed_nothing_said(self, lab: Lab) -> None:
+        """Twice the same rules."""
+        folder = scored(lab)
+        assert lab.bench("score", folder).err == ""
+
+    def test_another_reader_of_answers(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Counts by kind, then each sample with what is read now."""
+        folder = scored(lab)
+        kinder = lambda **_: Verdict("incorrect", 7, signed_error=4)  # noqa: E731
+        judge_by(kinder, monkeypatch)
+        said = lab.bench("score", folder).err.splitlines()
+        assert said[0].startswith("16 samples are judged otherwise than by eyechart 0.1.0: ")
+        assert "12 correct now incorrect, 4 unparsed now incorrect" in said[0]
+        assert len(said) == 12
+        assert said[1] == (
+            "  lab/ones@1|separator=none|length=3|seed=0|index=0: correct is now incorrect "
+            "(reads 7, target 1)"
+        )
+        assert said[-1] == "  … and 6 more"
+        assert lab.bench("score", folder).err == ""
+
+    def test_the_reason_of_what_is_no_answer(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An outcome without an answer has its own words."""
+        folder = scored(lab)
+        stricter = lambda **_: Verdict("truncated", why="cut off")  # noqa: E731
+        judge_by(stricter, monkeypatch)
+        assert "correct is now truncated (cut off)" in lab.bench("score", folder).err
+
+    def test_an_answer_after_an_error_is_no_change(self, lab: Lab) -> None:
+        """It was not judged before."""
+
+        def script(request: Request) -> str | BadRequestError:
+            failed = request.sample_id.endswith("index=0")
+            return BadRequestError("once") if failed else right(request)
+
+        lab.run(lab.wanted(), ScriptedProvider(script))
+        assert lab.bench("score", lab.wanted().folder).code == 1
+        lab.asked(lab.wanted())
+        done = lab.bench("score", lab.wanted().folder)
+        assert (done.code, done.err) == (0, "")
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"[]", b'{"eyechart": "0", "cells": [{"x": 1}]}', b"\xff"]
+    )
+    def test_verdicts_that_cannot_be_read_are_written_anew(self, lab: Lab, content: bytes) -> None:
+        """Nothing can be said of changes then."""
+        folder = scored(lab)
+        good = (folder / VERDICTS).read_bytes()
+        (folder / VERDICTS).write_bytes(content)
+        assert lab.bench("score", folder).err == ""
+        assert (folder / VERDICTS).read_bytes() == good
+
+    def test_a_target_of_another_type_is_passed_over(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As reading the run does."""
+        folder = scored(lab)
+        path = folder / SAMPLES
+        lines = path.read_bytes().splitlines(keepends=True)
+        spoilt = orjson.dumps(orjson.loads(lines[0]) | {"target": "abc"}) + b"\n"
+        path.write_bytes(spoilt + b"".join(lines))
+        stricter = lambda **_: Verdict("truncated", why="cut off")  # noqa: E731
+        judge_by(stricter, monkeypatch)
+        assert "16 samples are judged otherwise" in lab.bench("score", folder).err
+
+    def test_a_letter_a_sample(self, lab: Lab) -> None:
+        """In the order of the index; a dot where nothing was asked."""
+        folder = scored(lab)
+        lab.asked(lab.wanted(samples=5, lengths=[3]))
+        lab.bench("score", folder)
+        cells = orjson.loads((folder / VERDICTS).read_bytes())["cells"]
+        assert [cell["outcomes"] for cell in cells] == ["cccuc", "cccu"] * 2
+
+
+class TestReach:
+    """`reach.csv`: a row a condition."""
+
+    def test_effective_length_as_bounds(self, lab: Lab) -> None:
+        """One end is empty outside the tested range; the threshold is beside it."""
+        folder = scored(lab)
+        (none, comma) = rows(folder / REACH)
+        assert (none["separator"], comma["separator"]) == ("none", "comma")
+        assert (none["n"], none["not_scored"], none["threshold"]) == ("8", "0", "0.85")
+        assert (none["effective_length_min"], none["effective_length_max"]) == ("", "3.0")
+        lab.bench("score", "--threshold", "0.5", folder)
+        (none, _) = rows(folder / REACH)
+        assert (none["effective_length_min"], none["effective_length_max"]) == ("5.0", "")
+        assert none["threshold_of"] == "accuracy"
+        assert float(none["area"]) == pytest.approx(0.75)
+        assert float(none["area_ci_low"]) < 0.75 < float(none["area_ci_high"])
+
+    def test_relative_to_the_shortest(self, lab: Lab) -> None:
+        """The terminal says so too."""
+        folder = scored(lab)
+        done = lab.bench("score", "--relative", folder)
+        assert "sees to (85 % of own)" in done.out
+        (none, _) = rows(folder / REACH)
+        assert (none["effective_length_min"], none["threshold_of"]) == ("5.0", "own accuracy")
+
+    @pytest.mark.parametrize("share", ["0", "1.1", "-1", "nan"])
+    def test_a_threshold_is_a_share(self, lab: Lab, share: str) -> None:
+        """Above 0, at most 1."""
+        folder = scored(lab)
+        lab.bench("score", f"--threshold={share}", folder).one_line(2, "--threshold", share)
+
+    def test_nothing_scored_is_empty(self, lab: Lab) -> None:
+        """Not 0."""
+        lab.run(lab.wanted(), ScriptedProvider(lambda _: BadRequestError("x")))
+        folder = lab.wanted().folder
+        assert lab.bench("score", folder).code == 1
+        (none, _) = rows(folder / REACH)
+        assert (none["area"], none["effective_length_min"], none["not_scored"]) == ("", "", "8")
+
+
+class TestDiagnosis:
+    """`diagnosis.csv`: what is answered instead."""
+
+    def test_counts(self, lab: Lab) -> None:
+        """A model that says 100: round answers, one mode, an error that shrinks with length."""
+        lab.asked(lab.wanted(lengths=[20, 80]), lambda _: "Final answer: 100")
+        folder = lab.wanted().folder
+        lab.bench("score", folder)
+        short, long = rows(folder / DIAGNOSIS)[:2]
+        medians = [
+            median(100 - record["target"] for record in records(folder) if record["length"] == n)
+            for n in (20, 80)
+        ]
+        assert [float(row["median_abs_error"]) for row in (short, long)] == medians
+        assert (short["round_answers"], short["modal_answer"], short["modal_share"]) == (
+            *("1.0", "100"),
+            "1.0",
+        )
+        assert short["collapsed"] == ""
+        (none, _) = rows(folder / REACH)
+        slope = math.log(medians[1] / medians[0]) / math.log(80 / 20)
+        assert float(none["error_growth"]) == pytest.approx(slope, abs=1e-6)
+
+    def test_a_tie_goes_to_the_smaller_answer(self, lab: Lab) -> None:
+        """So that it does not depend on the order of replies."""
+        said = ["7", "3", "3", "7"]
+        lab.asked(
+            lab.wanted(lengths=[5]),
+            lambda request: f"Final answer: {said[int(request.sample_id[-1])]}",
+        )
+        lab.bench("score", lab.wanted().folder)
+        (first, _) = rows(lab.wanted().folder / DIAGNOSIS)
+        assert (first["modal_answer"], first["modal_share"]) == ("3", "0.5")
+
+    def test_copies_that_collapse(self, lab: Lab) -> None:
+        """The repeated symbol instead of the odd one; a row without an odd one shows nothing."""
+        task = ("--task", "copying/first_last", "--lengths", "10", "--samples", "2")
+        done = lab.bench(
+            "run",
+            *task,
+            *("--model", lab.fake(lambda _: "Final answer: 1"), "--out", lab.out),
+        )
+        assert done.code == 0
+        found = {
+            (row["position"], row["odd"]): row["collapsed"]
+            for row in rows(lab.the_run() / DIAGNOSIS)
+        }
+        assert found == {
+            ("first", "zero"): "1.0",
+            ("first", "absent"): "",
+            ("last", "zero"): "1.0",
+            ("last", "absent"): "",
+        }
+
+    def test_texts_that_collapse_and_diverge(self, lab: Lab) -> None:
+        """A row of the repeated word alone, and where the first other word is."""
+
+        def script(request: Request) -> str:
+            words = request.prompt.splitlines()[-1].split(": ", 1)[1].split()
+            common = max(set(words), key=words.count)
+            return f"Final answer: {' '.join(common for _ in words)}"
+
+        command = ("run", "--task", "copying/repeated_words", "--lengths", "20", "--samples", "2")
+        axis = ("--axis", "position=middle")
+        lab.bench(*command, *axis, "--model", lab.fake(script), "--out", lab.out)
+        (row,) = rows(lab.the_run() / DIAGNOSIS)
+        assert row["collapsed"] == "1.0"
+        assert 0 < float(row["mean_first_divergence"]) < 20

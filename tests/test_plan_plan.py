@@ -1,0 +1,367 @@
+"""Samples are paired, nested, independent of order, and each can be made from its id alone."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import combinations, islice, product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.plan.plan import (
+    PlanError,
+    fingerprint,
+    make_sample,
+    output_budget,
+    plan,
+    sample_from_id,
+    sample_hash,
+    sample_id,
+)
+from harness.task.catalogue import Task, built_in_files, open_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.spec import Condition, Item
+    from tests.conftest import Lab
+
+GOLDEN = {
+    "copying/first_last": "f97dfb2739a216405812836ed5794c0dfe00b35fb18d28e3c3eeabb639852696",
+    "copying/repeated_words": "b8e0779d4d67ebfc401abb764944ef60cb7dc2d18d2350896492024f932bafc1",
+    "counting/bernoulli": "38e4c2185f8119810a81625bafac048fe32ca5ff3e7f249805272e53b3ad6be4",
+    "counting/ones": "9a97a73451c1213a6d2994cf2eeea96be02df5a32f8ae16a3aa15c04e443684d",
+    "counting/sum": "18c3d1aadc005e0d4a8afd07755603a5c8f50603a74e1f3b11508b8e862786d5",
+    "counting/words": "534f171e70a700482078dc066f62e4c36777bbd3874b279675886a84ef746cac",
+    "separators/letters": "01bcfc4bff2319640effdf16032f736e39aa1b572c04a0c35bfb0e4e4be61046",
+    "separators/ones_314": "9ca22080e7f20ed0dc2d3a74c16c3e71bb24372d08b2ad334e993fc97ef90fd2",
+    "separators/two_symbols": "16a0fa709b98bc0b77426c5b7679d8ac37ca731d97f7c06048e3b4a9bebf5249",
+}
+"""Task -> fingerprint of its default plan with three samples a cell. A change of one of these is
+a change of the task: raise its version."""
+
+every_task = pytest.mark.parametrize("name", built_in_files())
+
+
+@cache
+def opened(name: str) -> Task:
+    return open_task(name, built_in_files()[name], trial=False)
+
+
+def conditions(task: Task) -> Iterator[Condition]:
+    """Every condition there is."""
+    axes = task.spec.axes
+    for values in product(*(axis.values for axis in axes.values())):
+        yield dict(zip(axes, values, strict=True))
+
+
+def drawn(task: Task, condition: Condition, length: int, index: int) -> Item:
+    return task.draw(random.Random(f"0|{task.name}|{index}"), condition, length, index)
+
+
+def shown_to_the_generator(task: Task, condition: Condition) -> tuple[object, ...]:
+    """A condition's values on the axes that the generator itself takes."""
+    assert task._generator is not None
+    return tuple(v for axis, v in condition.items() if axis in task._generator.keywords)
+
+
+@every_task
+def test_the_default_plan_is_pinned(name: str) -> None:
+    """Ids, prompts and targets are the same in every process, on Python 3.11 to 3.13."""
+    assert f"{fingerprint(plan(opened(name), samples=3)):064x}" == GOLDEN[name]
+
+
+def test_every_task_is_pinned() -> None:
+    """A new task needs a fingerprint here, and a removed one none."""
+    assert GOLDEN.keys() == built_in_files().keys()
+
+
+@every_task
+def test_a_sample_is_what_its_id_says(name: str) -> None:
+    """The same sample comes out of its id alone, for every condition and length."""
+    task = opened(name)
+    seen = set()
+    for number, condition in enumerate(conditions(task)):
+        for length in task.lengths:
+            made = make_sample(task, condition, length, number % 5, seed=number % 3 - 1)
+            again = sample_from_id(task, made.id)
+            assert again == made
+            assert list(again.condition) == list(task.spec.axes)
+            seen.add(made.id)
+    assert len(seen) == len(list(conditions(task))) * len(task.lengths)
+
+
+@every_task
+def test_conditions_are_paired(name: str) -> None:
+    """The same index shows the same item under all conditions that the generator cannot tell
+    apart, so only how it is asked and written differs.
+    """
+    task = opened(name)
+    for length, index in product((task.lengths[0], task.lengths[-1]), (0, 3)):
+        items: dict[tuple[object, ...], Item] = {}
+        for condition in conditions(task):
+            item = drawn(task, condition, length, index)
+            assert items.setdefault(shown_to_the_generator(task, condition), item) == item
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*built_in_files()} - {"copying/first_last", "copying/repeated_words"})
+)
+def test_rows_are_paired_where_no_axis_makes_them(name: str) -> None:
+    """In every task but the copying ones, whose axes say where the odd symbol stands, the row is
+    the same under all conditions whatever the generator is told.
+    """
+    task = opened(name)
+    for length, index in product(task.lengths, (0, 3)):
+        first, *others = (drawn(task, condition, length, index) for condition in conditions(task))
+        assert all(list(other.symbols) == list(first.symbols) for other in others)
+
+
+def test_what_is_drawn_is_paired_in_the_copying_tasks_too() -> None:
+    """First and last symbol are asked of rows with the same label and the same odd symbol."""
+    task = opened("copying/first_last")
+    for index in range(10):
+        items = [drawn(task, condition, 20, index) for condition in conditions(task)]
+        assert len({str(item.variables) for item in items}) == 1
+        symbols = {
+            symbol.strip()
+            for item, condition in zip(items, conditions(task), strict=True)
+            if condition["odd"] == "random"
+            for symbol in item.symbols
+        }
+        assert len(symbols) == 2
+
+
+def check_nested(task: Task, condition: Condition, index: int) -> None:
+    items = {length: drawn(task, condition, length, index) for length in task.lengths}
+    rows = {length: "".join(item.symbols) for length, item in items.items()}
+    from_the_end = condition.get("position") == "last"
+    for short, long in combinations(task.lengths, 2):
+        assert items[short].variables == items[long].variables
+        if from_the_end:
+            assert rows[long].endswith(rows[short])
+        else:
+            assert rows[long].startswith(rows[short])
+
+
+@pytest.mark.parametrize("name", sorted({*built_in_files()} - {"copying/repeated_words"}))
+def test_lengths_are_nested(name: str) -> None:
+    """A longer row begins with the shorter one of the same index, for all pairs of lengths; where
+    the last symbol is asked for, it ends with it, since what is asked for stands at that end.
+    """
+    task = opened(name)
+    for condition in conditions(task):
+        for index in (0, 7):
+            check_nested(task, condition, index)
+
+
+def test_repeated_words_are_nested_up_to_the_changed_one() -> None:
+    """Every length repeats the same word and changes one word, in the same way; where it stands
+    is a share of the length, so the rows agree in all but the changed word's place.
+    """
+    task = opened("copying/repeated_words")
+    for condition, index in product(conditions(task), range(5)):
+        words = set()
+        for length in task.lengths:
+            item = drawn(task, condition, length, index)
+            word = min(item.symbols, key=len)
+            (at,) = (place for place, other in enumerate(item.symbols) if other != word)
+            share = float(str(task.spec.axes["position"].values[condition["position"]]))
+            assert at == round(share * (length - 1))
+            words.add((word, item.symbols[at]))
+        assert len(words) == 1
+
+
+@every_task
+def test_order_and_concurrency_change_nothing(name: str) -> None:
+    """Samples made backwards and in threads are those made in order."""
+    task = opened(name)
+    planned = plan(task, samples=2, lengths=task.lengths[:3])
+    in_order = list(planned)
+    places = [(sample.condition, sample.length, sample.index) for sample in in_order]
+    backwards = [planned.sample(*place) for place in reversed(places)]
+    assert backwards[::-1] == in_order
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda place: planned.sample(*place), places)) == in_order
+
+
+def test_a_generator_that_changes_its_params_changes_no_other_sample(lab: Lab) -> None:
+    """A list in `params` is the same for every sample, whatever a generator did to it before."""
+    lab.plain.write_text(
+        lab.plain.read_text().replace("lengths:", "params: {symbols: [a, b, c, d]}\nlengths:")
+    )
+    (lab.plain.parent / "rows.py").write_text(
+        "from harness.spec import Item\n\n\ndef ones(rng, length, symbols):\n"
+        "    if rng.random() < 0.9:\n        rng.shuffle(symbols)\n"
+        "    return Item(symbols[:length], length)\n"
+    )
+    planned = plan(open_task("lab/plain", lab.plain, trial=False), samples=20)
+    in_order = list(planned)
+    assert [planned.sample({}, 4, index) for index in range(20)] == in_order
+
+
+@every_task
+def test_indices_and_seeds_show_different_prompts(name: str) -> None:
+    """Neither the samples of a cell nor those of two seeds are all alike."""
+    task = opened(name)
+    some = next(conditions(task))
+    length = task.lengths[-1]
+    prompts = {
+        (seed, index): make_sample(task, some, length, index, seed).prompt
+        for seed, index in product((0, 1), range(20))
+    }
+    for seed in (0, 1):
+        assert len({prompts[seed, index] for index in range(20)}) > 1
+    assert [prompts[0, i] for i in range(20)] != [prompts[1, i] for i in range(20)]
+
+
+def test_a_million_samples_take_no_memory() -> None:
+    """Planning is lazy: the first 20,000 of a million samples leave nothing behind."""
+    planned = plan(opened("counting/sum"), lengths=[5], samples=1_000_000)
+    assert planned.size == 1_000_000
+    list(islice(planned, 10))
+    tracemalloc.start()
+    try:
+        (last,) = deque(islice(planned, 20_000), maxlen=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert last.index == 19_999
+    assert peak < 200_000
+
+
+def test_samples_come_index_by_index(lab: Lab) -> None:
+    """Each index goes through conditions, and each condition through ascending lengths."""
+    task = open_task("lab/ones", lab.ones)
+    planned = plan(task, lengths=[5, 3, 5], samples=2)
+    places = [(s.index, s.condition["separator"], s.length) for s in planned]
+    assert planned.size == len(places) == 8
+    assert places == list(product((0, 1), ("none", "comma"), (3, 5)))
+    (first, *_) = planned
+    assert first.id == "lab/ones@1|separator=none|length=3|seed=0|index=0"
+    assert first.prompt.count("\n") == 1
+
+
+def test_options_go_over_the_tasks_defaults(lab: Lab) -> None:
+    """Lengths, samples, seed and values of an axis can each be chosen; the rest stays."""
+    task = open_task("lab/ones", lab.ones)
+    assert (plan(task).lengths, plan(task).samples, plan(task).seed) == ([3, 5], 4, 0)
+    assert [c["separator"] for c in plan(task).conditions] == ["none", "comma"]
+    chosen = plan(
+        task, lengths=[7], samples=1, seed=9, axes={"separator": ["space", "none", "space"]}
+    )
+    assert [sample.id for sample in chosen] == [
+        "lab/ones@1|separator=space|length=7|seed=9|index=0",
+        "lab/ones@1|separator=none|length=7|seed=9|index=0",
+    ]
+    everything = plan(task, axes={"separator": ["all"], "strategy": ["direct"]})
+    assert [c["separator"] for c in everything.conditions] == ["none", "space", "comma"]
+    with pytest.raises(
+        PlanError, match="'lab/ones' has no value 'coma' on axis 'separator'; it has none"
+    ):
+        plan(task, axes={"separator": ["none", "coma"]})
+
+
+@pytest.mark.parametrize("wrong", [{"samples": 0}, {"samples": -1}, {"lengths": [0]}])
+def test_options_that_make_no_sense_are_refused(wrong: dict[str, object], lab: Lab) -> None:
+    """No samples is not the same as the task's own, and a row has a symbol."""
+    with pytest.raises(PlanError):
+        plan(open_task("lab/ones", lab.ones), **wrong)  # type: ignore[arg-type]
+
+
+def test_items_that_are_ready_are_planned_as_far_as_they_go(lab: Lab) -> None:
+    """A length with fewer items than asked for has a smaller cell; one without is an error."""
+    path = lab.folder / "ready.yaml"
+    path.write_text(
+        "version: 1\ntitle: x\nitems: rows.jsonl\nprompt: '{{ phrase }} {{ row }}'\nanswer: text\n"
+    )
+    lines = [
+        f'{{"variables": {{"row": 1}}, "target": "{number}", "length": {2 + number // 4}}}\n'
+        for number in range(6)
+    ]
+    (lab.folder / "rows.jsonl").write_text("".join(lines))
+    task = open_task("x/ready", path)
+    planned = plan(task, samples=3)
+    assert [planned.cell_size(length) for length in planned.lengths] == [3, 2]
+    assert planned.size == len(list(planned)) == 5
+    assert [s.target for s in plan(task)] == ["0", "4", "1", "5", "2", "3"]
+    for sample in planned:
+        assert sample_from_id(task, sample.id) == sample
+    with pytest.raises(PlanError, match="'x/ready' has no item of length 9"):
+        plan(task, lengths=[2, 9])
+    for place in ("length=2|seed=0|index=4", "length=9|seed=0|index=0"):
+        with pytest.raises(PlanError):
+            sample_from_id(task, f"x/ready@1|-|{place}")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "x",
+        "counting/ones",
+        "counting/ones@1|separator=none,strategy=direct|length=5|seed=0",
+        "counting/ones@1|separator=none,strategy=direct|length=x|seed=0|index=0",
+        "counting/ones@1|separator=none,strategy=direct|length=-5|seed=0|index=0",
+        "counting/ones@1|separator=none,strategy=direct|length=5|seed=0|index=0 ",
+        "counting/ones@1|separator=none,strategy=direct|length=5|seed=0|index=0\n",
+        "counting/ones@2|separator=none,strategy=direct|length=5|seed=0|index=0",
+        "counting/sum@1|strategy=direct|length=5|seed=0|index=0",
+        "counting/ones@1|-|length=5|seed=0|index=0",
+        "counting/ones@1||length=5|seed=0|index=0",
+        "counting/ones@1|separator=none|length=5|seed=0|index=0",
+        "counting/ones@1|separator=no,strategy=direct|length=5|seed=0|index=0",
+        "counting/ones@1|separator=none,strategy=direct,hint=off|length=5|seed=0|index=0",
+        "counting/ones@1|separator=none,strategy=direct|length=05|seed=0|index=0",
+        "counting/ones@1|separator=none,strategy=direct|length=5|seed=-0|index=0",
+        "counting/ones@1|strategy=direct,separator=none|length=5|seed=0|index=0",
+        "counting/ones@1|separator=comma,separator=none,strategy=direct|length=5|seed=0|index=0",
+        "counting/ones@1|separator=none,strategy=direct|length=0|seed=0|index=0",
+    ],
+)
+def test_what_is_no_id_is_refused(wrong: str) -> None:
+    """An id of another task, version or condition, or none at all, makes no sample."""
+    with pytest.raises(PlanError) as caught:
+        sample_from_id(opened("counting/ones"), wrong)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("folder", ["plain", "my tasks", "v@2", "a|b", "é", "a=b,c", "length=5"])
+def test_a_users_folder_may_be_called_anything(folder: str, lab: Lab) -> None:
+    """An id makes its sample again whatever characters the task's name has."""
+    name = f"{folder}/ones"
+    task = open_task(name, lab.ones)
+    sample = next(iter(plan(task)))
+    assert sample.id == sample_id(task, sample.condition, sample.length, sample.index, 0)
+    assert sample_from_id(task, sample.id) == sample
+
+
+def test_the_fingerprint_is_of_the_set(lab: Lab) -> None:
+    """Order does not matter; every id, prompt and target does."""
+    task = open_task("lab/ones", lab.ones)
+    samples = list(plan(task))
+    assert fingerprint(reversed(samples)) == fingerprint(samples)
+    assert fingerprint(samples) == sum(map(sample_hash, samples)) % 2**256
+    assert fingerprint([]) == 0
+    assert fingerprint(samples[1:]) != fingerprint(samples)
+    assert fingerprint(plan(task, seed=1)) != fingerprint(samples)
+    lab.ones.write_text(lab.ones.read_text().replace("How many", "How  many"))
+    assert fingerprint(plan(open_task("lab/ones", lab.ones))) != fingerprint(samples)
+
+
+def test_room_for_a_reply_grows_with_what_is_asked() -> None:
+    """A direct answer has room for itself; reasoning has room for the row besides."""
+    task = opened("counting/ones")
+    budgets = {
+        (strategy, length): output_budget(
+            make_sample(task, {"separator": "none", "strategy": strategy}, length, 0, 0)
+        )
+        for strategy, length in product(("direct", "cot_zero_shot"), (5, 500))
+    }
+    assert budgets["direct", 5] < budgets["direct", 500] < 400
+    assert budgets["cot_zero_shot", 5] > budgets["direct", 5]
+    assert budgets["cot_zero_shot", 500] - budgets["cot_zero_shot", 5] > 495

@@ -1,0 +1,154 @@
+"""Oracles prove a task: right replies win, wrong ones lose, and no reply is neither."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.plan import proof
+from harness.plan.plan import plan
+from harness.score.verdict import Verdict
+from harness.task.catalogue import Task, built_in_files, open_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Lab
+
+TASK = """\
+version: 1
+title: Ones
+generator: rows.py:row
+lengths: [2, 3]
+samples: 1
+prompt: |
+  Say "{{{{ phrase }}}}" and the answer.
+  {{{{ sequence }}}}
+answer: {answer}
+"""
+ROWS = """\
+from harness.spec import Item
+
+
+def row(rng, length):
+    return Item(["1"] * length, {target!r})
+"""
+
+
+def opened(folder: Path, answer: str, target: int | str) -> Task:
+    (folder / "task.yaml").write_text(TASK.format(answer=answer))
+    (folder / "rows.py").write_text(ROWS.format(target=target))
+    return open_task("x/task", folder / "task.yaml")
+
+
+@pytest.mark.parametrize(("name", "path"), built_in_files().items())
+def test_each_built_in_task_is_sound(name: str, path: Path) -> None:
+    """No oracle is judged other than it should be, in any default cell of any task."""
+    assert [str(failure) for failure in proof.failures(open_task(name, path))] == []
+
+
+@pytest.mark.parametrize("group", sorted({name.partition("/")[0] for name in built_in_files()}))
+def test_the_command_says_so(group: str, lab: Lab) -> None:
+    """`bench tasks check` prints a line for each task on stdout and ends with 0."""
+    done = lab.bench("tasks", "check", group)
+    names = [name for name in built_in_files() if name.startswith(f"{group}/")]
+    assert (done.code, done.err) == (0, "")
+    assert [line.partition(": sound (")[0] for line in done.out.splitlines()] == names
+
+
+@pytest.mark.parametrize(
+    ("answer", "target"),
+    [
+        ("integer", 0),
+        ("integer", 1),
+        ("integer", -3),
+        ("integer", 10_000),
+        ("symbol", "7"),
+        ("symbol", "x"),
+        ("symbol", "é"),
+        ("symbol", "tea"),
+        ("text", "tea"),
+        ("text", "tea cake"),
+        ("text", "7"),
+        ("text", "3 11 4"),
+        ("{type: integer, phrase: 'Antwort ='}", 5),
+        ("{type: symbol, phrase: '>>>'}", "q"),
+        ("integer", 10**30),
+    ],
+)
+def test_a_users_task_is_sound(answer: str, target: int | str, tmp_path: Path) -> None:
+    """Targets of every kind, with phrases of one's own, can be won and lost."""
+    assert [str(failure) for failure in proof.failures(opened(tmp_path, answer, target))] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "target"),
+    [("symbol", "**"), ("symbol", "`")],
+)
+def test_a_target_that_no_reply_can_show_fails(answer: str, target: int | str, lab: Lab) -> None:
+    """Each failure is a line with the sample, the oracle, its reply, and what came of it."""
+    task = opened(lab.folder, answer, target)
+    failed = list(proof.failures(task))
+    assert failed
+    for failure in failed:
+        assert failure.sample_id in [sample.id for sample in plan(task)]
+        assert failure.oracle in str(failure)
+        assert f"should be {failure.wanted}, is {failure.got}" in str(failure)
+        assert "\n" not in str(failure)
+    done = lab.bench("tasks", "check", lab.folder / "task.yaml")
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == len(failed)
+    assert "should be correct, is " in done.err
+
+
+def judged(outcome: str, signed_error: int | None = None) -> object:
+    """A judge who always says the same."""
+    return lambda **_: Verdict(outcome, signed_error=signed_error)  # type: ignore[arg-type]
+
+
+def test_a_judge_who_calls_everything_right_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off by one, silence, a refusal and a cut-off must not pass as right."""
+    task = opened(tmp_path, "integer", 5)
+    monkeypatch.setattr(proof, "judge", judged("correct", 0))
+    failed = {failure.oracle: failure.wanted for failure in proof.failures(task)}
+    assert failed == {
+        "one too many": "incorrect with error 1",
+        "one too few": "incorrect with error 1",
+        "silent": "unparsed",
+        "refusing": "refused",
+        "cut-off": "truncated",
+    }
+
+
+def test_a_judge_who_calls_everything_wrong_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every way of being right must win, and an error of two is not one of one."""
+    task = opened(tmp_path, "integer", 5)
+    monkeypatch.setattr(proof, "judge", judged("incorrect", 2))
+    failed = {failure.oracle for failure in proof.failures(task)}
+    assert failed == {
+        *proof.PERFECT,
+        "one too many",
+        "one too few",
+        "silent",
+        "refusing",
+        "cut-off",
+    }
+
+
+def test_a_cell_of_equal_prompts_is_reported(tmp_path: Path) -> None:
+    """Twenty samples that are one prompt are one sample; built-in tasks have none such."""
+    task = opened(tmp_path, "integer", 3)
+    many = Task(task.name, task.path, task.spec.model_copy(update={"samples": 20}))
+    assert "only 1 different" in str(proof.repetition(many))
+    assert proof.repetition(task) is None
+
+
+@pytest.mark.parametrize(("name", "path"), built_in_files().items())
+def test_samples_of_built_in_tasks_are_different_prompts(name: str, path: Path) -> None:
+    """So that an interval over them says what it says."""
+    assert proof.repetition(open_task(name, path)) is None

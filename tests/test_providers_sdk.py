@@ -1,0 +1,140 @@
+"""No client goes where a server sends it, and none stumbles over what a server says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from harness.cli import launch
+from harness.run.pool import Limits
+from providers.base import (
+    BadReplyError,
+    BrokenConnectionError,
+    ModelSettings,
+    Reply,
+    Request,
+    ServerFaultError,
+    SetupError,
+)
+from providers.registry import open_model, parse_model
+from tests.conftest import Lab, records
+from tests.fake_server import Asked, Response, chat, fake_server
+
+MODELS = ("m", "vllm/m", "anthropic/m")
+KEY = "sk-planted-0123456789"
+
+
+def ask(model: str, *urls: str, times: int = 1) -> Reply:
+    """The last reply of a model there."""
+
+    async def main() -> Reply:
+        name = parse_model(model)
+        provider = open_model(name, ModelSettings(name.model, base_urls=urls))
+        try:
+            return [await provider.complete(Request("Row A: 1", 10)) for _ in range(times)][-1]
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(
+    model: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the key nor the prompt goes where the user did not send them."""
+    for variable in ("OPENAI_API_KEY", "VLLM_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(variable, KEY)
+    with fake_server(lambda _asked, _number: Response(body=chat("7"))) as other:
+        to = {"Location": f"{other.base_url}/chat/completions"}
+        redirecting = Response(status, b"", to)
+        with fake_server(lambda _asked, _number: redirecting) as server:
+            urls: tuple[str, ...] = (server.base_url,)
+            if model.startswith("anthropic"):
+                monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
+                urls = ()
+            with pytest.raises(BadReplyError, match=f"{status}: .*{other.base_url}.* where it is"):
+                ask(model, *urls)
+            assert len(server.asked) == 1
+        assert other.asked == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "location", ["http://[::1/", "http://\xff/", "//", "x" * 5000, "data:,x", "http://a:b@c:99999/"]
+)
+def test_a_redirect_to_nowhere_is_one_like_others(model: str, location: str) -> None:
+    """In the middle of a run it costs one attempt."""
+    headers = {"Location": location.encode().decode("latin-1")}
+    with (
+        fake_server(lambda _asked, _number: Response(302, b"", headers)) as server,
+        pytest.raises((BadReplyError, BrokenConnectionError)) as caught,
+    ):
+        ask(model, server.base_url)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("model", ["m", "vllm/m"])
+def test_a_run_survives_a_redirect_to_nowhere(
+    lab: Lab, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next attempt is answered."""
+
+    def answer(asked: Asked, number: int) -> Response:
+        if asked.path == "/v1/models":
+            return Response(body={"data": [{"id": "m", "max_model_len": 4096}]})
+        if number % 2:
+            return Response(302, b"", {"Location": "http://[::1/"})
+        return Response(body=chat("Final answer: 2"))
+
+    patient = Limits(first_wait_s=0, longest_wait_s=0)
+    monkeypatch.setattr(launch.Options, "limits", lambda _self: patient)
+    with fake_server(answer) as server:
+        done = lab.bench_run("--model", model, "--base-url", server.base_url, "--samples", "2")
+    assert done.code == 0, done
+    assert all("reply" in record for record in records(lab.the_run()))
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("charset", ["hex", "rot13", "undefined", "\x00", "utf-7", '"'])
+def test_an_encoding_that_is_none_is_not_looked_up(model: str, charset: str) -> None:
+    """JSON is UTF-8, whatever a header says."""
+    kind = {"Content-Type": f"application/json; charset={charset}"}
+    body = {"error": {"message": "no lück"}}
+    with (
+        fake_server(lambda _asked, _number: Response(500, body, kind)) as server,
+        pytest.raises((ServerFaultError, BrokenConnectionError)) as caught,
+    ):
+        ask(model, server.base_url)
+    if charset != "\x00":  # which no header may have
+        assert str(caught.value) == "500: no lück"
+
+
+@pytest.mark.parametrize("model", ["m", "vllm/m"])
+def test_no_cookie_is_kept(model: str) -> None:
+    """A server that sets one with every reply does not make the next request longer."""
+
+    def answer(_asked: Asked, number: int) -> Response:
+        return Response(
+            body=chat("7"), headers={"Set-Cookie": f"name{number}={'x' * 1000}; Path=/"}
+        )
+
+    with fake_server(answer) as server:
+        ask(model, server.base_url, times=3)
+    assert [asked.headers.get("cookie") for asked in server.asked] == [None] * 3
+
+
+@pytest.mark.parametrize("url", ["http://user:planted@[::1/v1", "http://127.0.0.1:1/v1?planted"])
+@pytest.mark.parametrize("variable", ["ANTHROPIC_BASE_URL", "AZURE_OPENAI_ENDPOINT"])
+def test_an_address_in_a_variable_is_looked_at_too(
+    variable: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and neither its password nor its query is."""
+    for one in ("AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(one, "x")
+    monkeypatch.setenv(variable, url)
+    with pytest.raises(SetupError, match=variable) as caught:
+        ask("azure/m" if "AZURE" in variable else "anthropic/m")
+    assert "planted" not in str(caught.value)

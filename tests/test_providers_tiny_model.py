@@ -1,0 +1,82 @@
+"""The model that ships: how far it sees, and that it is the one transformers would load."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.plan.plan import output_budget, plan
+from harness.run.retry import answer, record
+from harness.score.verdict import judge_record
+from harness.task.catalogue import built_in_files, open_task
+from providers.base import Request
+from providers.registry import open_model, parse_model
+
+MODEL = Path(__file__).parent.parent / "providers" / "tiny" / "model"
+HELD_OUT_SEED = 77
+SAMPLES = 40
+
+
+def accuracies(name: str, lengths: list[int]) -> dict[int, float]:
+    """Length -> share of right replies over all default conditions."""
+    task = open_task(name, built_in_files()[name])
+    samples = list(plan(task, lengths=lengths, samples=SAMPLES, seed=HELD_OUT_SEED))
+
+    async def ask() -> list[bool]:
+        provider = open_model(parse_model("tiny"))
+        requests = [Request(sample.prompt, output_budget(sample)) for sample in samples]
+        replies = await asyncio.gather(*map(provider.complete, requests))
+        await provider.aclose()
+        return [
+            judge_record(record(sample, 1) | answer(reply, 0.0), task.spec.answer).outcome
+            == "correct"
+            for sample, reply in zip(samples, replies, strict=True)
+        ]
+
+    right = asyncio.run(ask())
+    pairs = list(zip(samples, right, strict=True))
+    return {
+        length: float(np.mean([hit for sample, hit in pairs if sample.length == length]))
+        for length in lengths
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["copying/first_last", "counting/sum", "counting/ones", "counting/bernoulli"]
+)
+def test_it_sees_short_rows_and_not_long_ones(name: str) -> None:
+    """At least 95 % right up to 20 symbols, and visibly fewer further out."""
+    found = accuracies(name, [5, 10, 20, 200])
+    assert min(found[length] for length in (5, 10, 20)) >= 0.95, found
+    assert found[200] < 0.75, found
+
+
+def test_it_counts_words_in_short_sentences() -> None:
+    """At least 80 % right at 10 words."""
+    found = accuracies("counting/words", [10])
+    assert found[10] >= 0.8, found
+
+
+@pytest.mark.torch
+def test_its_logits_are_those_of_transformers() -> None:
+    """To 1e-3, on prompts of every task, through the same tokenizer and template."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from providers.tiny.runtime import TinyModel
+
+    ours = TinyModel.load(MODEL)
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(MODEL).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
+    for name, path in built_in_files().items():
+        task = open_task(name, path)
+        for sample in plan(task, samples=1, lengths=[20, 100]):
+            message = [{"role": "user", "content": sample.prompt}]
+            ids = tokenizer.apply_chat_template(
+                message, add_generation_prompt=True, return_dict=True
+            )["input_ids"]
+            with torch.no_grad():
+                wanted = theirs(torch.tensor([ids])).logits[0].numpy()
+            assert np.abs(ours.logits(ids) - wanted).max() < 1e-3

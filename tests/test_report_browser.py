@@ -1,0 +1,442 @@
+"""The report's page in a real Chromium: it draws, filters, sorts and folds, and runs nothing of
+what a model said.
+
+`CHROMIUM` names the browser; screenshots are kept in the folder that `EYECHART_SCREENSHOTS` names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.journal.journal import Settings
+from harness.plan.plan import plan
+from harness.report.page import write_report
+from harness.run.pool import Limits
+from harness.run.task_run import Wanted, run_task
+from harness.task.catalogue import built_in_files, open_task
+from providers.base import BadRequestError, Reply, Request, Usage
+from providers.scripted import ScriptedProvider
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = (
+    "<script>document.title = 'run'</script><img src=x onerror=\"document.title='run'\">"
+    "</script>{{ 7 * 7 }}\u202e\u0007 Final answer: 3"
+)
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+SAMPLES = 6
+WAIT_MS = 30_000
+
+
+def answer(request: Request, *, tokens: bool) -> Reply:
+    """Counts to twenty, talks, refuses, attacks and fails, by the sample's index."""
+    index, length = (
+        int(re.findall(rf"{name}=(\d+)", request.sample_id)[0]) for name in ("index", "length")
+    )
+    if index == 3:
+        return Reply(HOSTILE, usage=Usage(1, 1) if tokens else None)
+    if index == 4:
+        raise BadRequestError("too hot")
+    row = request.prompt.rstrip().splitlines()[-1].partition(": ")[2]
+    count = row.count("1") if length <= (50 if "," in row else 20) else 100
+    usage = Usage(len(request.prompt) // 2, 12) if tokens else None
+    return Reply(f"Let me see.\nFinal answer: {count}", usage=usage)
+
+
+def make_run(out: Path, task: str, model: str, **options: Any) -> Path:
+    opened = open_task(task, built_in_files()[task], trial=False)
+    wanted = Wanted(plan(opened, samples=SAMPLES, **options), model, Settings(), out)
+    script = partial(answer, tokens=model == "scripted/first")
+    limits = Limits(first_wait_s=0, longest_wait_s=0)
+    asyncio.run(run_task(wanted, ScriptedProvider(script), limits=limits, warn=print))
+    return wanted.folder
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    """Where it is, if it is here."""
+    pytest.importorskip("playwright.sync_api")
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("no Chromium: 'apt-get install chromium', or name one in CHROMIUM")
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models on one task and one of them on another."""
+    assert chromium
+    out = tmp_path_factory.mktemp("report")
+    folders = [
+        make_run(out, "counting/bernoulli", "scripted/first"),
+        make_run(out, "counting/bernoulli", "scripted/second"),
+        make_run(out, "copying/first_last", "scripted/first", lengths=[5, 10, 50]),
+    ]
+    (page,) = write_report(folders, out / "report.html", warn=print)
+    return page
+
+
+@pytest.fixture(scope="module")
+def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of errors alone."""
+    assert chromium
+    out = tmp_path_factory.mktemp("unanswered")
+    opened = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
+    wanted = Wanted(plan(opened, samples=2, lengths=[5, 10]), "scripted/x", Settings(), out)
+
+    def fails(_request: Request) -> str:
+        raise BadRequestError("no")
+
+    limits = Limits(first_wait_s=0, longest_wait_s=0)
+    asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
+    (page,) = write_report([wanted.folder], out / "report.html", warn=print)
+    return page
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str, report: Path, unanswered: Path) -> Iterator[Browser]:
+    """Started after the runs were made, for it keeps an event loop."""
+    from playwright.sync_api import sync_playwright
+
+    assert report.exists()
+    assert unanswered.exists()
+    with sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Visit:
+    """One look at the page."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    """What the console said, and errors that nobody caught."""
+    requests: list[str] = field(default_factory=list)
+
+    def drawn(self) -> None:
+        """Waits until every chart is."""
+        self.page.wait_for_selector("html[data-drawn=all]", state="attached", timeout=WAIT_MS)
+
+    def samples(self) -> None:
+        """Scrolls to the samples, and waits until they are there."""
+        self.page.locator("#samples").scroll_into_view_if_needed()
+        self.settled()
+
+    def settled(self) -> None:
+        """Waits until the filters have done their work."""
+        self.page.wait_for_selector("#cards[aria-busy=false]", state="attached", timeout=WAIT_MS)
+
+    def choose(self, name: str, label: str) -> str:
+        """Sets a filter; what is said of the matches."""
+        self.page.select_option(f"select[name={name}]", label=label)
+        self.settled()
+        said: str = self.page.inner_text("#found")
+        return said
+
+    def keep(self, name: str, *, whole: bool = False) -> None:
+        """Saves a screenshot where they are wanted."""
+        folder = os.environ.get("EYECHART_SCREENSHOTS")
+        if folder:
+            self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=whole)
+
+
+@pytest.fixture
+def visit(browser: Browser, report: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """The page, opened without a network; what the test did must not have upset the console."""
+    options = getattr(request, "param", {"viewport": DESK})
+    context = browser.new_context(offline=True, accept_downloads=True, **options)
+    made = Visit(context.new_page())
+    made.page.on("console", lambda message: made.said.append(f"{message.type}: {message.text}"))
+    made.page.on("pageerror", lambda error: made.said.append(f"error: {error}"))
+    made.page.on("request", lambda sent: made.requests.append(sent.url))
+    made.page.goto(report.as_uri())
+    yield made
+    assert made.said == []
+    assert [url for url in made.requests if not url.startswith(("data:", "blob:"))] == [
+        report.as_uri()
+    ]
+    context.close()
+
+
+def test_every_chart_is_drawn(visit: Visit) -> None:
+    """Without a word on the console and without a request, which the fixture holds."""
+    visit.drawn()
+    charts = visit.page.locator(".chart")
+    assert charts.count() > 15
+    assert visit.page.locator(".chart svg").count() == charts.count()
+    assert visit.page.locator(".chart:has(svg path[d*=NaN])").count() == 0
+    visit.keep("light")
+    visit.keep("light-whole", whole=True)
+
+
+def test_a_chart_takes_the_room_that_was_kept(visit: Visit) -> None:
+    """So nothing jumps as the charts come."""
+    visit.drawn()
+    for chart in visit.page.locator("#tasks .chart").all():
+        kept = float(re.findall(r"[\d.]+", chart.get_attribute("style") or "")[0])
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["height"] <= kept + 1
+
+
+@pytest.mark.parametrize("unit", ["characters", "tokens"])
+def test_the_length_axis_changes_its_unit(visit: Visit, unit: str) -> None:
+    """All charts of lengths, at a click; what is not known stays in symbols and says so."""
+    visit.drawn()
+    visit.page.locator(f"input[value={unit}]").check()
+    visit.drawn()
+    for model in ("scripted/first", "scripted/second"):
+        panel = visit.page.locator(f"#counting-bernoulli .panel[data-model='{model}']")
+        known = unit == "characters" or model == "scripted/first"
+        title = f"length ({unit})" if known else "length (symbols; tokens not known)"
+        assert title in panel.locator("svg text").all_text_contents()
+
+
+def test_a_model_is_put_away(visit: Visit) -> None:
+    """Its panels go and come back."""
+    visit.drawn()
+    panels = visit.page.locator(".panel:visible")
+    before = panels.count()
+    visit.page.locator("label", has_text="scripted/second").click()
+    assert visit.page.locator(".panel[data-model='scripted/second']:visible").count() == 0
+    assert 0 < panels.count() < before
+    visit.page.locator("label", has_text="scripted/second").click()
+    assert panels.count() == before
+
+
+def test_a_condition_is_switched_off(visit: Visit) -> None:
+    """In all charts of its group, and the key says so."""
+    visit.drawn()
+    group = visit.page.locator("#counting-bernoulli")
+    lines = group.locator("svg .mark-line path")
+    before = lines.count()
+    key = group.get_by_role("button", name="comma")
+    key.click()
+    visit.drawn()
+    assert key.get_attribute("aria-pressed") == "false"
+    assert lines.count() < before
+    key.click()
+    visit.drawn()
+    assert lines.count() == before
+
+
+def test_a_table_is_sorted(visit: Visit) -> None:
+    """Up, then down, by number and not by text; empty fields last."""
+    table = visit.page.locator("details", has_text="Cells: counting/bernoulli").first
+    table.locator("summary").click()
+    head = table.locator("th", has_text="length")
+    at = table.locator("th").all_inner_texts().index("length")
+
+    def column() -> list[str]:
+        return [row.locator("td").nth(at).inner_text() for row in table.locator("tbody tr").all()]
+
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert column() == sorted(column(), key=int)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert column() == sorted(column(), key=int, reverse=True)
+
+
+def test_a_table_is_downloaded(visit: Visit, tmp_path: Path) -> None:
+    """As a CSV with every row."""
+    table = visit.page.locator("details", has_text="Cells: counting/bernoulli").first
+    table.locator("summary").click()
+    with visit.page.expect_download() as download:
+        table.get_by_role("button", name="Download CSV").click()
+    assert download.value.suggested_filename == "counting-bernoulli-cells.csv"
+    path = tmp_path / "cells.csv"
+    download.value.save_as(path)
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    assert len(rows) == table.locator("tbody tr").count() == 28
+    assert {row["model"] for row in rows} == {"scripted/first", "scripted/second"}
+
+
+def test_samples_are_filtered(visit: Visit) -> None:
+    """By run, condition, length, outcome and text; the counts are those of the run."""
+    visit.samples()
+    whole = 2 * 2 * 7 * SAMPLES + 4 * 3 * SAMPLES
+    assert visit.page.inner_text("#found") == f"{whole} of {whole} samples"
+    assert visit.choose("run", "counting/bernoulli, scripted/second") == f"84 of {whole} samples"
+    assert visit.choose("length", "500") == f"12 of {whole} samples"
+    said = visit.choose("condition", "separator=comma, strategy=direct")
+    assert said == f"6 of {whole} samples"
+    assert visit.choose("outcome", "error") == f"1 of {whole} samples"
+    assert "too hot" in visit.page.inner_text("#cards .card")
+    for name in ("run", "length", "condition", "outcome"):
+        visit.choose(name, "all")
+    visit.page.fill("input[name=text]", "LET ME SEE")
+    visit.settled()
+    assert visit.page.inner_text("#found") == f"{whole * 4 // SAMPLES} of {whole} samples"
+
+
+def test_samples_are_turned_page_by_page(visit: Visit) -> None:
+    """Twenty-five at a time."""
+    visit.samples()
+    first = visit.page.locator(".card code").all_inner_texts()
+    assert len(first) == 25
+    assert visit.page.locator("#previous").is_disabled()
+    visit.page.locator("#next").click()
+    visit.page.wait_for_selector("#place:has-text('26')")
+    second = visit.page.locator(".card code").all_inner_texts()
+    assert not set(first) & set(second)
+    visit.page.locator("#previous").click()
+    visit.page.wait_for_selector("#place:text-matches('^1–')")
+    assert visit.page.locator(".card code").all_inner_texts() == first
+
+
+def test_a_long_row_is_folded_and_not_cut(visit: Visit) -> None:
+    """A button brings its middle back."""
+    visit.samples()
+    visit.choose("run", "counting/bernoulli, scripted/first")
+    visit.choose("length", "500")
+    visit.choose("condition", "separator=none, strategy=direct")
+    prompt = visit.page.locator(".card pre").first
+    short = prompt.inner_text()
+    prompt.get_by_role("button").click()
+    full = prompt.inner_text()
+    assert "characters …" in short
+    assert "characters …" not in full
+    assert re.search(r"[01]{500}$", full.strip())
+
+
+def test_folding_halves_no_character(visit: Visit) -> None:
+    """Neither at the fold's beginning nor at its end; signs are made of what cannot be seen."""
+    visit.drawn()
+    said = visit.page.evaluate(
+        "[0, 1].map((odd) => {"
+        " const text = 'x'.repeat(odd) + '\\u{1F600}'.repeat(300);"
+        " const parts = folded(text).map((node) => node.textContent);"
+        " return [parts.length, parts.join('').isWellFormed()"
+        "   && parts.every((part) => part.isWellFormed())]; })"
+    )
+    assert said == [[3, True], [3, True]]
+    signs = visit.page.evaluate(
+        "plainly('a\\u{AD}b\\u{61C}c\\u{E0041}').map((node) => node.textContent)"
+    )
+    assert signs == ["a", "U+00AD", "b", "U+061C", "c", "U+E0041"]
+
+
+def test_a_run_without_an_answer_upsets_no_chart(unanswered: Path, visit: Visit) -> None:
+    """What is drawn has rows, which the fixture holds; lengths in symbols are always known."""
+    visit.page.goto(unanswered.as_uri())
+    visit.drawn()
+    assert visit.page.locator("input[value=symbols]").is_enabled()
+    visit.requests.remove(unanswered.as_uri())
+
+
+def test_the_answer_is_marked(visit: Visit) -> None:
+    """In the reply, where it was read."""
+    visit.samples()
+    visit.choose("outcome", "correct")
+    for card in visit.page.locator(".card").all():
+        target = re.findall(r"target (\d+)", card.inner_text())[0]
+        assert card.locator("mark").inner_text() == target
+    visit.page.locator("#samples").scroll_into_view_if_needed()
+    visit.keep("samples")
+
+
+def test_a_hostile_reply_is_shown_and_not_run(visit: Visit) -> None:
+    """Markup as text, characters that cannot be seen as their codes."""
+    visit.samples()
+    visit.page.fill("input[name=text]", "document.title")
+    visit.settled()
+    reply = visit.page.locator(".card pre", has_text="document.title").first
+    said = reply.inner_text()
+    assert "<script>document.title = 'run'</script><img src=x onerror=" in said
+    assert "</script>{{ 7 * 7 }}" in said
+    assert [sign.inner_text() for sign in reply.locator(".sign").all()] == ["U+202E", "U+0007"]
+    assert reply.locator("script, img").count() == 0
+    assert visit.page.title() == "How far do 2 models see? · Eyechart"
+
+
+@pytest.mark.parametrize("visit", [{"viewport": PHONE, "has_touch": True}], indirect=True)
+def test_a_phone_is_wide_enough(visit: Visit) -> None:
+    """Nothing makes the page scroll sideways, from the title to the samples."""
+    visit.drawn()
+    visit.samples()
+    for summary in visit.page.locator("summary").all():
+        if not summary.locator("..").get_attribute("open"):
+            summary.click()
+    wide = visit.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+    visit.page.evaluate("scrollTo(0, 0)")
+    visit.keep("phone")
+
+
+def background(page: Page) -> str:
+    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return colour
+
+
+def test_dark_and_print_need_no_new_drawing(visit: Visit) -> None:
+    """The colours change in place, those of the charts too."""
+    visit.drawn()
+    point = "getComputedStyle(document.querySelector('.chart .mark-line path')).stroke"
+    light = background(visit.page), visit.page.evaluate(point)
+    visit.page.emulate_media(color_scheme="dark")
+    dark = background(visit.page), visit.page.evaluate(point)
+    visit.keep("dark")
+    assert dark[0] == "rgb(20, 23, 26)"
+    assert dark[1] != light[1]
+    visit.page.emulate_media(color_scheme="dark", media="print")
+    assert (background(visit.page), visit.page.evaluate(point)) == light
+    assert not visit.page.locator(".bar").is_visible()
+    visit.keep("print", whole=True)
+
+
+def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
+    """The first stop skips to the charts; then units, models, keys; each is seen to have focus."""
+    visit.drawn()
+    names = []
+    for _ in range(14):
+        visit.page.keyboard.press("Tab")
+        names.append(
+            visit.page.evaluate(
+                "document.activeElement.name || document.activeElement.textContent.trim()"
+            )
+        )
+        outline = visit.page.evaluate(
+            "(() => { const at = document.activeElement;"
+            " const shown = at.matches('.bar input') ? at.nextElementSibling : at;"
+            " return getComputedStyle(shown).outlineStyle; })()"
+        )
+        assert outline == "solid", names[-1]
+    assert names[0] == "Skip to the charts"
+    assert names.index("unit") < names.index("model") < names.index("Accuracy")
+    assert "none" in names
+    visit.page.keyboard.press("Shift+Tab")
+    visit.page.locator("input[name=unit]").first.focus()
+    visit.page.keyboard.press("ArrowRight")
+    visit.drawn()
+    assert visit.page.locator("input[value=characters]").is_checked()
+
+
+def test_controls_have_names(visit: Visit) -> None:
+    """Every button, field and chart says what it is."""
+    visit.drawn()
+    visit.samples()
+    nameless = visit.page.evaluate(
+        "[...document.querySelectorAll('button, select, input, [role=img], [role=region]')]"
+        ".filter((one) => !(one.ariaLabel || one.textContent.trim() || one.labels?.length))"
+        ".map((one) => one.outerHTML.slice(0, 200))"
+    )
+    assert nameless == []

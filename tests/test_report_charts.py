@@ -1,0 +1,237 @@
+"""The charts: valid Vega-Lite that draws without a warning, and files for papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import altair as alt
+import pytest
+import vl_convert
+
+from harness.analysis.stats import Bound, Span, Threshold
+from harness.analysis.tables import OUTCOMES, read_run
+from harness.report.charts import published_chart
+from harness.report.effects import effects
+from harness.report.figures import (
+    answer_figures,
+    effect_figures,
+    outcomes_figure,
+    published_figure,
+    sight_figure,
+)
+from harness.report.files import whole, write_charts
+from harness.report.listed import _span
+from harness.report.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_LIGHT, Look, inked
+from harness.report.panels import Figure
+from harness.report.reported import read_reported
+from harness.report.studies import Study, studies
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+PNG = b"\x89PNG\r\n"
+READABLE = 3.0
+"""Contrast that WCAG 2.2 (1.4.11) asks of graphics."""
+
+
+def study_of(*folders: Path) -> Study:
+    (study,) = studies([read_run(folder) for folder in folders], Threshold())
+    return study
+
+
+def all_figures(study: Study) -> Iterator[Figure]:
+    """Every figure of a report."""
+    yield sight_figure(study)
+    yield outcomes_figure(study)
+    yield from answer_figures(study)
+    yield from effect_figures(study, effects(study))
+    beside = published_figure(study, read_reported())
+    if beside is not None:
+        yield beside
+
+
+def fields(spec: object) -> set[str]:
+    """Names of the rows' fields that a spec uses."""
+    if isinstance(spec, dict):
+        own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
+        return own.union(*map(fields, spec.values()))
+    return set().union(*map(fields, spec)) if isinstance(spec, list) else set()
+
+
+def data_names(spec: object) -> set[str]:
+    """Names of the data that a spec uses."""
+    if isinstance(spec, dict):
+        own = {spec["data"]["name"]} if "name" in (spec.get("data") or {}) else set()
+        return own.union(*map(data_names, spec.values()))
+    return set().union(*map(data_names, spec)) if isinstance(spec, list) else set()
+
+
+@pytest.fixture
+def counted(lab: Lab) -> Study:
+    """Numbers, two conditions, two lengths."""
+    wanted = lab.wanted()
+    lab.run(wanted)
+    return study_of(wanted.folder)
+
+
+def test_every_chart_is_valid_vega_lite(counted: Study) -> None:
+    """Altair's schema takes each spec with its rows, and each kind is there."""
+    kinds = []
+    for figure in all_figures(counted):
+        for panel in figure.panels:
+            spec = whole("lab/ones", figure, panel)
+            alt.Chart.from_dict(spec, validate=True)
+            vl_convert.vegalite_to_svg(spec)
+        kinds.append(figure.kind)
+    assert kinds == ["accuracy", "outcomes", "answers", "common", "error", "effect-separator"]
+
+
+def test_a_chart_uses_what_its_rows_have(counted: Study) -> None:
+    """Every field and every table of rows that a spec names is there."""
+    for figure in all_figures(counted):
+        for panel in figure.panels:
+            rows = [row for part in panel.data.values() for row in part]
+            there = {name.partition("@")[0] for row in rows for name in row}
+            assert fields(figure.spec) <= there, figure.kind
+            assert data_names(figure.spec) == set(panel.data), figure.kind
+
+
+def texts(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+
+
+def test_a_file_says_what_it_shows(counted: Study, tmp_path: Path) -> None:
+    """Title, model, legend and the effective length are in the drawing."""
+    figure = sight_figure(counted)
+    (svg,) = write_charts([("lab/ones", [figure])], tmp_path, ["svg"])
+    said = texts(svg.read_text())
+    assert {"lab/ones: accuracy by length", "scripted/test", "none", "comma", "&gt; 5"} <= set(said)
+    assert "var(" not in svg.read_text()
+
+
+def test_files_lie_by_task_and_model(counted: Study, tmp_path: Path) -> None:
+    """One a panel and format, and none where none is asked for."""
+    figures = [("lab/ones", list(all_figures(counted)))]
+    written = write_charts(figures, tmp_path, ["png", "svg"])
+    folder = tmp_path / "lab-ones" / "scripted-test"
+    assert {path.parent for path in written} == {folder}
+    assert sorted(path.name for path in written if path.suffix == ".svg") == [
+        "accuracy.svg",
+        "answers.svg",
+        "common.svg",
+        "effect-separator.svg",
+        "error.svg",
+        "outcomes-comma.svg",
+        "outcomes-none.svg",
+    ]
+    assert (folder / "accuracy.png").read_bytes().startswith(PNG)
+    assert write_charts(figures, tmp_path / "none", []) == []
+    assert not (tmp_path / "none").exists()
+
+
+def test_no_file_is_written_over(counted: Study, tmp_path: Path) -> None:
+    """Letters of any script are kept, and names that still look the same get a number."""
+    figure = sight_figure(counted)
+    models = ["scripted/模型", "scripted/日本", "a/b", "a-b", "A/B"]
+    panels = tuple(replace(figure.panels[0], model=model) for model in models)
+    written = write_charts([("lab/ones", [replace(figure, panels=panels)])], tmp_path, ["svg"])
+    assert [path.parent.name for path in written] == [
+        "scripted-模型",
+        "scripted-日本",
+        "a-b",
+        "a-b-2",
+        "A-B-3",
+    ]
+
+
+def test_legend_marks_are_solid(counted: Study, tmp_path: Path) -> None:
+    """Whatever dashes their lines have."""
+    (svg,) = write_charts([("lab/ones", [sight_figure(counted)])], tmp_path, ["svg"])
+    marks = re.findall(r'class="mark-symbol role-legend-symbol".*?</g>', svg.read_text(), re.DOTALL)
+    assert marks
+    assert not [mark for mark in marks if "stroke-dasharray" in mark]
+
+
+def test_ticks_go_as_far_as_what_was_published() -> None:
+    """Also where the lengths measured end before."""
+    spec = published_chart(Look(("all",), ()), [5, 10], [5, 95, 185])
+    assert spec["layer"][0]["encoding"]["x"]["axis"]["values"] == [5, 10, 20, 50, 100]
+
+
+def test_intervals_are_sorted_by_their_lower_end() -> None:
+    """Below the tested range comes before its shortest length."""
+    below, at = Bound("<", 5.0), Bound("=", 5.0)
+    assert _rank((below, at)) < _rank((at, at)) < _rank((Bound(">", 5.0), Bound(">", 5.0)))
+
+
+def _rank(span: Span) -> float:
+    shown = _span(span)
+    assert isinstance(shown, list)
+    return float(shown[1])
+
+
+def test_texts_have_no_counts(lab: Lab) -> None:
+    """A task whose answers are words has accuracy and outcomes only, on one line each."""
+    wanted = lab.wanted(lab.echo)
+    lab.run(wanted)
+    assert [figure.kind for figure in all_figures(study_of(wanted.folder))] == [
+        "accuracy",
+        "outcomes",
+    ]
+
+
+def domain(channel: alt.Color | alt.StrokeDash) -> object:
+    said = channel.to_dict()
+    assert isinstance(said, dict)
+    return said["scale"]["domain"]
+
+
+def test_two_axes_are_colour_and_dash() -> None:
+    """The axis with more values is told by colour and shape, the other by dashes."""
+    look = Look(("a", "b", "c"), ("x", "y"), "one", "two")
+    assert look.solid("x") != look.solid("y")
+    assert len({look.size(value) for value in look.colours}) == 3
+    assert domain(look.colour()) == ["a", "b", "c"]
+    assert domain(look.dash()) == ["x", "y"]
+    assert domain(Look(("a", "b"), ()).dash()) == ["a", "b"]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2.2 defines it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(("inks", "first"), [(LIGHT, 3), (DARK, 7)], ids=["light", "dark"])
+def test_colours_stand_out(inks: dict[str, str], first: int) -> None:
+    """Text is readable; the first series stand out, the later ones have shapes and dashes too."""
+    assert contrast(inks["ink"], inks["paper"]) > 12
+    assert contrast(inks["soft"], inks["paper"]) > 4.5
+    for place in range(1, first + 1):
+        assert contrast(inks[f"s{place}"], inks["paper"]) >= READABLE, place
+
+
+def test_every_outcome_has_a_colour_of_its_own() -> None:
+    """All but the two kinds that were not scored."""
+    assert tuple(OUTCOME_INKS) == OUTCOMES
+    inks = [place for place in OUTCOME_INKS.values() if place]
+    assert len(set(inks)) == len(inks) == 6
+    assert len(SERIES_LIGHT) == len(SERIES_DARK)
+
+
+def test_inked_leaves_no_name() -> None:
+    """Also where one name begins like another."""
+    spec = {"a": "var(--s1)", "b": ["var(--ink)", {"c": "var(--soft)"}]}
+    assert inked(spec, LIGHT) == {"a": LIGHT["s1"], "b": [LIGHT["ink"], {"c": LIGHT["soft"]}]}

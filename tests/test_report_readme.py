@@ -1,0 +1,77 @@
+"""What the README shows is what is there."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.leaderboard import merge, read_rows
+from harness.cli import verbs
+from harness.report.readme import BEGIN, END, markdown
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_task_list_is_the_real_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """The block between the markers is what `bench tasks` prints."""
+    verbs.list_tasks()
+    listed = capsys.readouterr().out.rstrip()
+    text = README.read_text(encoding="utf-8")
+    match = re.search(r"<!-- bench tasks -->\n```text\n(.*?)\n```\n<!-- end -->", text, re.DOTALL)
+    assert match is not None, "the README has no list of tasks"
+    assert match[1] == listed
+
+
+def test_the_leaderboard_is_the_published_one() -> None:
+    """The block between the markers is what `bench leaderboard --readme` writes there."""
+    published = merge(read_rows(README.parent / "results" / "leaderboard.csv"))
+    assert f"{BEGIN}\n{markdown(published)}\n{END}" in README.read_text(encoding="utf-8")
+
+
+def test_what_is_to_be_installed_can_be() -> None:
+    """From a clone, by an extra that there is; the distribution is on no index."""
+    extras = tomllib.loads((README.parent / "pyproject.toml").read_text())["project"]
+    named = re.findall(r"pip install -e '\.\[(.*?)\]'", README.read_text(encoding="utf-8"))
+    assert {"anthropic", "vllm", "lm-eval", "inspect"} <= set(named)
+    assert set(named) <= set(extras["optional-dependencies"])
+    for folder in ("harness", "providers", "tests", "."):
+        for path in (README.parent / folder).glob("*.*"):
+            if path.suffix in (".py", ".md") and path.name != "test_report_readme.py":
+                assert "eyechart[" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_card_of_the_embedded_model_says_what_its_files_are() -> None:
+    """Words, width, layers, window and parameters."""
+    model = README.parent / "providers" / "tiny" / "model"
+    config = json.loads((model / "config.json").read_text())
+    tokenizer = json.loads((model / "tokenizer.json").read_text())
+    weights = (model / "model.safetensors").read_bytes()
+    header = json.loads(weights[8 : 8 + int.from_bytes(weights[:8], "little")])
+    tensors = [tensor for name, tensor in header.items() if name != "__metadata__"]
+    parameters = sum(math.prod(tensor["shape"]) for tensor in tensors)
+    card = " ".join((model / "README.md").read_text(encoding="utf-8").split())
+    assert len(tokenizer["model"]["vocab"]) == config["vocab_size"]
+    for said in (
+        f"{config['num_hidden_layers']} layers, width {config['hidden_size']}",
+        f"{config['num_attention_heads']} heads, feed-forward {config['intermediate_size']}",
+        f"{parameters:,} parameters in float32",
+        f"a window of {config['max_position_embeddings']:,} tokens",
+        f"a vocabulary of {config['vocab_size']}:",
+    ):
+        assert said in card, said
+
+
+def test_the_example_task_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's own task and generator pass `bench tasks check`."""
+    text = README.read_text(encoding="utf-8")
+    (task,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (generator,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "my_task.yaml").write_text(task, encoding="utf-8")
+    (tmp_path / "marks.py").write_text(generator, encoding="utf-8")
+    assert verbs.check_tasks(str(tmp_path / "my_task.yaml")) == 0
+    assert "sound" in capsys.readouterr().out

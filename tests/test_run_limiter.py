@@ -1,0 +1,238 @@
+"""How many requests fly at once and when the next may leave, on a clock of the tests' own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from harness.run.limiter import Gate
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def clock(self) -> float:
+        return self.now_s
+
+    async def sleep(self, pause_s: float) -> None:
+        self.now_s += pause_s
+        await asyncio.sleep(0)
+
+    def gate(self, most: int, *, rpm: float | None = None, tpm: float | None = None) -> Gate:
+        return Gate(most, rpm=rpm, tpm=tpm, clock=self.clock, sleep=self.sleep)
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 5))
+
+
+def test_the_limit_doubles_with_each_round_of_replies() -> None:
+    """Sixteen at first, never more than allowed."""
+    gate = Time().gate(100)
+    limits = [gate.limit]
+    for _ in range(4):
+        for _ in range(gate.limit):
+            gate.went_well(0.1)
+        limits.append(gate.limit)
+    assert limits == [16, 32, 64, 100, 100]
+
+
+def test_trouble_halves_it_once_for_all_that_were_on_their_way() -> None:
+    """Those sent before the cut say nothing new; afterwards it grows by one a round."""
+    time = Time()
+    gate = time.gate(64)
+    for _ in range(48):
+        gate.went_well(0.1)
+    assert gate.limit == 64
+    time.now_s = 1.0
+    for left_s in (0.2, 0.5, 0.9):
+        gate.went_badly(left_s)
+    assert gate.limit == 32
+    gate.went_badly(1.1)
+    assert gate.limit == 16
+    for _ in range(17):
+        gate.went_well(0.1)
+    assert gate.limit == 17
+
+
+def test_it_never_falls_below_one() -> None:
+    """A server in trouble is asked one by one, and the limit grows again."""
+    time = Time()
+    gate = time.gate(8)
+    for _ in range(10):
+        gate.went_badly(time.now_s)
+        time.now_s += 1
+    assert gate.limit == 1
+    for _ in range(3):
+        gate.went_well(0.1)
+    assert gate.limit == 2
+
+
+@pytest.mark.parametrize(("per_request_s", "grows"), [(0.01, False), (0.0, True)])
+def test_it_grows_while_latency_holds(per_request_s: float, *, grows: bool) -> None:
+    """A server that only makes its callers wait longer is not given more of them."""
+    gate = Time().gate(1024)
+    for _ in range(5000):
+        gate.went_well(0.1 + per_request_s * gate.limit)
+    assert (gate.limit == 1024) is grows
+    assert gate.limit >= 32
+
+
+def test_replies_faster_than_the_clock_are_no_trouble() -> None:
+    """Some clocks tick slowly."""
+    gate = Time().gate(200)
+    for _ in range(500):
+        gate.went_well(0.0)
+    assert gate.limit == 200
+
+
+def test_it_may_begin_with_one() -> None:
+    """Where the first reply has to tell something."""
+    gate = Gate(64, first=1)
+    assert gate.limit == 1
+    gate.went_well(0.1)
+    assert gate.limit == 2
+
+
+def test_whoever_waits_is_let_in_in_turn() -> None:
+    """First come, first served, and nobody slips in between."""
+
+    async def main() -> None:
+        gate, order = Time().gate(1), []
+
+        async def work(name: int) -> None:
+            await gate.enter(0)
+            order.append(name)
+            await asyncio.sleep(0)
+            gate.leave()
+
+        await asyncio.gather(*(work(name) for name in range(5)))
+        assert order == [0, 1, 2, 3, 4]
+
+    run(main())
+
+
+def test_a_place_is_not_lost_with_the_one_who_waited_for_it() -> None:
+    """Cancelled while waiting, or just as the place came free."""
+
+    async def main() -> None:
+        gate = Time().gate(1)
+        await gate.enter(0)
+        for wake_first in (False, True):
+            waiter = asyncio.create_task(gate.enter(0))
+            await asyncio.sleep(0)
+            if wake_first:
+                gate.leave()
+            waiter.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiter
+        await gate.enter(0)
+        gate.leave()
+
+    run(main())
+
+
+def test_requests_leave_at_a_steady_rate() -> None:
+    """Thirty a minute: one every two seconds, from the first on."""
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, rpm=30)
+        assert [(await gate.enter(0)).left_s for _ in range(4)] == [0, 2, 4, 6]
+
+    run(main())
+
+
+def test_tokens_that_were_not_used_are_given_back() -> None:
+    """The next may leave when the true number of tokens has been made good."""
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, tpm=600)
+        first = await gate.enter(100)
+        assert first.left_s == 0
+        gate.used(first, 40)
+        assert (await gate.enter(25)).left_s == 4
+        assert (await gate.enter(25)).left_s == 5  # 25 are expected to take 10 as well
+
+    run(main())
+
+
+@pytest.mark.parametrize("takes", [110, 4000, 9000])
+def test_the_rate_is_that_of_what_replies_take(takes: int) -> None:
+    """Much less than they might, as much, or more than anybody thought: near the rate, for many at
+    once, after the first few.
+    """
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, tpm=66_000)
+        left_s = []
+
+        async def ask() -> None:
+            place = await gate.enter(4000)
+            left_s.append(place.left_s)
+            await asyncio.sleep(0)
+            gate.used(place, takes)
+            gate.leave()
+
+        await asyncio.gather(*(ask() for _ in range(200)))
+        spent = takes * sum(200 < at_s <= 260 for at_s in left_s) if takes > 110 else None
+        if spent is None:  # two hundred of these are over within half a minute
+            assert 18 < max(left_s) < 30
+        else:
+            assert 0.8 * 66_000 < spent < 1.1 * 66_000
+
+    run(main())
+
+
+def test_whoever_waits_leaves_when_others_took_less() -> None:
+    """Within a second, and not when it would have been its turn at the worst."""
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, tpm=600)
+        first = await gate.enter(1000)
+        waiting = asyncio.create_task(gate.enter(10))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        gate.used(first, 10)
+        assert 1 <= (await waiting).left_s < 10
+
+    run(main())
+
+
+def test_a_reply_that_took_nothing_teaches_nothing() -> None:
+    """A rejected request says nothing of the next."""
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64, tpm=600)
+        gate.used(await gate.enter(100), 0)
+        assert (await gate.enter(100)).left_s == 0
+        assert (await gate.enter(100)).left_s == 10
+
+    run(main())
+
+
+def test_a_pause_holds_for_everybody_and_may_be_made_longer() -> None:
+    """Nobody leaves before the server said so, not even who was waiting already."""
+
+    async def main() -> None:
+        time = Time()
+        gate = time.gate(64)
+        gate.went_badly(0.0, pause_s=5)
+
+        async def lengthen() -> None:
+            gate.went_badly(0.0, pause_s=9)
+
+        place, _ = await asyncio.gather(gate.enter(0), lengthen())
+        assert place.left_s >= 9
+
+    run(main())

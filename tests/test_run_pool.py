@@ -1,0 +1,693 @@
+"""Samples to a provider: what is tried again, how often, and what ends a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import pytest
+
+from harness.plan.cost import Budget, estimate_tokens
+from harness.run.pool import Limits, Progress, run
+from harness.spec import Sample
+from providers import base
+from providers.base import (
+    AuthError,
+    BadReplyError,
+    BadRequestError,
+    BrokenConnectionError,
+    NoReplyError,
+    OverloadedError,
+    PromptOverflowError,
+    ProviderError,
+    RateLimitError,
+    RefusedError,
+    Reply,
+    Request,
+    SampleError,
+    SetupError,
+    StopRunError,
+    TransientError,
+    UnknownModelError,
+    Usage,
+)
+from providers.catalog.model_facts import Prices
+from providers.scripted import Script, ScriptedProvider
+
+ONE_BY_ONE = Limits(max_connections=1)
+
+
+def sample(index: int) -> Sample:
+    return Sample(f"id{index}", {"separator": "none"}, 3, index, f"prompt {index}", index)
+
+
+def samples(count: int) -> Iterator[tuple[Sample, int]]:
+    return ((sample(index), 100 + index) for index in range(count))
+
+
+class Asked:
+    """A finished run: what was written, how long it paused, what it raised."""
+
+    def __init__(
+        self,
+        script: Script,
+        count: int = 1,
+        *,
+        limits: Limits = ONE_BY_ONE,
+        append: Callable[[dict[str, Any]], None] | None = None,
+        **options: Any,
+    ) -> None:
+        self.provider = ScriptedProvider(script)
+        self.records: list[dict[str, Any]] = []
+        self.waits_s: list[float] = []
+        self.now_s = 0.0
+        self.progress = options.pop("progress", None) or Progress()
+        self.raised: BaseException | None = None
+
+        async def sleep(pause_s: float) -> None:
+            self.waits_s.append(pause_s)
+            self.now_s += pause_s
+            await asyncio.sleep(0)
+
+        async def main() -> None:
+            write = append or self.records.append
+            await run(
+                samples(count),
+                self.provider,
+                write,
+                limits=limits,
+                progress=self.progress,
+                sleep=sleep,
+                clock=lambda: self.now_s,
+                **options,
+            )
+
+        try:
+            asyncio.run(main())
+        except (ProviderError, OSError, ZeroDivisionError) as error:
+            self.raised = error
+
+    @property
+    def asked(self) -> list[str]:
+        """Ids in the order they were sent."""
+        return [request.sample_id for request in self.provider.requests]
+
+
+def family(kind: type[ProviderError]) -> list[type[ProviderError]]:
+    """`kind` and every class below it."""
+    known = [one for one in vars(base).values() if isinstance(one, type) and issubclass(one, kind)]
+    return [kind, *(one for one in known if one is not kind)]
+
+
+class TestRecords:
+    """What is written about a sample."""
+
+    def test_an_answer_is_recorded_with_all_that_is_known(self) -> None:
+        """Sample, text, finish reason, refusal, usage, model and attempts are in the record."""
+        reply = Reply("Final answer: 0", "length", Usage(7, 5), "m-2024", "no", "hm")
+        (record,) = Asked([reply]).records
+        assert record.pop("latency_s") >= 0
+        assert record.pop("at") > 1.7e9
+        assert record == {
+            "id": "id0",
+            "condition": {"separator": "none"},
+            "length": 3,
+            "index": 0,
+            "target": 0,
+            "prompt_hash": sample(0).prompt_hash,
+            "chars": len("prompt 0"),
+            "attempts": 1,
+            "reply": "Final answer: 0",
+            "finish_reason": "length",
+            "refusal": "no",
+            "reasoning": "hm",
+            "prompt_tokens": 7,
+            "output_tokens": 5,
+            "model": "m-2024",
+        }
+
+    def test_unknown_usage_is_unknown(self) -> None:
+        """No token count is made up."""
+        (record,) = Asked(["2"]).records
+        assert (record["prompt_tokens"], record["output_tokens"]) == (None, None)
+
+    @pytest.mark.parametrize(
+        ("error", "kind"),
+        [
+            (PromptOverflowError("9 tokens too many"), "overflow"),
+            (RefusedError("content filter"), "refused"),
+            (BadRequestError("no such parameter"), "error"),
+            (SampleError("odd"), "error"),
+        ],
+    )
+    def test_a_sample_error_costs_its_own_sample(self, error: SampleError, kind: str) -> None:
+        """It is asked once, recorded with its kind and text, and the next ones are answered."""
+        done = Asked(lambda request: error if request.sample_id == "id1" else "2", 3)
+        assert done.asked == ["id0", "id1", "id2"]
+        assert done.raised is None
+        assert done.waits_s == []
+        failures = [record.get("failure") for record in done.records]
+        said = {"kind": kind, "type": type(error).__name__, "message": str(error)}
+        assert failures == [None, said, None]
+        assert "reply" not in done.records[1]
+
+    def test_progress_tells_answers_from_errors(self) -> None:
+        """A prompt too long is an answer, an error is none."""
+        done = Asked([PromptOverflowError("x"), BadRequestError("x"), "2", RefusedError("x")], 4)
+        assert (done.progress.answered, done.progress.failed, done.progress.done) == (3, 1, 4)
+        assert done.progress.elapsed_s >= 0
+
+
+class TestRequests:
+    """What is sent."""
+
+    def test_a_request_is_the_sample_and_its_budget(self) -> None:
+        """Each sample brings its own prompt and output budget."""
+        assert Asked(["2"], 2).provider.requests == [
+            Request("prompt 0", 100, 0.0, None, "id0", "separator=none|0"),
+            Request("prompt 1", 101, 0.0, None, "id1", "separator=none|1"),
+        ]
+
+    def test_a_seed_is_sent_only_where_something_is_drawn(self) -> None:
+        """At temperature 0 there is nothing to seed."""
+        sent = [
+            Asked(["2"], temperature=temperature, seed=5).provider.requests[0]
+            for temperature in (0.0, 0.7)
+        ]
+        assert [(request.temperature, request.seed) for request in sent] == [(0.0, None), (0.7, 5)]
+
+
+class TestRetries:
+    """Transient errors are tried again."""
+
+    @pytest.mark.parametrize("kind", family(TransientError))
+    def test_every_transient_error_is_tried_again(self, kind: type[TransientError]) -> None:
+        """The sample is answered in the end, and the record counts the attempts."""
+        done = Asked([kind("wait"), kind("wait"), "2"])
+        assert [record["reply"] for record in done.records] == ["2"]
+        assert done.records[0]["attempts"] == 3
+        assert done.progress.retries == 2
+        assert (done.progress.answered, done.progress.failed) == (1, 0)
+
+    def test_pauses_double_up_to_the_longest(self) -> None:
+        """1, 2, 4 … seconds, and no pause after the last attempt."""
+        limits = Limits(1, attempts=6, first_wait_s=1.0, longest_wait_s=6.0)
+        assert Asked([OverloadedError("503")], limits=limits).waits_s == [1.0, 2.0, 4.0, 6.0, 6.0]
+
+    def test_each_sample_has_pauses_of_its_own(self) -> None:
+        """The next sample begins with the short one again."""
+        done = Asked([NoReplyError("x"), NoReplyError("x"), "2", NoReplyError("x"), "2"], 2)
+        assert done.waits_s == [1.0, 2.0, 1.0]
+
+    def test_a_server_says_when_to_come_back(self) -> None:
+        """A longer wish is granted, a shorter one is not."""
+        limits = Limits(1, attempts=5, first_wait_s=1.0, longest_wait_s=60.0)
+        wishes = [7.5, 0.1, None, 500.0]
+        script = [RateLimitError("429", retry_after_s=wish) for wish in wishes]
+        assert Asked([*script, "2"], limits=limits).waits_s == [7.5, 2.0, 4.0, 500.0]
+
+    def test_attempts_are_capped(self) -> None:
+        """Then the sample is an error with the last message, and the run goes on."""
+        limits = Limits(1, attempts=3)
+        done = Asked(
+            lambda request: BrokenConnectionError("down") if request.sample_id == "id0" else "2",
+            2,
+            limits=limits,
+        )
+        assert done.asked == ["id0", "id0", "id0", "id1"]
+        failed, answered = done.records
+        assert failed["attempts"] == 3
+        assert failed["failure"] == {
+            "kind": "error",
+            "type": "BrokenConnectionError",
+            "message": "down",
+        }
+        assert answered["reply"] == "2"
+
+    def test_one_attempt_means_one(self) -> None:
+        """Retries can be turned off."""
+        done = Asked([BadReplyError("x")], limits=Limits(1, attempts=1))
+        assert len(done.asked) == 1
+        assert done.waits_s == []
+
+    def test_another_error_may_follow(self) -> None:
+        """A transient error that turns into a sample's own error ends there."""
+        done = Asked([OverloadedError("x"), PromptOverflowError("too long")])
+        assert done.records[0]["failure"]["kind"] == "overflow"
+        assert done.records[0]["attempts"] == 2
+
+    def test_a_sample_that_waits_holds_up_no_other(self) -> None:
+        """While one pauses, the other workers go on."""
+        order: list[int] = []
+
+        async def main() -> None:
+            others_done = asyncio.Event()
+
+            async def sleep(_pause_s: float) -> None:
+                await others_done.wait()
+
+            def append(record: dict[str, Any]) -> None:
+                order.append(record["index"])
+                if len(order) == 4:
+                    others_done.set()
+
+            script = ScriptedProvider([RateLimitError("429"), "2"])
+            first = [script]
+
+            class Once(ScriptedProvider):
+                async def complete(self, request: Request) -> Reply:
+                    if request.sample_id == "id0":
+                        return await first[0].complete(request)
+                    return await super().complete(request)
+
+            await run(samples(5), Once(["2"]), append, limits=Limits(2), sleep=sleep)
+
+        asyncio.run(main())
+        assert order == [1, 2, 3, 4, 0]
+
+
+class TestStopping:
+    """What ends a run, and what it leaves."""
+
+    @pytest.mark.parametrize("kind", family(StopRunError))
+    def test_a_pointless_run_stops_at_once(self, kind: type[StopRunError]) -> None:
+        """The error comes out as it is, nothing more is asked, and what was answered stays."""
+        error = kind("the key is refused")
+        done = Asked(lambda request: error if request.sample_id == "id2" else "2", 100)
+        assert done.raised is error
+        assert done.asked == ["id0", "id1", "id2"]
+        assert [record["index"] for record in done.records] == [0, 1]
+
+    def test_the_kinds_are_all_there(self) -> None:
+        """The walk over the error tree finds the leaves that it is about."""
+        assert {AuthError, SetupError, UnknownModelError} < set(family(StopRunError))
+        assert {RateLimitError, OverloadedError, NoReplyError} < set(family(TransientError))
+
+    def test_a_run_that_gets_nothing_stops(self) -> None:
+        """After so many samples in a row without a reply; the last reason is said."""
+        limits = Limits(max_connections=1, attempts=2, hopeless=3)
+        done = Asked(lambda _request: OverloadedError("busy"), 100, limits=limits)
+        assert isinstance(done.raised, StopRunError)
+        assert "3 samples in a row" in str(done.raised)
+        assert "busy" in str(done.raised)
+        assert len(done.records) == 3
+
+    def test_a_silent_server_stops_the_run(self) -> None:
+        """Attempts that fail for twenty minutes, and nothing answered, are enough; it is said."""
+        said: list[str] = []
+        limits = Limits(max_connections=1, first_wait_s=700, longest_wait_s=700)
+        done = Asked(lambda _request: NoReplyError("no reply"), 100, limits=limits, say=said.append)
+        assert isinstance(done.raised, StopRunError)
+        assert str(done.raised).startswith("nothing was answered for 23 minutes; the last failure")
+        assert len(said) == 1
+
+    def test_what_was_paid_for_nothing_counts(self) -> None:
+        """A reply without a choice has a usage and a price."""
+        budget = Budget(Prices(input=1e6, output=0, as_of=date(2026, 1, 1)), limit=30.0)
+        paid = BadReplyError("no choices", usage=Usage(11, 0))
+        done = Asked(lambda _request: paid, 100, progress=Progress(budget=budget))
+        assert budget.spent == 33.0
+        assert len(done.asked) == 3
+
+    def test_one_reply_gives_hope(self) -> None:
+        """Failures count in a row only."""
+        limits = Limits(max_connections=1, hopeless=2)
+        done = Asked([BadRequestError("x"), "7"], 100, limits=limits)
+        assert done.raised is None
+        assert (done.progress.answered, done.progress.failed) == (50, 50)
+
+    def test_with_many_workers_one_error_comes_out(self) -> None:
+        """Not a group of them, and no worker asks on."""
+        done = Asked(lambda _request: AuthError("401"), 1000, limits=Limits(8))
+        assert isinstance(done.raised, AuthError)
+        assert done.records == []
+        assert len(done.asked) <= 8
+
+    def test_a_journal_that_fails_ends_the_run(self) -> None:
+        """Answers that cannot be kept are not asked for."""
+
+        def full(_record: dict[str, Any]) -> None:
+            raise OSError("disk full")
+
+        done = Asked(["2"], 1000, limits=Limits(4), append=full)
+        assert isinstance(done.raised, OSError)
+        assert len(done.asked) <= 4
+
+    def test_a_sample_that_cannot_be_made_ends_the_run(self) -> None:
+        """The generator's error comes out alone, and the answers before it are written."""
+        records: list[dict[str, Any]] = []
+
+        def broken() -> Iterator[tuple[Sample, int]]:
+            yield from samples(2)
+            raise ZeroDivisionError
+
+        provider = ScriptedProvider(["2"])
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(run(broken(), provider, records.append, limits=Limits(3)))
+        assert [record["index"] for record in records] == [0, 1]
+
+    def test_interrupted_keeps_what_came(self) -> None:
+        """A cancelled run has written every reply that arrived, and asks nothing more."""
+        records: list[dict[str, Any]] = []
+        asked: list[str] = []
+        five = asyncio.Event()
+
+        class Stuck:
+            async def complete(self, request: Request) -> Reply:
+                asked.append(request.sample_id)
+                if len(asked) == 5:
+                    five.set()
+                if request.sample_id in ("id3", "id4"):
+                    await asyncio.Event().wait()
+                await asyncio.sleep(0)
+                return Reply("2")
+
+            async def facts(self) -> Mapping[str, object]:
+                return {}
+
+            async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+                raise NotImplementedError
+
+            async def aclose(self) -> None:
+                pass
+
+        async def main() -> None:
+            limits = Limits(2, interrupted_s=0.02)
+            task = asyncio.create_task(run(samples(9), Stuck(), records.append, limits=limits))
+            await five.wait()
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert [record["index"] for record in records] == [0, 1, 2]
+        assert len(asked) == 5
+
+
+@pytest.mark.parametrize("error", [ValueError("1.2.3"), OverflowError("int too large")])
+def test_a_mistake_of_ours_costs_its_sample_only(error: Exception) -> None:
+    """Whatever a server says that nobody thought of is tried again; if that does not help, the run
+    goes on and there is no traceback.
+    """
+    asked: list[str] = []
+
+    class Odd(ScriptedProvider):
+        async def complete(self, request: Request) -> Reply:
+            asked.append(request.sample_id)
+            if request.sample_id == "id1" or asked == ["id0"]:
+                raise error
+            return await super().complete(request)
+
+    records: list[dict[str, Any]] = []
+    limits = Limits(max_connections=1, first_wait_s=0, attempts=3)
+    asyncio.run(run(samples(3), Odd(["2"]), records.append, limits=limits))
+    assert [one.get("failure") for one in records] == [
+        None,
+        {
+            "kind": "error",
+            "type": "TransientError",
+            "message": f"{type(error).__name__}: {error}",
+        },
+        None,
+    ]
+    assert [one["attempts"] for one in records] == [2, 3, 1]
+
+
+class TestFarewell:
+    """A run that is to stop sends nothing more, and keeps what was on its way."""
+
+    def stopped(
+        self, last: Callable[[], Awaitable[Reply]], *, farewell_s: float = 5.0
+    ) -> tuple[list[str], list[str], BaseException]:
+        """Sample 0 stops the run while 1 is in flight and ends as `last` does; who was asked, whose
+        reply was written, and what was raised.
+        """
+        asked: list[str] = []
+        records: list[dict[str, Any]] = []
+
+        class Stopping(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                asked.append(request.sample_id)
+                if request.sample_id == "id0":
+                    await asyncio.sleep(0.01)
+                    raise AuthError("no access")
+                return await last()
+
+        limits = Limits(max_connections=2, farewell_s=farewell_s)
+        with pytest.raises(StopRunError) as caught:
+            asyncio.run(run(samples(9), Stopping(["1"]), records.append, limits=limits))
+        return asked, [record["id"] for record in records], caught.value
+
+    def test_what_is_in_flight_is_still_written(self) -> None:
+        """It may be paid for."""
+
+        async def late() -> Reply:
+            await asyncio.sleep(0.05)
+            return Reply("2")
+
+        asked, written, error = self.stopped(late)
+        assert (asked, written) == (["id0", "id1"], ["id1"])
+        assert isinstance(error, AuthError)
+
+    def test_it_is_not_waited_for_without_end(self) -> None:
+        """A server that hangs cannot hold the run."""
+
+        async def never() -> Reply:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        asked, written, error = self.stopped(never, farewell_s=0.05)
+        assert (asked, written) == (["id0", "id1"], [])
+        assert isinstance(error, AuthError)
+
+    def test_it_is_not_asked_again(self) -> None:
+        """A fault that could be retried comes too late."""
+
+        async def faulty() -> Reply:
+            await asyncio.sleep(0.05)
+            raise OverloadedError("503")
+
+        asked, written, _ = self.stopped(faulty, farewell_s=0.5)
+        assert (asked, written) == (["id0", "id1"], [])
+
+    @pytest.mark.parametrize("patient", [True, False])
+    def test_an_interrupted_run_waits_for_it(self, *, patient: bool) -> None:
+        """Not for long, and not at all once it is interrupted again."""
+        records: list[dict[str, Any]] = []
+        asked: list[str] = []
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                asked.append(request.sample_id)
+                await asyncio.sleep(0.1)
+                return await super().complete(request)
+
+        async def main() -> None:
+            limits = Limits(3, interrupted_s=5)
+            task = asyncio.create_task(run(samples(9), Slow(["2"]), records.append, limits=limits))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            if not patient:
+                await asyncio.sleep(0.01)
+                task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert asked == ["id0", "id1", "id2"]
+        assert [record["id"] for record in records] == (asked if patient else [])
+
+    def test_what_is_waited_for_is_said(self) -> None:
+        """After a second; an interrupted run that seems to hang is interrupted harder."""
+        said: list[str] = []
+
+        class Stuck(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(60)
+                return await super().complete(request)
+
+        async def main() -> None:
+            limits = Limits(3, interrupted_s=1.2)
+            work = run(samples(9), Stuck(["2"]), lambda _: None, limits=limits, say=said.append)
+            task = asyncio.create_task(work)
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        (line,) = said
+        assert line.startswith("3 requests are on their way and may be paid for: 1 s for their")
+
+    def test_who_is_to_ask_again_is_not_waited_for(self) -> None:
+        """A fault while the run ends has nothing to wait for."""
+
+        class Faulty(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(0.05)
+                raise OverloadedError(f"503 {request.sample_id}", retry_after_s=60)
+
+        async def main() -> None:
+            limits = Limits(3, interrupted_s=30)
+            task = asyncio.create_task(run(samples(9), Faulty(["2"]), print, limits=limits))
+            await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(task, 5)
+
+        asyncio.run(main())
+
+    def test_a_reply_that_cannot_be_written_then_is_said(self) -> None:
+        """Once; the interrupt is what is raised."""
+        said: list[str] = []
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(0.05)
+                return await super().complete(request)
+
+        def full(_record: dict[str, Any]) -> None:
+            raise OSError("disk full")
+
+        async def main() -> None:
+            work = run(samples(9), Slow(["2"]), full, limits=Limits(3), say=said.append)
+            task = asyncio.create_task(work)
+            await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert said == ["disk full"]
+
+    def test_when_the_money_is_spent_nobody_queues_for_a_rate(self) -> None:
+        """Workers in line for a place in the minute go home."""
+        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        budget = Budget(prices, limit=0.00025)
+        reply = Reply("2", usage=Usage(90, 10))
+        progress = Progress(budget=budget)
+        done = Asked([reply], 99, limits=Limits(64, rpm=60), progress=progress)
+        assert len(done.records) == 3
+        assert done.now_s < 10
+
+    def test_interrupted_before_it_began(self) -> None:
+        """Nothing is asked."""
+
+        async def main() -> None:
+            task = asyncio.create_task(run(samples(9), provider, lambda _: None))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        provider = ScriptedProvider(["2"])
+        asyncio.run(main())
+        assert provider.requests == []
+
+    def test_a_mistake_in_the_task_waits_for_it_too(self) -> None:
+        """A sample cannot be made while others are in flight or wait: all these are answered."""
+        records: list[dict[str, Any]] = []
+
+        def broken() -> Iterator[tuple[Sample, int]]:
+            yield from samples(30)
+            raise ZeroDivisionError
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(0.05)
+                return await super().complete(request)
+
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(run(broken(), Slow(["2"]), records.append, limits=Limits(64)))
+        assert {record["id"] for record in records} == {f"id{index}" for index in range(30)}
+
+    def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
+        """Longer than anything is tried: the run stops and says so, instead of sleeping."""
+        script = [RateLimitError("429", retry_after_s=3600)]
+        done = Asked(script, 3)
+        assert isinstance(done.raised, StopRunError)
+        assert "3600 s" in str(done.raised)
+        assert done.waits_s == []
+
+    def test_no_money_no_request(self) -> None:
+        """The reply that crosses the budget is kept, and is the last."""
+        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        budget = Budget(prices, limit=0.00025)
+        reply = Reply("2", usage=Usage(90, 10))
+        asked = Asked([reply], 9, progress=Progress(budget=budget))
+        assert len(asked.provider.requests) == len(asked.records) == 3
+        assert round(budget.spent, 9) == 0.0003
+
+    def test_replies_without_figures_are_charged_by_estimate(self) -> None:
+        """So that a budget holds whatever the server reports."""
+        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        budget = Budget(prices)
+        Asked([Reply("ninety 9")], 1, progress=Progress(budget=budget))
+        tokens = estimate_tokens("prompt 0") + estimate_tokens("ninety 9")
+        assert round(budget.spent * 1_000_000, 6) == tokens
+
+
+class TestWorkers:
+    """A bounded number of requests is in flight, over a lazy stream."""
+
+    @pytest.mark.parametrize("connections", [1, 3, 16])
+    def test_requests_in_flight_are_bounded_and_used(self, connections: int) -> None:
+        """Never more than allowed, and as many as there are samples for."""
+        flying, most, drawn = 0, 0, 0
+
+        def stream() -> Iterator[tuple[Sample, int]]:
+            nonlocal drawn
+            for drawn, one in enumerate(samples(300), start=1):
+                assert drawn <= len(records) + connections + 64
+                yield one
+
+        class Counting:
+            async def complete(self, request: Request) -> Reply:
+                nonlocal flying, most
+                flying += 1
+                most = max(most, flying)
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                flying -= 1
+                return Reply(request.prompt)
+
+            async def facts(self) -> Mapping[str, object]:
+                return {}
+
+            async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+                raise NotImplementedError
+
+            async def aclose(self) -> None:
+                pass
+
+        records: list[dict[str, Any]] = []
+        asyncio.run(run(stream(), Counting(), records.append, limits=Limits(connections)))
+        assert most == connections
+        assert sorted(record["index"] for record in records) == list(range(300))
+        assert all(record["reply"] == f"prompt {record['index']}" for record in records)
+
+    def test_long_prompts_are_not_made_ahead(self) -> None:
+        """One of a hundred thousand characters is enough at a time."""
+        made: list[int] = []
+
+        def stream() -> Iterator[tuple[Sample, int]]:
+            for index in range(9):
+                made.append(index)
+                yield Sample(f"id{index}", {}, 3, index, "1" * 100_000, 3), 10
+
+        class Watching(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                asked.append((request.sample_id, len(made)))
+                return await super().complete(request)
+
+        asked: list[tuple[str, int]] = []
+        asyncio.run(run(stream(), Watching(["2"]), lambda _: None, limits=ONE_BY_ONE))
+        assert asked == [(f"id{index}", index + 1) for index in range(9)]
+
+    def test_nothing_to_ask_asks_nothing(self) -> None:
+        """An empty stream is a finished run."""
+        done = Asked(["2"], 0, limits=Limits(4))
+        assert (done.asked, done.records, done.progress.done) == ([], [], 0)

@@ -1,0 +1,641 @@
+from __future__ import annotations
+
+import string
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.score.extraction import _extract_any, extract, tidy
+from harness.score.markup import without_thoughts
+from harness.spec import Answer
+
+INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
+
+FEW = settings(max_examples=20, deadline=None)
+MANY = settings(max_examples=200, deadline=None)
+
+PERFECT = (
+    "Final answer: {}",
+    "Final answer: {}\n",
+    "The row has 50 symbols: 1, 0, k and 'y'. Three groups of 5 make 15.\n\nFinal answer: {}",
+    "First I see `a`, then 12 times x.\nFinal answer: {}",
+    "**Final answer: {}**",
+    "**Final answer:** **{}**",
+    "**Final answer:** {}",
+    "**Final answer**: {}",
+    "Final answer : {}",
+    "FINAL ANSWER: {}",
+    "### Final answer:\n{}",
+    "Final answer:\n\n{}",
+    "Final answer:\n```\n{}\n```",
+    "> Final answer: {}",
+    "`Final answer: {}`",
+    "Counting them gives the result. Final answer: {}.",
+    "Final answer: $\\boxed{{{}}}$",
+    "Final answer: \\boxed{{{}}}",
+    "Final answer: \\(\\boxed{{{}}}\\)",
+    "Final answer: \\boxed{{\\text{{{}}}}}",
+    "Final answer: \\boxed{{{}}}.",
+    "\\text{{Final answer: }} {}",
+    "$$\\boxed{{{}}}$$",
+    "It has 50 symbols, 7 of them are k.\n$$\\boxed{{{}}}$$",
+    "Final answer: `{}`",
+    "Final answer: `{}`.",
+    'Final answer: "{}"',
+    'Final answer: "{}."',
+    "Final answer: \u201c{}\u201d",
+    "<think>Final answer: 99, or 'z'?</think>\nFinal answer: {}",
+    "Final answer: {}<|im_end|>",
+    "{}",
+)
+PERFECT_SHORT = (
+    "The answer is {}.",
+    "5 + 5 + 2 symbols.\nThe answer is {}.",
+    "Final answer: ${}$",
+    "Final answer: **{}**.",
+    "Final answer: ({})",
+    "Final answer: <b>{}</b>",
+    "The last line has it:\n```\n{}\n```",
+)
+
+
+def symbols() -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.sampled_from(string.ascii_letters + string.digits),
+        st.sampled_from(["kiwi", "x1", "Abc", "\N{RED APPLE}", "\N{GREEK SMALL LETTER BETA}"]),
+    )
+
+
+def texts() -> st.SearchStrategy[str]:
+    words = st.text(string.ascii_letters + string.digits, min_size=1, max_size=6)
+    return st.lists(words, min_size=1, max_size=8).map(" ".join)
+
+
+@pytest.mark.parametrize("shape", PERFECT + PERFECT_SHORT)
+@FEW
+@given(value=st.integers(-(10**6), 10**6))
+def test_a_perfect_integer_is_read_in_every_shape(shape: str, value: int) -> None:
+    """However a right answer is dressed, the integer in it is read."""
+    reply = shape.format(value)
+    found = extract(reply, INTEGER)
+    assert (found.value, found.why) == (value, "")
+    assert reply[found.start : found.end] == str(value)
+
+
+@pytest.mark.parametrize("shape", PERFECT + PERFECT_SHORT)
+@FEW
+@given(value=symbols())
+def test_a_perfect_symbol_is_read_in_every_shape(shape: str, value: str) -> None:
+    """However a right answer is dressed, the symbol in it is read."""
+    reply = shape.format(value)
+    found = extract(reply, SYMBOL)
+    assert (found.value, found.why) == (value, "")
+    assert reply[found.start : found.end] == value
+
+
+@pytest.mark.parametrize("shape", PERFECT)
+@FEW
+@given(value=texts())
+def test_a_perfect_text_is_read_in_every_shape(shape: str, value: str) -> None:
+    """However a right answer is dressed, the text in it is read."""
+    reply = shape.format(value)
+    found = extract(reply, TEXT)
+    assert (found.value, found.why) == (value, "")
+    assert reply[found.start : found.end] == value
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("17", 17),
+        ("-7", -7),
+        ("\u22127", -7),
+        ("+7", 7),
+        ("$-7$", -7),
+        ("12.", 12),
+        ("7.0", 7),
+        ("7!", 7),
+        ("1,234", 1234),
+        ("1,234,567", 1234567),
+        ("1_234", 1234),
+        ("1'234", 1234),
+        ("1\u00a0234", 1234),
+        ("1\u2009234", 1234),
+        ("1\u202f234", 1234),
+        ("$1{,}234$", 1234),
+        ("$1\\,234$", 1234),
+        ("\uff11\uff12", 12),
+        ("\u0661\u0662", 12),
+        ("zero", 0),
+        ("Seven", 7),
+        ("twenty-one", 21),
+        ("twenty one", 21),
+        ("Ninety-nine ones", 99),
+        ("one hundred", 100),
+        ("a hundred", 100),
+        ("one", 1),
+        ("x = 7", 7),
+        ("=> 12", 12),
+        ("\u2192 12", 12),
+        ("2 * 5 + 2 = 12", 12),
+        ("$2 \\times 5 + 2 = 12$", 12),
+        ("1,000 + 1 = 1,001", 1001),
+        ("12 (10 + 2)", 12),
+        ("12 (10 + 2 = 12)", 12),
+        ("12 (twelve)", 12),
+        ("twelve (12)", 12),
+        ("12 out of 50 symbols", 12),
+        ("12 ones out of 50", 12),
+        ("12 of the 50", 12),
+        ("12. There are 38 zeros.", 12),
+        ("about 7", 7),
+        ("It adds up to 12", 12),
+        ("There are 12 1's", 12),
+        ("There are 12 1s here", 12),
+        ("the 7th try gave 12", 12),
+        ("in x7 there are 12", 12),
+        ("12 times", 12),
+        ("[12]", 12),
+        ("12 | ", 12),
+        ("12, that is, 12 ones", 12),
+    ],
+)
+def test_what_counts_as_an_integer(said: str, value: int) -> None:
+    """These lines name one integer."""
+    assert extract(f"Final answer: {said}", INTEGER).value == value
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "1 2 3 4 5 6 7 8 9 10",
+        "1 2 \u2026 10",
+        "1, 2, 3, 4",
+        "1,2,3",
+        "1,2,3,4,5,6,7,8,9,10",
+        "1 1 1 1 1",
+        "1, 1, 1",
+        "1 + 1 + 1",
+        "3+3",
+        "7 and 7",
+        "5 times 5",
+        "between 7 and 9",
+        "7 or 8",
+        "seven or 8",
+        "7-9",
+        "7\u20139",
+        "7 to 9",
+        "12 ones and 38 zeros",
+        "12 (or 13)",
+        "12 (13)",
+        "12. Wait, 13.",
+        "12. 13. 14.",
+        "7/10",
+        "\\frac{7}{10}",
+        "\\sqrt{49}",
+        "7.5",
+        ".5",
+        "1e3",
+        "1.234",
+        "12,34",
+        "1 234",
+        "0,123",
+        "007",
+        "0110101",
+        "50%",
+        "3:45",
+        "7^2",
+        "7\u00b2",
+        "7<sup>2</sup>",
+        "7\u00d72",
+        "7th",
+        "x7",
+        "7x",
+        "n_7",
+        "12-ish",
+        "GPT-4",
+        "No. 7",
+        "#7",
+        "step 7",
+        "not 7",
+        "at least 7",
+        "more than 7",
+        "\u2265 7",
+        ">= 7",
+        "7+",
+        "7?",
+        "7...",
+        "--7",
+        "\u00b17",
+        "two hundred",
+        "a few hundred",
+        "one hundred and five",
+        "7 hundred",
+        "a thousand",
+        "half a dozen",
+        "two thirds",
+        "twenty-first",
+        "one two three",
+        "seven point five",
+        "minus seven",
+        "no one knows",
+        "one or two",
+        "y = 3, x = 4",
+        "5 + 5 = 10, 10 + 2 = 12",
+        "12 = 10 + 2",
+        "1\u200b2",
+        "1\ufe0f\u20e32\ufe0f\u20e3",
+        "unknown",
+        "?",
+        "1" * 4001,
+        "1" * 5000,
+        "-" + "1," * 5000,
+    ],
+)
+def test_no_integer_is_guessed(said: str) -> None:
+    """What is ambiguous, or no integer, is unparsed with a reason."""
+    for reply in (f"Final answer: {said}", f"Final answer:\n{said}", f"I say {said}"):
+        found = extract(reply, INTEGER)
+        assert found.value is None, reply
+        assert found.why
+        assert (found.start, found.end) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Final answer: 12\nNo, again.\nFinal answer: 7", 7),
+        ("Final answer: 12\nI repeat.\nFinal answer:", 12),
+        ("Final answer: 12 Final answer: hm", 12),
+        ("Final answer: 12\nFinal answer: 7 or 8", None),
+        ("I will end with 'Final answer:'.\nFinal answer: 7", 7),
+        ("Final answer: see below.\n\n12", 12),
+        ("Final answer: unknown\nI saw 40 symbols.", None),
+        ("Final answer:\n\n---\n7\nThere were 50.", 7),
+        ("Final answer:\n- 7", 7),
+        ("Final answer: - 7", None),
+        ("Final answer:\n> 7", 7),
+        ("Final answer: > 7", None),
+        ("Final answer: <7>", 7),
+        ("Final answer:\n7. seven symbols", None),
+        ("myFinal answer: 7 of 9\n12", 12),
+        ("5 ones\nSo it is 12 in all", 12),
+        ("I counted 12.\nHope this helps!", None),
+        ("1. Count them", None),
+        ("3) Total: 12", None),
+        ("The digit '1' appears 12 times.", None),
+        ("Shall I count all 50 symbols?", None),
+        ("There is one.", 1),
+        ("I cannot count this one.", None),
+        ("$$\n\\boxed{12}\n$$\n", 12),
+        ("| count | 12 |", 12),
+        ("Final answer: 7\r\nThere were 50.\r\n", 7),
+        ("Final answer\uff1a7", 7),
+    ],
+)
+def test_which_line_decides(reply: str, value: int | None) -> None:
+    """The last phrase that a number follows decides; without the phrase the last line does."""
+    assert extract(reply, INTEGER).value == value
+
+
+@pytest.mark.parametrize(
+    ("phrase", "reply", "value"),
+    [
+        ("The answer is", "The answer is 7 of 9.", 7),
+        ("The answer is", "The answer is: **7**\n9", 7),
+        ("Answer", "ANSWER - 7\n9", 7),
+        ("Answer", "Answers vary: 8\nAnswer: 7\n9", 7),
+        ("Result:", "Result: seven", 7),
+        ("Result:", "TheResult: 7\nand 9", 9),
+        ("####", "so\n#### 7", 7),
+        ("<answer>", "<answer>7</answer>", 7),
+        ("**Answer:**", "Answer: 7\nof 9 or 10", 7),
+        ("\\boxed{", "\\boxed{7}\n8 or 9", 7),
+        ("R\u00e9ponse :", "R\u00c9PONSE: 7\n9 or 10", 7),
+        ("Answer (a number):", "answer (a number): 7\n9 or 10", 7),
+    ],
+)
+def test_the_phrase_is_any_string(phrase: str, reply: str, value: int) -> None:
+    """A task's author chooses the phrase, with or without colon and markup."""
+    assert extract(reply, Answer(type="integer", phrase=phrase)).value == value
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("k", "k"),
+        ("K.", "K"),
+        ("a", "a"),
+        ("I", "I"),
+        ("zero", "0"),
+        ("Nine.", "9"),
+        ("'0'", "0"),
+        ("the letter k", "k"),
+        ("The last symbol is 'k', not x", "k"),
+        ("a k, I think", "k"),
+        ("it's k, e.g. not a", "k"),
+        ("`kiwi` is the last", "kiwi"),
+        ("k!", "k"),
+        ("- k", "k"),
+        ("0 (zero)", "0"),
+        ("0 or 1", None),
+        ("'0' or '1'", None),
+        ("1 1 1", None),
+        ("1,1,1", None),
+        ("'1', '1'", None),
+        ("not 0", None),
+        ("0?", None),
+        ("I don't know", None),
+        ("a symbol", None),
+        ("1.5 or so", None),
+        ("y,x,y", None),
+    ],
+)
+def test_what_counts_as_a_symbol(said: str, value: str | None) -> None:
+    """A symbol is the only token, the only quoted one, or the only single character."""
+    for reply in (f"Final answer: {said}", f"It is long.\nFinal answer:\n{said}", said):
+        assert extract(reply, SYMBOL).value == value, reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Final answer: kiwi  pear\n kiwi", "kiwi pear kiwi"),
+        ("Final answer: a b\nFinal answer:\n\n", "a b"),
+        ("Final answer: a b\nFinal answer: c d", "c d"),
+        ("Final answer: kiwi **pear** kiwi", "kiwi pear kiwi"),
+        ("Final answer:\n```text\nkiwi pear\n```\n", "kiwi pear"),
+        ("Final answer: 'don't go'", "'don't go'"),
+        ('Final answer: "a" "b"', '"a" "b"'),
+        ("Final answer: a b...", "a b..."),
+        ("kiwi pear\nkiwi", "kiwi pear kiwi"),
+        ("Sure!\n\n'kiwi pear'", "kiwi pear"),
+        ("Sure!\n\n**kiwi pear**", "kiwi pear"),
+        ("Sure!\n\n```\nkiwi\npear\n```", "kiwi pear"),
+        ("Here it is:\nkiwi pear", None),
+        ("Sure!\n\nkiwi pear", None),
+        ("Sure!\n\n**Note** that it ends **here**", None),
+        ("Final answer:", None),
+    ],
+)
+def test_what_counts_as_a_text(reply: str, value: str | None) -> None:
+    """All that follows the phrase; without it, what is clearly nothing but the text."""
+    assert extract(reply, TEXT).value == value
+
+
+def test_of_a_text_that_ran_on_only_the_first_line_counts() -> None:
+    """A base model goes on after its answer; the first written line is the answer."""
+    reply = "Final answer:\nkiwi pear\n\nQuestion: how many?"
+    found = extract(reply, TEXT, first_line=True)
+    assert (found.value, found.whole) == ("kiwi pear", True)
+    assert not extract("Final answer: kiwi pe", TEXT, first_line=True).whole
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("<think>12</think>7", "7"),
+        ("<thinking>12</thinking>7", "7"),
+        ("<THINK>12\n</THINK>\n\n7", "7"),
+        ("12</think>7", "7"),
+        ("12</think>13</think>7", "7"),
+        ("7 <think>12", "7"),
+        ("<think>1<think>2</think>3</think>7", "7"),
+        ("<think>1</think>7<think>2</think>", "7"),
+        ("[THINK]12[/THINK]7", "7"),
+        ("\u25c1think\u25b712\u25c1/think\u25b77", "7"),
+        ("<|begin_of_thought|>12<|end_of_thought|>7", "7"),
+        ("<|START_THINKING|>12<|END_THINKING|>7", "7"),
+        ("<|channel|>analysis<|message|>12<|channel|>final<|message|>7", "7"),
+        ("I think 7", "I think 7"),
+        ("<think>12", ""),
+    ],
+)
+def test_thinking_is_no_answer(reply: str, kept: str) -> None:
+    """Thinking blocks go, whether or not both their ends are there; places stay."""
+    rest = without_thoughts(reply)
+    assert rest.strip() == kept
+    assert len(rest) == len(reply)
+
+
+@pytest.mark.parametrize("answer", [INTEGER, SYMBOL, TEXT])
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("", "the reply is empty"),
+        (" \n\t", "the reply is empty"),
+        ("****", "the reply is empty"),
+        ("<think>12", "nothing but thinking"),
+    ],
+)
+def test_an_empty_reply_says_so(reply: str, why: str, answer: Answer) -> None:
+    """Nothing was said, and the reason is given."""
+    found = extract(reply, answer)
+    assert (found.value, found.why) == (None, why)
+
+
+@pytest.mark.parametrize(
+    ("reply", "whole"),
+    [
+        ("Final answer: 12", False),
+        ("Final answer: 12.", False),
+        ("Final answer: 12,", False),
+        ("Final answer: 12 ", False),
+        ("Final answer: twenty", False),
+        ("Final answer: twenty-", False),
+        ("Final answer: 12\n", True),
+        ("Final answer: 12. Th", True),
+        ("Final answer: 12!", True),
+        ("Final answer: **12**", True),
+        ("Final answer: \\boxed{12}", True),
+        ("Final answer: 12 symbols\n", True),
+    ],
+)
+def test_whole_means_that_a_cut_came_later(reply: str, whole: bool) -> None:
+    """An answer at the very end of a cut-off reply may have lost its end."""
+    found = extract(reply, INTEGER)
+    assert (found.by_phrase or found.value is None, found.whole) == (True, whole)
+
+
+@MANY
+@given(st.integers(0, 10**6), st.text(max_size=12))
+def test_a_finished_line_stays_what_it_is(value: int, more: str) -> None:
+    """What follows on later lines, without the phrase, changes nothing."""
+    assert extract(f"Final answer: {value}\n", INTEGER).whole
+    assert extract(f"Final answer: {value}\n{more}", INTEGER).value == value
+
+
+@MANY
+@given(st.text())
+def test_no_text_raises(text: str) -> None:
+    """Any text has an answer or a reason, and places inside it."""
+    for answer in (INTEGER, SYMBOL, TEXT):
+        for reply in (text, f"Final answer: {text}"):
+            found = extract(reply, answer)
+            assert (found.value is None) == bool(found.why)
+            assert 0 <= found.start <= found.end <= len(reply)
+            assert found.value is None or found.start < found.end
+
+
+PIECES = [
+    *(
+        "Final answer:",
+        "Final answer: ",
+        "final answer",
+        "12",
+        "7",
+        "0",
+        "k",
+        "one",
+        "hundred",
+        "a",
+    ),
+    *(
+        "\n",
+        "\n\n",
+        " ",
+        ".",
+        ",",
+        "=",
+        "-",
+        "+",
+        "*",
+        "**",
+        "`",
+        "```",
+        "$",
+        "\\boxed{",
+        "}",
+        "(",
+        ")",
+    ),
+    *(
+        "<think>",
+        "</think>",
+        "[",
+        "]",
+        "\\",
+        "#",
+        ">",
+        "_",
+        '"',
+        "'",
+        "?",
+        "\u2026",
+        "\u00a0",
+        "of",
+    ),
+]
+
+
+@MANY
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_no_mixture_of_markup_raises(reply: str) -> None:
+    """Pieces of markup in any order have an answer or a reason."""
+    for answer in (INTEGER, SYMBOL, TEXT):
+        found = extract(reply, answer)
+        assert (found.value is None) == bool(found.why)
+        assert 0 <= found.start <= found.end <= len(reply)
+
+
+@MANY
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=8).map("".join),
+    st.one_of(st.integers(-5, 10**19).map(str), symbols(), st.sampled_from(PIECES)),
+    st.sampled_from(["", ".", "\n", ".\n", " "]),
+    st.sampled_from(["Final answer:", "The answer is", "Answer:"]),
+)
+def test_the_short_cut_says_the_same(before: str, said: str, after: str, phrase: str) -> None:
+    """The fast path for a plain last line gives the verdict of the long way."""
+    for reply in (f"{phrase} {said}{after}", f"{before}\n{phrase} {said}{after}"):
+        for short in (INTEGER, SYMBOL, TEXT):
+            answer = Answer(type=short.type, phrase=phrase)
+            assert extract(reply, answer) == _extract_any(reply, answer, first_line=False)
+
+
+WORD_CHARACTERS = string.ascii_letters + "\u00e9\u00df\u4e00\u00b2"
+
+
+@MANY
+@given(
+    st.integers(0, 99),
+    st.text(WORD_CHARACTERS, min_size=1, max_size=3),
+    st.text(WORD_CHARACTERS, min_size=1, max_size=3),
+)
+def test_a_number_inside_a_word_is_none(value: int, before: str, after: str) -> None:
+    """17 is not 7, and neither are x7, 7th and x_7."""
+    words = (f"{before}{value}{after}", f"{before}{value}", f"{before}_{value}", f"{value}{after}")
+    for word in (*words, f"{before}_{value}_{after}"):
+        assert extract(f"Final answer: {word}", INTEGER).value is None
+        assert extract(word, INTEGER).value is None
+
+
+@MANY
+@given(st.integers(0, 99), st.integers(0, 99))
+def test_two_numbers_are_none(one: int, other: int) -> None:
+    """Two numbers beside each other are a list, whichever they are."""
+    for between in (" ", ", ", "\t", " - ", "/", " and ", " or "):
+        assert extract(f"Final answer: {one}{between}{other}", INTEGER).value is None
+        assert extract(f"{one}{between}{other}", INTEGER).value is None
+
+
+@MANY
+@given(st.text())
+def test_tidying_twice_changes_no_word(text: str) -> None:
+    """A tidied text is one line of words with one space between."""
+    assert tidy(text) == " ".join(tidy(text).split())
+
+
+NASTY = [
+    *("1", "1,", "1 ", "1.", "1'", "1 (", "1 (x) ", "1 of ", "1 = ", "1-", "-1", "1\u2009", "0"),
+    *("*", "-", "(", ")", "_", "a_", "__a", "#", "# ", ">", "> ", "`", "```", "```\n", "~", "~~a"),
+    *(
+        "$",
+        "$\\boxed{",
+        "\\",
+        "\\a",
+        "\\,",
+        "{,}",
+        "{",
+        "}",
+        "<",
+        "<b",
+        "<b>",
+        "<|",
+        "<|a",
+        "<|a|>",
+    ),
+    *("<think>", "</think>", "<think></think>", "[think]", "Final ", "Final answer", "Final\n"),
+    *("Final answer: ", "Final answer:\n", "Final answer: x ", "Final answer: 1 ", "answer is "),
+    *("one ", "one, ", "one hundred ", "one-", "a ", "a", '"', "'", '"a" ', "'a", "\u201c", " \n"),
+    *(
+        " ",
+        "\n",
+        "\t",
+        "\u2009",
+        "=",
+        "= ",
+        "|",
+        ".",
+        "..",
+        "\u2026",
+        ":",
+        "?",
+        "\u00e9",
+        "not ",
+        "x.",
+    ),
+]
+
+
+@pytest.mark.parametrize("piece", NASTY)
+def test_time_is_linear(piece: str) -> None:
+    """A hundred kilobytes of anything take a moment, and two hundred about twice that."""
+    for size, frame in ((100_000, "x{}x"), (200_000, "Final answer: {}")):
+        reply = frame.replace("{}", piece * (size // len(piece)))
+        for answer in (INTEGER, SYMBOL, TEXT):
+            begun = time.process_time()
+            extract(reply, answer)
+            assert time.process_time() - begun < 2.0, (frame, size)
