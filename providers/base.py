@@ -25,7 +25,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from providers.secrets import keep_secret
 from providers.secrets import redact as redact  # noqa: PLC0414  part of the seam
@@ -214,6 +214,9 @@ class ModelSettings:
 class ProviderError(Exception):
     """Root of everything a provider raises. Its text is one line for the user, without keys."""
 
+    exit_code: ClassVar[int] = 1
+    """Of `bench`, where the error ends a command; see `harness.errors`."""
+
     def __init__(self, message: str) -> None:
         super().__init__(redact(message))
 
@@ -224,6 +227,8 @@ class StopRunError(ProviderError):
 
 class SetupError(StopRunError):
     """A key, package, server or model folder is missing."""
+
+    exit_code = 2
 
 
 class AuthError(StopRunError):

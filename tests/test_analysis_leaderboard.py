@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from harness import errors
 from harness.analysis.leaderboard import (
     Row,
     merge,
@@ -518,7 +519,7 @@ class TestAtOnce:
         with only_writer(path, said.append):
             assert said == []
             with (
-                pytest.raises(journal.JournalError, match="end it, or use another -o"),
+                pytest.raises(errors.JournalError, match="end it, or use another -o"),
                 only_writer(path, said.append, quiet_s=0.0, patience_s=0.05),
             ):
                 pass
@@ -535,7 +536,7 @@ class TestAtOnce:
         assert link.is_symlink()
         with (
             only_writer(real, print),
-            pytest.raises(journal.JournalError),
+            pytest.raises(errors.JournalError),
             only_writer(link, lambda _: None, quiet_s=0.0, patience_s=0.0),
         ):
             pass

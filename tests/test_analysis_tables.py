@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
+from harness import errors
 from harness.analysis.rescore import write_results
 from harness.analysis.stats import wilson
 from harness.analysis.tables import incomplete, read_run, write_csv
@@ -371,7 +372,7 @@ class TestPureFunction:
         path.write_bytes(
             orjson.dumps(orjson.loads(path.read_bytes()) | {"spec": orjson.loads(spec)})
         )
-        with pytest.raises(journal.JournalError, match=r"manifest\.json") as refused:
+        with pytest.raises(errors.JournalError, match=r"manifest\.json") as refused:
             read_run(wanted.folder)
         assert "\n" not in str(refused.value)
 
@@ -400,7 +401,7 @@ class TestPureFunction:
         read = orjson.loads(path.read_bytes())
         read["cells"][1] |= change
         path.write_bytes(orjson.dumps(read))
-        with pytest.raises(journal.JournalError, match=r"manifest\.json") as refused:
+        with pytest.raises(errors.JournalError, match=r"manifest\.json") as refused:
             read_run(wanted.folder)
         assert "\n" not in str(refused.value)
 

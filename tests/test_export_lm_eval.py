@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.cli import verbs
+from harness import errors
 from harness.plan.plan import output_budget
 from harness.score.bare_text import is_correct
 from harness.score.verdict import judge
@@ -257,4 +257,4 @@ class TestScoring:
 def test_a_form_that_no_prompt_has(lab: Lab) -> None:
     """As `bench run` says it."""
     done = lab.bench("export", "lm-eval", "--task", lab.plain, "-o", "out", "--api", "chats")
-    done.one_line(verbs.USAGE, "--api", "'chats'")
+    done.one_line(errors.USAGE, "--api", "'chats'")

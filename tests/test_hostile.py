@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from harness.analysis.tables import read_run
 from harness.cli import launch
+from harness.errors import JournalError
 from harness.journal import journal
-from harness.journal.journal import Journal, JournalError
+from harness.journal.journal import Journal
 from harness.run.pool import Limits
 from tests.conftest import Lab, right
 from tests.fake_server import Asked, Response, chat, fake_server

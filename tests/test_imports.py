@@ -227,7 +227,7 @@ def test_judging_reaches_nothing_else() -> None:
     ],
 )
 def test_what_is_never_reached(start: str, never: tuple[str, ...]) -> None:
-    """Neither directly nor through what is imported; the self-proof aside, which only `cli` calls."""
+    """Neither directly nor through what is imported."""
     for name in modules():
         if package_of(name) == start:
             assert {other for other in reaches(name) if package_of(other) in never} == set()

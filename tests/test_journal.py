@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from harness.errors import JournalError
 from harness.journal import journal
 from harness.journal.journal import (
     Answered,
     Cell,
     Journal,
-    JournalError,
     Manifest,
     Settings,
     read_manifest,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.errors import PlanError
 from harness.plan.plan import (
-    PlanError,
     fingerprint,
     make_sample,
     output_budget,

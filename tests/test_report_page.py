@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness import errors
 from harness.analysis.stats import PairedArea, Threshold
 from harness.analysis.tables import OUTCOMES, read_run
 from harness.journal import journal
@@ -587,7 +588,7 @@ def test_what_made_it_is_said(lab: Lab) -> None:
 def test_a_run_that_is_not_there(lab: Lab) -> None:
     """Is said as everywhere, and nothing is written."""
     out = lab.folder / "report.html"
-    with pytest.raises(journal.JournalError, match="no run in"):
+    with pytest.raises(errors.JournalError, match="no run in"):
         write_report([lab.folder / "nowhere"], out, warn=print)
     assert not out.exists()
 
@@ -596,5 +597,5 @@ def test_a_page_that_cannot_be_written(lab: Lab) -> None:
     """Is one line for the user."""
     wanted = lab.wanted(lab.plain)
     lab.run(wanted)
-    with pytest.raises(journal.JournalError, match="cannot write"):
+    with pytest.raises(errors.JournalError, match="cannot write"):
         write_report([wanted.folder], lab.plain / "report.html", warn=print)

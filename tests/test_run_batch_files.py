@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.journal.journal import JournalError, Settings
+from harness.errors import JournalError
+from harness.journal.journal import Settings
 from harness.run.batch.files import (
     FileLimits,
     Line,

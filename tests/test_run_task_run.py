@@ -13,8 +13,9 @@ import orjson
 import pytest
 
 from harness.analysis.tables import read_run
+from harness.errors import JournalError
 from harness.journal import journal
-from harness.journal.journal import JournalError, Settings, read_manifest
+from harness.journal.journal import Settings, read_manifest
 from harness.plan.plan import fingerprint, output_budget
 from harness.run import pool
 from harness.run.task_run import run_task

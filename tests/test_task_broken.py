@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from harness.errors import TaskFileError
 from harness.task import source
-from harness.task.catalogue import TaskFileError, open_task
+from harness.task.catalogue import open_task
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.errors import TaskError, TaskFileError, UnknownTaskError
 from harness.plan.plan import plan
-from harness.task.catalogue import (
-    TaskError,
-    TaskFileError,
-    UnknownTaskError,
-    built_in_files,
-    find,
-    open_task,
-    tasks_root,
-)
+from harness.task.catalogue import built_in_files, find, open_task, tasks_root
 from tests.conftest import PLAIN, ROWS
 
 if TYPE_CHECKING:

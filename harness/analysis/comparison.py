@@ -22,14 +22,11 @@ from harness.analysis.stats import (
 )
 from harness.analysis.tables import Run
 from harness.columns import COMPARISON
+from harness.errors import CompareError
 from harness.spec import Condition, condition_label
 
 SIGNIFICANT = 0.05
 _DIGITS = 6
-
-
-class CompareError(Exception):
-    """Runs that cannot be compared; one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from harness import errors
 from harness.analysis.cells import csv_text, from_csv
 from harness.analysis.reach import sight_columns, sights
 from harness.analysis.stats import Threshold
 from harness.analysis.tables import NOT_SCORED, Run
 from harness.columns import ACCURACY_AT, LEADERBOARD, OUTCOMES, SIGHT
+from harness.errors import LeaderboardError
 from harness.journal import journal
 from harness.journal.journal import Cell, Manifest
 from harness.spec import condition_label
@@ -41,10 +43,6 @@ _COUNTS = ("task_version", "n", "not_scored")
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = ("threshold", *SIGHT)
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
-
-
-class LeaderboardError(Exception):
-    """A file that cannot be used as asked; one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def only_writer(
     Waits for one who does, up to `patience_s`, and says so after `quiet_s`.
 
     Raises:
-        journal.JournalError: the other one is not done by then, or no lock can be made.
+        errors.JournalError: the other one is not done by then, or no lock can be made.
     """
     target = path.resolve()
     lock = FileLock(target.with_name(f".{target.name}.lock"))
@@ -79,12 +77,12 @@ def only_writer(
             say(f"waiting for another 'bench leaderboard' that writes {path}")
             lock.acquire(timeout=patience_s)
     except Timeout:
-        raise journal.JournalError(
+        raise errors.JournalError(
             f"another 'bench leaderboard' has been writing {path} for {patience_s:,.0f} s; end it, "
             "or use another -o"
         ) from None
     except (OSError, NotImplementedError) as error:
-        raise journal.JournalError(
+        raise errors.JournalError(
             f"cannot lock {path} ({getattr(error, 'strerror', None) or error}); use another -o"
         ) from error
     try:
@@ -347,7 +345,7 @@ def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
     length.
 
     Raises:
-        journal.JournalError: it cannot be written.
+        errors.JournalError: it cannot be written.
     """
     accuracies = [f"{ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
     text = io.StringIO()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness import columns
+from harness import columns, errors
 from harness.analysis.cells import csv_text
 from harness.analysis.diagnosis import collapsed
 from harness.analysis.stats import wilson
@@ -73,12 +73,12 @@ def read_run(folder: Path, warn: journal.Warn | None = None) -> Run:
     """The run in `folder`, every record judged anew.
 
     Raises:
-        journal.JournalError: there is no run, or an axis of its task has the name of a column.
+        errors.JournalError: there is no run, or an axis of its task has the name of a column.
     """
     manifest = journal.read_manifest(folder)
     for axis in manifest.spec["axes"]:
         if table := columns.table_of(axis, with_axes=True):
-            raise journal.JournalError(
+            raise errors.JournalError(
                 f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
                 "rename the axis in the task file and run that"
             )
@@ -228,7 +228,7 @@ def to_csv(table: pd.DataFrame, path: Path) -> Path:
     """Writes `table`; what is not known is an empty field, texts are as `cells.csv_text` has them.
 
     Raises:
-        journal.JournalError: the file cannot be written.
+        errors.JournalError: the file cannot be written.
     """
     table = table.copy()
     for name in table.columns:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from harness.cli.export import export_app
-from harness.cli.interrupts import INTERRUPTED, raise_in_work
+from harness.cli.interrupts import raise_in_work
 from harness.cli.options import (
     ApiOption,
     AxisOption,
@@ -34,18 +34,42 @@ from harness.cli.options import (
     examples,
 )
 from harness.cli.terminal import drop_output, echo, is_output_lost, open_streams, say, warn
+from harness.errors import INCOMPLETE, INTERRUPTED, USAGE, EyechartError
+from providers.base import ProviderError
 
 
 class _Verbs(TyperGroup):
-    """The verbs; typer would end an interrupted one without a word."""
+    """The verbs: an error that is for the user becomes its lines and its exit code, and with
+    `--debug` a traceback.
+    """
 
     def invoke(self, ctx: Any) -> Any:  # a context of typer's own click
         raise_in_work()
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # typer would end without a word
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+        except (EyechartError, ProviderError, OSError, MemoryError) as error:
+            if ctx.params["debug"]:
+                raise
+            raise typer.Exit(_explain(error)) from None
+
+
+def _explain(error: EyechartError | ProviderError | OSError | MemoryError) -> int:
+    """Says what went wrong; the exit code."""
+    if isinstance(error, OSError):
+        drop_output(sys.stdout)  # nothing more to flush to
+        warn(f"{error.strerror or error}: {error.filename or 'output'}")
+        return INCOMPLETE
+    if isinstance(error, MemoryError):
+        of = f" ({error})" if str(error) else ""
+        warn(f"out of memory{of}; ask for less at a time")
+        return INCOMPLETE
+    first, *more = error.lines if isinstance(error, EyechartError) else [str(error)]
+    warn(first)
+    say(*more)
+    return error.exit_code
 
 
 app = typer.Typer(
@@ -72,12 +96,10 @@ def _root(
     show_version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks.", envvar="BENCH_DEBUG")
+    debug: Annotated[  # noqa: ARG001  `_Verbs` reads it
+        bool, typer.Option("--debug", help="Show tracebacks.")
     ] = False,
 ) -> None:
-    if debug:
-        os.environ["BENCH_DEBUG"] = "1"
     if show_version:
         from importlib.metadata import version
 
@@ -148,15 +170,16 @@ def run(
 
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
-    from harness.cli import launch, verbs
+    from harness.cli import launch
+    from harness.plan import selection
 
-    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
     options = launch.Options(
         model=model,
         out=out,
         seed=seed,
         temperature=temperature,
-        max_tokens=verbs.max_tokens(max_tokens),
+        max_tokens=selection.max_tokens(max_tokens),
         api=api,
         system=system,
         logprobs=logprobs,
@@ -379,23 +402,14 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
         raise SystemExit(INTERRUPTED) from None
-    except OSError as error:
-        if "BENCH_DEBUG" in os.environ:
+    except Exception as error:
+        # the parser's own errors, whichever click typer stands on; others are a traceback
+        if not hasattr(error, "format_message"):
             raise
-        drop_output(sys.stdout)  # nothing more to flush to
-        warn(f"{error.strerror or error}: {error.filename or 'output'}")
-        raise SystemExit(1) from None
-    except Exception as error:  # the last resort: known errors become their line
-        from harness.cli.verbs import exit_code, lines_of
-
-        code = exit_code(error)
-        if code is None or "BENCH_DEBUG" in os.environ:
-            raise
-        first, *more = lines_of(error)
-        if first.startswith("Usage:"):
-            say(*first.split("\n"))
+        message = error.format_message()
+        if message.startswith("Usage:"):
+            say(*message.split("\n"))
         else:
-            warn(first)
-            say(*more)
-        raise SystemExit(code) from None
+            warn(message)
+        raise SystemExit(USAGE) from None
     raise SystemExit(code or (1 if is_output_lost() else 0))

@@ -12,8 +12,9 @@ from harness.analysis.tables import incomplete, read_run
 from harness.cli.launch import Options, wanted_runs
 from harness.cli.results import show_run
 from harness.cli.terminal import echo, say, warn
-from harness.cli.verbs import COMPLETE, INCOMPLETE, UsageError, check_output
-from harness.journal.journal import Journal, JournalError, Manifest
+from harness.cli.verbs import check_output
+from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from harness.journal.journal import Journal, Manifest
 from harness.plan.plan import Plan
 from harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
 from harness.run.batch.importer import USED, Intake, Intakes, read_replies

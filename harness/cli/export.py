@@ -69,15 +69,16 @@ def batch(
     Only what has no answer yet is written. 'bench import' takes the replies into the same run that
     'bench run' would fill, and either goes on where the other stopped.
     """
-    from harness.cli import batch, launch, verbs
+    from harness.cli import batch, launch
+    from harness.plan import selection
 
-    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
     options = launch.Options(
         model=model,
         out=out,
         seed=seed,
         temperature=temperature,
-        max_tokens=verbs.max_tokens(max_tokens),
+        max_tokens=selection.max_tokens(max_tokens),
         api=api,
         system=system,
         logprobs=logprobs,
@@ -107,12 +108,13 @@ def lm_eval(
 
     One lm-eval task a cell, groups above them; the same samples, ids and verdicts as `bench run`.
     """
-    from harness.cli import launch, verbs
+    from harness.cli import launch
     from harness.export.lm_eval import writer
+    from harness.plan import selection
 
-    plans = verbs.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
     settings = launch.Options(model="", out=output, seed=seed, api=api).settings()
-    most = verbs.max_tokens(max_tokens)
+    most = selection.max_tokens(max_tokens)
     raise typer.Exit(writer.export(plans, output, api=settings.api, max_tokens=most))
 
 

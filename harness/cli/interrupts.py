@@ -6,7 +6,8 @@ import os
 import signal
 from types import FrameType
 
-INTERRUPTED = 130
+from harness.errors import INTERRUPTED
+
 _LOADING = "<frozen importlib"
 
 

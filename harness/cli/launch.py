@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from harness.analysis.stats import smallest_difference
-from harness.cli.interrupts import INTERRUPTED
 from harness.cli.terminal import echo, say, take_logs, warn
-from harness.cli.verbs import COMPLETE, INCOMPLETE, UsageError, check_text, exit_code
-from harness.journal.journal import CellKey, Journal, JournalError, Settings
+from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError, TaskError, UsageError
+from harness.journal.journal import CellKey, Journal, Settings
 from harness.plan.cost import Budget
 from harness.plan.estimate import Forecast, Room, forecast, rooms
 from harness.plan.plan import Plan
+from harness.plan.selection import check_text
 from harness.run.batch.context import Desk
 from harness.run.batch.jobs import run_batched
 from harness.run.fresh import OldRuns
@@ -31,7 +31,6 @@ from harness.run.open_run import Wanted
 from harness.run.pool import Limits, Progress
 from harness.run.task_run import run_task
 from harness.spec import condition_label
-from harness.task.catalogue import TaskError
 from providers.base import Api, ModelSettings, Provider, ProviderError, SetupError
 from providers.catalog.model_facts import ModelFacts, Prices, model_facts
 from providers.registry import (
@@ -167,7 +166,7 @@ def run(plans: Sequence[Plan], options: Options) -> int:
         if "BENCH_DEBUG" in os.environ:
             raise
         warn(str(error))
-        code = exit_code(error) or INCOMPLETE
+        code = error.exit_code
     finally:
         back = old.come_back()
     same = "the same command without --fresh" if old.moved else "the same command"

@@ -17,13 +17,14 @@ from typing import cast, get_args
 from harness import exact_json
 from harness.analysis.stats import Threshold
 from harness.cli.terminal import echo, warn
-from harness.cli.verbs import COMPLETE, UsageError, check_text
+from harness.errors import COMPLETE, IncompleteError, JournalError, UsageError
 from harness.export.every_eval_ever.aggregate import Evaluation, Publisher, Relationship
 from harness.export.every_eval_ever.samples import lines
 from harness.export.hub import FOLDER, HEADER, Benchmark, hub_files
 from harness.export.model_identity import HUB_NAME, UNKNOWN, Weights
 from harness.export.publishable import Publishable, publishable
-from harness.journal.journal import JournalError, replace_file
+from harness.journal.journal import replace_file
+from harness.plan.selection import check_text
 from harness.report.details import Prompts, Shown, prompts_of, read_details
 
 DATASET = "eyechart/eyechart"
@@ -32,18 +33,6 @@ _BEGINNING = 4096
 """Characters of a file by which it is known."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
-
-
-class IncompleteError(JournalError):
-    """Runs that are not to be published as they are; a line for each."""
-
-    def __init__(self, lacking: Sequence[Publishable]) -> None:
-        self.lines = [
-            f"{of.run.folder}: {of.missing}; the command that made it asks them again, "
-            "--incomplete publishes what there is"
-            for of in lacking
-        ]
-        super().__init__("\n".join(self.lines))
 
 
 def _runs(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
@@ -57,7 +46,13 @@ def _runs(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
     runs = [publishable(folder, warn) for folder in once.values()]
     lacking = [of for of in runs if of.missing]
     if lacking and not incomplete:
-        raise IncompleteError(lacking)
+        raise IncompleteError(
+            *(
+                f"{of.run.folder}: {of.missing}; the command that made it asks them again, "
+                "--incomplete publishes what there is"
+                for of in lacking
+            )
+        )
     for of in lacking:
         warn(f"{of.run.folder} is incomplete, and its files say so: {of.missing}")
     return runs

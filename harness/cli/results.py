@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from harness.analysis.comparison import (
-    CompareError,
-    compare_conditions,
-    compare_runs,
-    comparison_table,
-)
+from harness.analysis.comparison import compare_conditions, compare_runs, comparison_table
 from harness.analysis.leaderboard import (
-    LeaderboardError,
     Row,
     find_runs,
     merge,
@@ -26,8 +20,16 @@ from harness.analysis.stats import Threshold
 from harness.analysis.tables import Run, incomplete, read_run, to_csv
 from harness.cli.tables import print_table, print_verdict
 from harness.cli.terminal import echo, say, warn
-from harness.cli.verbs import COMPLETE, INCOMPLETE, UsageError, check_output, read_axes
-from harness.journal.journal import JournalError
+from harness.cli.verbs import check_output
+from harness.errors import (
+    COMPLETE,
+    INCOMPLETE,
+    CompareError,
+    JournalError,
+    LeaderboardError,
+    UsageError,
+)
+from harness.plan.selection import read_axes
 from harness.report.readme import around, markdown, put_into
 
 FORMATS = ("html", "png", "svg")

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import pandas as pd
 
+from harness import errors
 from harness.analysis.leaderboard import is_control
 from harness.analysis.reach import conditions
 from harness.analysis.tables import NOT_SCORED, UNANSWERED, Run, read_run
@@ -99,7 +100,7 @@ def publishable(folder: Path, warn: journal.Warn) -> Publishable:
     run = read_run(folder, warn)
     times = [at for at in map(_time, journal.read_records(folder)) if at is not None]
     if not int(run.cells["n"].sum()):
-        raise journal.JournalError(f"{folder} has no scored sample: there is nothing to publish")
+        raise errors.JournalError(f"{folder} has no scored sample: there is nothing to publish")
     try:
         begun = datetime.fromisoformat(run.manifest.created).timestamp()
     except ValueError:

@@ -40,6 +40,7 @@ from pydantic import (
 )
 
 from harness import exact_json
+from harness.errors import JournalError
 from harness.spec import (
     MAX_LENGTH,
     MAX_SAMPLES,
@@ -65,10 +66,6 @@ _TOLD = ("server", "answered_by", "commands")
 """The same of a manifest."""
 
 Warn = Callable[[str], None]
-
-
-class JournalError(Exception):
-    """A run's folder that cannot be used as asked; one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)

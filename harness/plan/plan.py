@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from harness.errors import PlanError
 from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Item, Sample, condition_label
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ _ID = re.compile(
     r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
     r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
 )
-
-
-class PlanError(Exception):
-    """An option that does not fit the task; one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,19 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.tables import OUTCOMES, Run, as_float
-from harness.journal import journal
-from harness.plan.plan import PlanError, make_sample, sample_id
-from harness.score.verdict import Verdict, judge_record
-from harness.spec import Item, Sample, condition_label
-from harness.task.catalogue import (
+from harness.errors import (
     AbsentTaskError,
     ChangedTaskError,
-    Task,
+    PlanError,
     TaskError,
     TaskFileError,
     UnknownTaskError,
-    reopen,
 )
+from harness.journal import journal
+from harness.plan.plan import make_sample, sample_id
+from harness.score.verdict import Verdict, judge_record
+from harness.spec import Item, Sample, condition_label
+from harness.task.catalogue import Task, reopen
 
 Record = dict[str, Any]
 

@@ -22,7 +22,8 @@ from markupsafe import Markup
 
 from harness.analysis.stats import Threshold
 from harness.analysis.tables import OUTCOMES, read_run
-from harness.journal.journal import JournalError, replace_file
+from harness.errors import JournalError
+from harness.journal.journal import replace_file
 from harness.report import figures, listed, looks
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.files import write_charts

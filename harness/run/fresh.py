@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.cli.terminal import say, warn
-from harness.journal.journal import JournalError, read_records, set_aside
+from harness.errors import JournalError
+from harness.journal.journal import read_records, set_aside
 from harness.run.batch.pending import STATE
 from harness.run.open_run import Wanted
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import exact_json
+from harness.errors import JournalError
 from harness.journal import journal
-from harness.journal.journal import Cell, CellKey, Journal, JournalError, Manifest, Settings
+from harness.journal.journal import Cell, CellKey, Journal, Manifest, Settings
 from harness.plan.estimate import Room, rooms
 from harness.plan.plan import Plan, output_budget, sample_hash
 from harness.run.batch.pending import STATE as BATCHES

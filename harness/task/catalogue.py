@@ -15,9 +15,10 @@ import orjson
 from pydantic import JsonValue
 
 import harness
+from harness.errors import AbsentTaskError, ChangedTaskError, TaskError, UnknownTaskError
 from harness.spec import Condition, Item, TaskSpec
 from harness.task import prompt
-from harness.task.check import TaskFileError, read_spec
+from harness.task.check import read_spec
 from harness.task.generator import (
     Generator,
     ItemError,
@@ -28,22 +29,6 @@ from harness.task.generator import (
 
 SUFFIXES = (".yaml", ".yml")
 _PACKAGE = Path(harness.__file__).parent
-
-
-class UnknownTaskError(Exception):
-    """No task by that name or path."""
-
-
-class TaskError(Exception):
-    """A task that fails while its samples are made."""
-
-
-class AbsentTaskError(UnknownTaskError):
-    """No file is known of the task that a run was made with."""
-
-
-class ChangedTaskError(TaskError):
-    """A task that is no longer what a run was made with."""
 
 
 @dataclass(frozen=True)
@@ -265,18 +250,3 @@ def open_task(name: str, path: Path, *, trial: bool = True) -> Task:
         TaskFileError: the file is wrong; says everything that is.
     """
     return Task(name, path, read_spec(path, trial=trial))
-
-
-__all__ = [
-    "AbsentTaskError",
-    "ChangedTaskError",
-    "Task",
-    "TaskError",
-    "TaskFileError",
-    "UnknownTaskError",
-    "built_in_files",
-    "find",
-    "open_task",
-    "reopen",
-    "tasks_root",
-]

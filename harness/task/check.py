@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from harness.errors import TaskFileError
 from harness.spec import MAX_LENGTH, Answer, Axis, Separator, TaskSpec, taken_by
 from harness.task import prompt
 from harness.task.source import Position, Problem, YamlFile, parse
@@ -17,17 +18,14 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-class TaskFileError(Exception):
-    """A task file with mistakes; its text has one line for each."""
-
-    def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        self.lines = [
+def _wrong(path: Path, problems: Sequence[Problem]) -> TaskFileError:
+    return TaskFileError(
+        *(
             f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
             f"{problem.message}"
-            for problem in self.problems
-        ]
-        super().__init__("\n".join(self.lines))
+            for problem in problems
+        )
+    )
 
 
 def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
@@ -42,10 +40,10 @@ def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
         before = path.read_bytes()[: error.start]
         place = Position(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
         problem = Problem(place, "not UTF-8; save the file as UTF-8")
-        raise TaskFileError(path, [problem]) from None
+        raise _wrong(path, [problem]) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise TaskFileError(path, [Problem(Position(1, 1), f"cannot be read: {reason}")]) from None
+        raise _wrong(path, [Problem(Position(1, 1), f"cannot be read: {reason}")]) from None
     file = parse(text)
     spec = None
     found = list(file.problems)
@@ -60,7 +58,7 @@ def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
     elif not found:
         found.append(Problem(Position(1, 1), "a task file is a mapping of keys to values"))
     if found or spec is None:
-        raise TaskFileError(path, sorted(dict.fromkeys(found), key=_by_place))
+        raise _wrong(path, sorted(dict.fromkeys(found), key=_by_place))
     return spec
 
 

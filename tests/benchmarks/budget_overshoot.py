@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -158,5 +157,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    assert os.environ.get("BENCH_DEBUG") is None, "unset BENCH_DEBUG"
     main()

@@ -18,8 +18,10 @@ from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.model import GenerateConfig, ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from harness.errors import UsageError
 from harness.export.inspect_ai.scores import FACTS, PACKAGE, ours, outcome, verdict
 from harness.plan.plan import Plan, output_budget
+from harness.plan.selection import open_tasks, plans
 from harness.spec import Sample, condition_label
 from harness.task.catalogue import Task as TaskFile
 from harness.task.catalogue import built_in_files
@@ -86,8 +88,6 @@ def _task(
     Raises:
         BadParameterError: a value that does not fit, or a task file with mistakes.
     """
-    from harness.cli.verbs import USAGE, exit_code, open_tasks, plans  # noqa: PLC0415  typer is for commands
-
     try:
         if any(isinstance(value, bool) for value in axes.values()):
             axes = _named(axes, open_tasks(asked, trial=False))
@@ -99,9 +99,7 @@ def _task(
             seed=_whole("seed", seed),
         )
         dataset = [_sample(plan, sample) for plan in planned for sample in plan]
-    except Exception as error:  # the last resort: known errors become their line
-        if exit_code(error) != USAGE:
-            raise
+    except UsageError as error:
         raise BadParameterError(str(error)) from error
     names = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
     return Task(

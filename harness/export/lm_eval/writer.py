@@ -25,7 +25,7 @@ import yaml
 
 from harness import score
 from harness.cli.terminal import echo, one_line, say
-from harness.cli.verbs import UsageError
+from harness.errors import UsageError
 from harness.plan.plan import Plan, output_budget
 from harness.run.open_run import software
 from harness.spec import Condition, Sample, condition_label

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from harness.journal.journal import JournalError, Settings, sync_file, sync_folder
+from harness.errors import JournalError
+from harness.journal.journal import Settings, sync_file, sync_folder
 from harness.run.pool import request_of
 from harness.spec import Sample, condition_label
 

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from harness.errors import TaskError
 from harness.journal.journal import (
     Answered,
     Journal,
@@ -29,7 +30,7 @@ from harness.run.batch.files import Line, Place, condition_tag, read_custom_id, 
 from harness.run.open_run import Recorder
 from harness.run.retry import answer, failure, kind_of, record
 from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, condition_label
-from harness.task.catalogue import Task, TaskError, reopen
+from harness.task.catalogue import Task, reopen
 from providers.base import (
     BatchForm,
     ModelSettings,

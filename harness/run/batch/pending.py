@@ -12,7 +12,8 @@ from pathlib import Path
 import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from harness.journal.journal import Answered, CellKey, JournalError, replace_file
+from harness.errors import JournalError
+from harness.journal.journal import Answered, CellKey, replace_file
 from harness.run.batch.files import condition_tag, read_custom_id, reply_lines
 
 STATE = "batches.json"
