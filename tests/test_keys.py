@@ -14,7 +14,7 @@ import pytest
 
 from harness.cli import app, launch
 from harness.run.batch import jobs
-from harness.run.pool import Limits
+from harness.run.retry import Limits
 from tests.batch_server import BatchServer
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.plan.cost import Account, Budget, Most, cost, estimate_tokens, most_tokens, sound_usage
-from harness.run.pool import Limits, Progress, run
-from harness.spec import Sample
+from harness.run.pool import run
+from harness.run.retry import Limits, Progress
+from harness.spec import Condition, Sample
 from providers.base import (
     AuthError,
     BadReplyError,
@@ -248,7 +249,7 @@ class TestAdmission:
 
 def samples(count: int) -> Iterator[tuple[Sample, int]]:
     for index in range(count):
-        yield Sample(f"id{index}", {}, 3, index, f"prompt {'1' * (index % 7)}", 3), 20
+        yield Sample(f"id{index}", Condition(), 3, index, f"prompt {'1' * (index % 7)}", 3), 20
 
 
 class Vendor(ScriptedProvider):
@@ -427,7 +428,7 @@ class TestRuns:
             work = run(
                 samples(9),
                 Slow(["3"]),
-                lambda one: written.append(one["id"]),
+                lambda one: written.append(one.id),
                 limits=Limits(9),
                 progress=progress,
             )

@@ -10,7 +10,6 @@ import pytest
 from harness.plan.cost import estimate_tokens
 from harness.plan.estimate import Room, forecast, rooms
 from harness.plan.plan import Plan, output_budget, plan
-from harness.spec import condition_label
 from harness.task.catalogue import built_in_files, open_task
 from providers.catalog.model_facts import ModelFacts
 from providers.scripted import ScriptedProvider
@@ -63,7 +62,7 @@ def test_what_is_not_sent_costs_nothing() -> None:
     """Cells without room are left out of the sum."""
     both, short = planned(samples=3, lengths=[5, 50]), planned(samples=3, lengths=[5])
     room = {
-        (condition_label(condition), 50): Room(tokens=200, answer=10, window=100, exact=True)
+        (condition, 50): Room(tokens=200, answer=10, window=100, exact=True)
         for condition in both.conditions
     }
     ahead, alone = (

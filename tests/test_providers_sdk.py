@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from harness.cli import launch
-from harness.run.pool import Limits
+from harness.run.retry import Limits
 from providers.base import (
     BadReplyError,
     BrokenConnectionError,

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.journal.journal import Settings
+from harness.analysis.judged_run import read_run
 from harness.plan.plan import plan
 from harness.report.page import write_report
-from harness.run.pool import Limits
-from harness.run.task_run import Wanted, run_task
+from harness.run.open_run import Wanted
+from harness.run.retry import Limits
+from harness.run.task_run import run_task
+from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -88,7 +90,7 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(out, "counting/bernoulli", "scripted/second"),
         make_run(out, "copying/first_last", "scripted/first", lengths=[5, 10, 50]),
     ]
-    (page,) = write_report(folders, out / "report.html", warn=print)
+    (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
     return page
 
 
@@ -105,7 +107,7 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     limits = Limits(first_wait_s=0, longest_wait_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
-    (page,) = write_report([wanted.folder], out / "report.html", warn=print)
+    (page,) = write_report([read_run(wanted.folder)], out / "report.html", warn=print)
     return page
 
 

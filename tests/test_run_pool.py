@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from harness.journal.record import Record
 from harness.plan.cost import Budget, estimate_tokens
-from harness.run.pool import Limits, Progress, run
-from harness.spec import Sample
+from harness.run.pool import run
+from harness.run.retry import Limits, Progress
+from harness.spec import Condition, Sample
 from providers import base
 from providers.base import (
     AuthError,
@@ -35,12 +37,20 @@ from providers.base import (
 )
 from providers.catalog.model_facts import Prices
 from providers.scripted import Script, ScriptedProvider
+from tests.conftest import as_line
 
 ONE_BY_ONE = Limits(max_connections=1)
 
 
+def keeps(records: list[dict[str, Any]]) -> Callable[[Record], None]:
+    """Adds each record to `records` as its line in the journal has it."""
+    return lambda record: records.append(as_line(record))
+
+
 def sample(index: int) -> Sample:
-    return Sample(f"id{index}", {"separator": "none"}, 3, index, f"prompt {index}", index)
+    return Sample(
+        f"id{index}", Condition({"separator": "none"}), 3, index, f"prompt {index}", index
+    )
 
 
 def samples(count: int) -> Iterator[tuple[Sample, int]]:
@@ -56,7 +66,7 @@ class Asked:
         count: int = 1,
         *,
         limits: Limits = ONE_BY_ONE,
-        append: Callable[[dict[str, Any]], None] | None = None,
+        append: Callable[[Record], None] | None = None,
         **options: Any,
     ) -> None:
         self.provider = ScriptedProvider(script)
@@ -72,7 +82,7 @@ class Asked:
             await asyncio.sleep(0)
 
         async def main() -> None:
-            write = append or self.records.append
+            write = append or keeps(self.records)
             await run(
                 samples(count),
                 self.provider,
@@ -248,8 +258,8 @@ class TestRetries:
             async def sleep(_pause_s: float) -> None:
                 await others_done.wait()
 
-            def append(record: dict[str, Any]) -> None:
-                order.append(record["index"])
+            def append(record: Record) -> None:
+                order.append(record.index)
                 if len(order) == 4:
                     others_done.set()
 
@@ -328,7 +338,7 @@ class TestStopping:
     def test_a_journal_that_fails_ends_the_run(self) -> None:
         """Answers that cannot be kept are not asked for."""
 
-        def full(_record: dict[str, Any]) -> None:
+        def full(_record: Record) -> None:
             raise OSError("disk full")
 
         done = Asked(["2"], 1000, limits=Limits(4), append=full)
@@ -345,7 +355,7 @@ class TestStopping:
 
         provider = ScriptedProvider(["2"])
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(run(broken(), provider, records.append, limits=Limits(3)))
+            asyncio.run(run(broken(), provider, keeps(records), limits=Limits(3)))
         assert [record["index"] for record in records] == [0, 1]
 
     def test_interrupted_keeps_what_came(self) -> None:
@@ -375,7 +385,7 @@ class TestStopping:
 
         async def main() -> None:
             limits = Limits(2, interrupted_s=0.02)
-            task = asyncio.create_task(run(samples(9), Stuck(), records.append, limits=limits))
+            task = asyncio.create_task(run(samples(9), Stuck(), keeps(records), limits=limits))
             await five.wait()
             await asyncio.sleep(0)
             task.cancel()
@@ -403,7 +413,7 @@ def test_a_mistake_of_ours_costs_its_sample_only(error: Exception) -> None:
 
     records: list[dict[str, Any]] = []
     limits = Limits(max_connections=1, first_wait_s=0, attempts=3)
-    asyncio.run(run(samples(3), Odd(["2"]), records.append, limits=limits))
+    asyncio.run(run(samples(3), Odd(["2"]), keeps(records), limits=limits))
     assert [one.get("failure") for one in records] == [
         None,
         {
@@ -438,7 +448,7 @@ class TestFarewell:
 
         limits = Limits(max_connections=2, farewell_s=farewell_s)
         with pytest.raises(StopRunError) as caught:
-            asyncio.run(run(samples(9), Stopping(["1"]), records.append, limits=limits))
+            asyncio.run(run(samples(9), Stopping(["1"]), keeps(records), limits=limits))
         return asked, [record["id"] for record in records], caught.value
 
     def test_what_is_in_flight_is_still_written(self) -> None:
@@ -487,7 +497,7 @@ class TestFarewell:
 
         async def main() -> None:
             limits = Limits(3, interrupted_s=5)
-            task = asyncio.create_task(run(samples(9), Slow(["2"]), records.append, limits=limits))
+            task = asyncio.create_task(run(samples(9), Slow(["2"]), keeps(records), limits=limits))
             await asyncio.sleep(0.05)
             task.cancel()
             if not patient:
@@ -549,7 +559,7 @@ class TestFarewell:
                 await asyncio.sleep(0.05)
                 return await super().complete(request)
 
-        def full(_record: dict[str, Any]) -> None:
+        def full(_record: Record) -> None:
             raise OSError("disk full")
 
         async def main() -> None:
@@ -601,7 +611,7 @@ class TestFarewell:
                 return await super().complete(request)
 
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(run(broken(), Slow(["2"]), records.append, limits=Limits(64)))
+            asyncio.run(run(broken(), Slow(["2"]), keeps(records), limits=Limits(64)))
         assert {record["id"] for record in records} == {f"id{index}" for index in range(30)}
 
     def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
@@ -664,7 +674,7 @@ class TestWorkers:
                 pass
 
         records: list[dict[str, Any]] = []
-        asyncio.run(run(stream(), Counting(), records.append, limits=Limits(connections)))
+        asyncio.run(run(stream(), Counting(), keeps(records), limits=Limits(connections)))
         assert most == connections
         assert sorted(record["index"] for record in records) == list(range(300))
         assert all(record["reply"] == f"prompt {record['index']}" for record in records)
@@ -676,7 +686,7 @@ class TestWorkers:
         def stream() -> Iterator[tuple[Sample, int]]:
             for index in range(9):
                 made.append(index)
-                yield Sample(f"id{index}", {}, 3, index, "1" * 100_000, 3), 10
+                yield Sample(f"id{index}", Condition(), 3, index, "1" * 100_000, 3), 10
 
         class Watching(ScriptedProvider):
             async def complete(self, request: Request) -> Reply:

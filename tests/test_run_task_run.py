@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.analysis.tables import read_run
+from harness.analysis.judged_run import read_run
 from harness.errors import JournalError
-from harness.journal import journal
-from harness.journal.journal import Settings, read_manifest
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from harness.journal.record import SAMPLES
 from harness.plan.plan import fingerprint, output_budget
-from harness.run import pool
+from harness.run import open_run, pool
+from harness.run.open_run import Wanted
 from harness.run.task_run import run_task
-from harness.spec import condition_label
+from harness.spec import Settings
 from harness.task import generator
 from providers.base import (
     AuthError,
@@ -38,7 +39,6 @@ from tests.conftest import records, right
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.run.task_run import Wanted
     from tests.conftest import Lab
 
 
@@ -108,9 +108,9 @@ class TestResuming:
         """Nor does it write to the journal."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        before = (wanted.folder / journal.SAMPLES).read_bytes()
+        before = (wanted.folder / SAMPLES).read_bytes()
         assert lab.asked(wanted) == []
-        assert (wanted.folder / journal.SAMPLES).read_bytes() == before
+        assert (wanted.folder / SAMPLES).read_bytes() == before
 
     def test_a_run_that_was_stopped_asks_the_rest(self, lab: Lab) -> None:
         """The manifest knows from the start what was meant, and no answer is asked twice."""
@@ -140,7 +140,7 @@ class TestResuming:
         """It is reported, and that sample alone is asked again."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        path = wanted.folder / journal.SAMPLES
+        path = wanted.folder / SAMPLES
         lines = path.read_bytes().splitlines(keepends=True)
         lost = orjson.loads(lines[6])["id"]
         path.write_bytes(b"".join([*lines[:6], b"\xff\x00 not a record\n", *lines[7:]]))
@@ -151,7 +151,7 @@ class TestResuming:
         """As after `kill -9` in the middle of a write."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        path = wanted.folder / journal.SAMPLES
+        path = wanted.folder / SAMPLES
         last = records(wanted.folder)[-1]["id"]
         path.write_bytes(path.read_bytes()[:-25])
         assert lab.asked(wanted) == [last]
@@ -161,7 +161,7 @@ class TestResuming:
         """With the manifest alone, everything is pending."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        (wanted.folder / journal.SAMPLES).unlink()
+        (wanted.folder / SAMPLES).unlink()
         assert len(lab.asked(wanted)) == 16
 
     def test_a_cancelled_run_keeps_what_came(self, lab: Lab) -> None:
@@ -232,11 +232,7 @@ class TestGrowing:
         wanted = lab.wanted()
         lab.asked(wanted)
         for cell in read_manifest(wanted.folder).cells:
-            mine = (
-                sample
-                for sample in wanted.plan
-                if (condition_label(sample.condition), sample.length) == cell.key
-            )
+            mine = (sample for sample in wanted.plan if sample.key == cell.key)
             assert cell.fingerprint == fingerprint(mine)
 
     def test_an_unfinished_dataset_has_no_fingerprint(self, lab: Lab) -> None:
@@ -308,10 +304,10 @@ class TestTakingBack:
     def test_an_absurd_number_of_samples_is_refused(self, lab: Lab) -> None:
         """Before anything is written."""
         lab.asked(lab.wanted())
-        before = (lab.the_run() / journal.MANIFEST).read_bytes()
+        before = (lab.the_run() / MANIFEST).read_bytes()
         for number in (10**12, 10**20):
             lab.bench_run("--samples", str(number)).one_line(2, "1,000,000")
-        assert (lab.the_run() / journal.MANIFEST).read_bytes() == before
+        assert (lab.the_run() / MANIFEST).read_bytes() == before
 
 
 class TestLongIntegers:
@@ -417,7 +413,7 @@ class TestNeverMixed:
 
     def refused(self, lab: Lab, wanted: Wanted, *words: str, server: Server | None = None) -> None:
         """Asserts that the run is refused in one line, nothing asked, nothing changed."""
-        before = (wanted.folder / journal.SAMPLES).read_bytes()
+        before = (wanted.folder / SAMPLES).read_bytes()
         provider = server or ScriptedProvider(right)
         with pytest.raises(JournalError) as refused:
             lab.run(wanted, provider)
@@ -425,7 +421,7 @@ class TestNeverMixed:
         assert "\n" not in said
         assert not [word for word in (*words, "--fresh") if word not in said], said
         assert provider.requests == []
-        assert (wanted.folder / journal.SAMPLES).read_bytes() == before
+        assert (wanted.folder / SAMPLES).read_bytes() == before
 
     def moved(self, lab: Lab, one: Wanted, other: Wanted) -> Wanted:
         """`other`, with the finished run of `one` in its place."""
@@ -536,13 +532,13 @@ class TestNeverMixed:
     ) -> None:
         """Few of its names are said and kept; a later command goes on all the same."""
         writes: list[int] = []
-        write = journal.write_manifest
+        write = write_manifest
 
-        def counted(folder: Path, manifest: journal.Manifest) -> None:
+        def counted(folder: Path, manifest: Manifest) -> None:
             writes.append(1)
             write(folder, manifest)
 
-        monkeypatch.setattr(journal, "write_manifest", counted)
+        monkeypatch.setattr(open_run, "write_manifest", counted)
         turn = iter(range(10**6))
         named = ScriptedProvider(
             lambda request: Reply(right(request), model=f"m{next(turn):04}" + "x" * 10_000)
@@ -613,7 +609,7 @@ class TestNeverMixed:
         """Nobody knows what made them."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        (wanted.folder / journal.MANIFEST).unlink()
+        (wanted.folder / MANIFEST).unlink()
         self.refused(lab, wanted, "no manifest.json")
 
     @pytest.mark.parametrize("content", [b"", b"null", b'{"model": "scripted/te'])
@@ -621,7 +617,7 @@ class TestNeverMixed:
         """The answers stay."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        (wanted.folder / journal.MANIFEST).write_bytes(content)
+        (wanted.folder / MANIFEST).write_bytes(content)
         with pytest.raises(JournalError, match=r"manifest\.json cannot be read"):
             lab.run(wanted)
         assert len(records(wanted.folder)) == 16
@@ -637,7 +633,7 @@ class TestNeverMixed:
         with pytest.raises(SetupError):
             lab.run(lab.wanted(), down)
         assert down.requests == []
-        assert not (lab.wanted().folder / journal.MANIFEST).exists()
+        assert not (lab.wanted().folder / MANIFEST).exists()
         assert len(lab.asked(lab.wanted())) == 16
 
 

@@ -16,10 +16,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from harness.analysis.judged_run import read_run
+from harness.analysis.judging import verdict_of
+from harness.analysis.results import write_results
 from harness.analysis.stats import smallest_difference
 from harness.cli.terminal import echo, say, take_logs, warn
+from harness.columns import OUTCOMES
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError, TaskError, UsageError
-from harness.journal.journal import CellKey, Journal, Settings
+from harness.journal.record import Record
+from harness.journal.writer import Journal
 from harness.plan.cost import Budget
 from harness.plan.estimate import Forecast, Room, forecast, rooms
 from harness.plan.plan import Plan
@@ -27,10 +32,10 @@ from harness.plan.selection import check_text
 from harness.run.batch.context import Desk
 from harness.run.batch.jobs import run_batched
 from harness.run.fresh import OldRuns
-from harness.run.open_run import Wanted
-from harness.run.pool import Limits, Progress
+from harness.run.open_run import Judge, Wanted
+from harness.run.retry import Limits, Progress
 from harness.run.task_run import run_task
-from harness.spec import condition_label
+from harness.spec import CellKey, Settings
 from providers.base import Api, ModelSettings, Provider, ProviderError, SetupError
 from providers.catalog.model_facts import ModelFacts, Prices, model_facts
 from providers.registry import (
@@ -308,23 +313,31 @@ async def _run_all(
                     limits=limits,
                     warn=warn,
                     budget=meter,
-                    judging=live.shown,
+                    judge=_judge_of(one) if live.shown else None,
                     started=started,
                 )
     finally:
         await provider.aclose()
 
 
+def _judge_of(one: Wanted) -> Judge:
+    """Says on the way how many replies are right."""
+    answer = one.plan.task.spec.answer
+
+    def judge(record: Record) -> bool | None:
+        return None if record.is_error else verdict_of(record, answer).outcome == "correct"
+
+    return judge
+
+
 def _report(one: Wanted) -> int:
     """Writes and prints the run's table; how many samples of the plan have no reply."""
-    from harness.analysis.rescore import write_results
-    from harness.analysis.tables import OUTCOMES, read_run
     from harness.cli.tables import print_table
 
     judged = read_run(one.folder)
     path = write_results(judged)
     sizes = {
-        (condition_label(condition), length): one.plan.cell_size(length)
+        (condition, length): one.plan.cell_size(length)
         for condition, length in product(one.plan.conditions, one.plan.lengths)
     }
     keys = [cell.key for cell in judged.manifest.cells]
@@ -394,7 +407,7 @@ def _counter(options: Options, name: ModelName, log: Path) -> Provider | None:
 def _answered(one: Wanted) -> str:
     """How much of a plan its run has answers to; empty if none."""
     sizes = {
-        (condition_label(condition), length): one.plan.cell_size(length)
+        (condition, length): one.plan.cell_size(length)
         for condition, length in product(one.plan.conditions, one.plan.lengths)
     }
     known = Journal(one.folder, warn).answered()
@@ -419,7 +432,7 @@ def _show_plan(
     rows = [
         ("model", one.model),
         ("conditions", str(len(planned.conditions))),
-        *(("", condition_label(condition)) for condition in planned.conditions),
+        *(("", condition.label) for condition in planned.conditions),
         ("lengths", ", ".join(map(str, planned.lengths))),
         ("requests", f"{planned.size:,} ({planned.samples} a cell){_answered(one)}"),
         ("can show", can_show),

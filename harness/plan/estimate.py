@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from harness.plan.cost import cost, estimate_tokens, most_tokens
 from harness.plan.plan import answer_budget, output_budget
-from harness.spec import Sample, condition_label
+from harness.spec import CellKey, Sample
 
 if TYPE_CHECKING:
-    from harness.journal.journal import CellKey
     from harness.plan.plan import Plan
     from providers.base import Provider
     from providers.catalog.model_facts import ModelFacts, Prices
@@ -76,7 +75,7 @@ async def rooms(
     if provider is not None and close:
         counts = await provider.count_tokens([sample.prompt for sample in close])
     return {
-        (condition_label(sample.condition), sample.length): Room(
+        sample.key: Room(
             tokens=len(sample.prompt) // _MOST_CHARACTERS if counts is None else counts[place],
             answer=answer_budget(sample),
             window=window,
@@ -129,11 +128,7 @@ async def forecast(
         ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
     )
     unsent = {key for key, fit in (room or {}).items() if not fit.fits}
-    pairs = [
-        (sample, weight)
-        for sample, weight in chosen
-        if (condition_label(sample.condition), sample.length) not in unsent
-    ]
+    pairs = [(sample, weight) for sample, weight in chosen if sample.key not in unsent]
     samples = [sample for sample, _ in pairs]
     weights = [weight for _, weight in pairs]
     prompts = [sample.prompt for sample in samples]

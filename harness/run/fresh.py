@@ -10,7 +10,8 @@ from pathlib import Path
 
 from harness.cli.terminal import say, warn
 from harness.errors import JournalError
-from harness.journal.journal import read_records, set_aside
+from harness.journal.record import read_records
+from harness.journal.writer import set_aside
 from harness.run.batch.pending import STATE
 from harness.run.open_run import Wanted
 
@@ -72,5 +73,5 @@ class OldRuns:
 
 def _has_begun(folder: Path) -> bool:
     """Whether a run has what is paid for."""
-    failures = (record.get("failure") or {} for record in read_records(folder))
-    return (folder / STATE).exists() or any(one.get("kind") != "error" for one in failures)
+    records = read_records(folder)
+    return (folder / STATE).exists() or not all(record.is_error for record in records)

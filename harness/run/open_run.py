@@ -8,27 +8,29 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from harness import exact_json
 from harness.errors import JournalError
-from harness.journal import journal
-from harness.journal.journal import Cell, CellKey, Journal, Manifest, Settings
+from harness.journal.answers import Answered
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
+from harness.journal.record import SAMPLES, Record, Warn
+from harness.journal.writer import Journal
 from harness.plan.estimate import Room, rooms
 from harness.plan.plan import Plan, output_budget, sample_hash
 from harness.run.batch.pending import STATE as BATCHES
-from harness.run.retry import Progress, overflow
-from harness.score.verdict import judge_record
-from harness.spec import Answer, Sample, condition_label
+from harness.run.records import overflow
+from harness.run.retry import Progress
+from harness.spec import Cell, CellKey, Sample, Settings
 from harness.task.catalogue import built_in_files
-from providers.base import Provider, StopRunError, redact
+from providers.base import Provider, StopRunError
 from providers.catalog.model_facts import model_facts
-from providers.secrets import mask, masked
+from providers.secrets import mask, masked, redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,13 @@ class Wanted:
     def folder(self) -> Path:
         """Where the run is or will be."""
         task = self.plan.task
-        return journal.run_folder(self.out, self.model, task.spec, task.name, self.settings)
+        return run_folder(self.out, self.model, task.spec, task.name, self.settings)
 
 
 class OpenRun:
     """What a command wants, set against what its run's folder has; `book` holds the lock."""
 
-    def __init__(self, wanted: Wanted, book: Journal, warn: journal.Warn) -> None:
+    def __init__(self, wanted: Wanted, book: Journal, warn: Warn) -> None:
         """Reads the journal, and adds the plan to the manifest.
 
         Raises:
@@ -106,7 +108,7 @@ class OpenRun:
 
     def save(self) -> None:
         """Writes the manifest."""
-        journal.write_manifest(self.wanted.folder, self.manifest)
+        write_manifest(self.wanted.folder, self.manifest)
 
     def meet(self, facts: Mapping[str, object]) -> None:
         """Takes note of who is to answer; raises `JournalError` where it is not who did before."""
@@ -134,7 +136,7 @@ class OpenRun:
                 self._warn(f"{name} {key[0]} at length {key[1]}: {fit}; not sent")
 
     def samples(
-        self, record: Recorder, elsewhere: journal.Answered | None = None
+        self, record: Recorder, elsewhere: Answered | None = None
     ) -> Iterator[tuple[Sample, int]]:
         """Samples to ask with their output budgets; those that were asked `elsewhere` are not.
 
@@ -176,7 +178,7 @@ class OpenRun:
 
     def _add(self, sample: Sample) -> CellKey:
         """Adds to the fingerprint of the sample's cell."""
-        key = condition_label(sample.condition), sample.length
+        key = sample.key
         self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
         return key
 
@@ -187,6 +189,10 @@ _TOLD_NAMES = 3
 _NAME_CHARS = 200
 
 
+Judge: TypeAlias = Callable[[Record], bool | None]
+"""Whether what a record holds is right; `None` where there is no reply to judge."""
+
+
 class Recorder:
     """Writes each record, and keeps what they say of the run as a whole."""
 
@@ -194,29 +200,28 @@ class Recorder:
         self,
         book: Journal,
         manifest: Manifest,
-        warn: journal.Warn,
+        warn: Warn,
         *,
         progress: Progress | None = None,
-        judging: Answer | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        """With `judging`, the form of the task's answers, the progress counts what is correct."""
+        """With `judge` the progress counts what is correct."""
         self._book = book
         self._manifest = manifest
         self._warn = warn
         self._before = tuple(manifest.answered_by)
         self._told_all = False
         self._progress = progress or Progress()
-        self._answer = judging
+        self._judge = judge
 
-    def __call__(self, record: dict[str, Any]) -> None:
+    def __call__(self, record: Record) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
-        if record.get("model") is not None:
-            self._heard(mask(record["model"])[:_NAME_CHARS])
+        if record.model is not None:
+            self._heard(mask(record.model)[:_NAME_CHARS])
         self._book.append(record)
-        if self._answer is not None:
-            outcome = judge_record(record, self._answer).outcome
-            self._progress.judged += outcome != "error"
-            self._progress.correct += outcome == "correct"
+        if self._judge is not None and (is_right := self._judge(record)) is not None:
+            self._progress.judged += 1
+            self._progress.correct += is_right
 
     def _heard(self, name: str) -> None:
         """Keeps the name of a model that answered, and says so where it is not the only one."""
@@ -234,7 +239,7 @@ class Recorder:
             self._told_all = True
             self._warn("replies come from still more models; their names are in the journal")
         names.append(name)
-        journal.write_manifest(self._book.folder, self._manifest)
+        write_manifest(self._book.folder, self._manifest)
 
     def unsent(self, sample: Sample, why: str, *, known: bool) -> None:
         """Notes a sample that does not fit, unless that is known from an earlier command."""
@@ -246,8 +251,8 @@ class Recorder:
 def _manifest(wanted: Wanted) -> Manifest:
     """The run's manifest, read or new, with this command added."""
     task, folder = wanted.plan.task, wanted.folder
-    if (folder / journal.MANIFEST).exists():
-        manifest = journal.read_manifest(folder)
+    if (folder / MANIFEST).exists():
+        manifest = read_manifest(folder)
         asked = wanted.model, task.spec.digest(), asdict(wanted.settings)
         if (manifest.model, manifest.task_digest, manifest.settings) != asked:
             raise JournalError(
@@ -255,9 +260,9 @@ def _manifest(wanted: Wanted) -> Manifest:
                 "use another --out or --fresh"
             )
     else:
-        if (folder / journal.SAMPLES).exists() and (folder / journal.SAMPLES).stat().st_size:
+        if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
-                f"{folder} has answers but no {journal.MANIFEST}, so nobody knows what made them; "
+                f"{folder} has answers but no {MANIFEST}, so nobody knows what made them; "
                 "put it back or start over with --fresh"
             )
         manifest = Manifest(

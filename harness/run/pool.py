@@ -11,17 +11,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
+from harness.journal.record import Record
 from harness.plan.cost import Account
 from harness.run.limiter import Gate
 from harness.run.retry import Limits, Patience, Progress
-from harness.spec import Sample, condition_label
+from harness.spec import Sample
 from providers.base import Provider, ProviderError, Request, StopRunError
 
 __all__ = ["Append", "Limits", "Progress", "request_of", "run"]
 
-Append = Callable[[dict[str, Any]], None]
+Append = Callable[[Record], None]
 
 
 async def run(
@@ -93,7 +93,7 @@ def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -
         temperature=temperature,
         seed=seed if temperature else None,
         sample_id=sample.id,
-        prefix=f"{condition_label(sample.condition)}|{sample.index}",
+        prefix=f"{sample.condition.label}|{sample.index}",
     )
 
 
@@ -170,16 +170,16 @@ class _Crew:
         except Exception as error:  # noqa: BLE001  raised again when all have gone home
             self._stop(error, self.patience.limits.farewell_s)
 
-    def _count(self, record: dict[str, Any]) -> None:
+    def _count(self, record: Record) -> None:
         progress, hopeless = self.patience.progress, self.patience.limits.hopeless
         progress.connections = self.patience.gate.limit
-        if (record.get("failure") or {}).get("kind") != "error":
+        if not record.is_error:
             progress.answered += 1
             progress.failed_in_a_row = 0
             return
         progress.failed += 1
         progress.failed_in_a_row += 1
-        progress.last_failure = record["failure"]["message"]
+        progress.last_failure = "" if record.failure is None else record.failure.message
         if progress.failed_in_a_row >= hopeless:
             raise StopRunError(
                 f"{progress.failed_in_a_row} samples in a row had no reply; the last: "

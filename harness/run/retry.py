@@ -6,26 +6,25 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from harness.journal.record import Record
 from harness.plan.cost import Account, Budget
 from harness.run.limiter import Gate, Place
+from harness.run.records import answered, failed
 from harness.spec import Sample
 from providers.base import (
     NoReplyError,
     OverloadedError,
-    PromptOverflowError,
     Provider,
     ProviderError,
     RateLimitError,
-    RefusedError,
     Reply,
     Request,
     SampleError,
     StopRunError,
     TransientError,
-    redact,
 )
+from providers.secrets import redact
 
 _LONG_S = 10.0
 """A wait that is worth a line."""
@@ -117,7 +116,7 @@ class Patience:
     def __post_init__(self) -> None:
         self.answered_at_s = self.clock()
 
-    async def ask(self, sample: Sample, request: Request) -> dict[str, Any] | None:
+    async def ask(self, sample: Sample, request: Request) -> Record | None:
         """The sample's record: its reply, or why there is none; `None` if it is not to be asked."""
         tries = _Tries(self.limits)
         budget = self.progress.budget
@@ -134,7 +133,7 @@ class Patience:
             finally:
                 if budget.limit is not None:
                     budget.release(most)
-            if done is None or isinstance(done, dict):
+            if done is None or isinstance(done, Record):
                 return done
             if self.stopped is not None:
                 return None
@@ -143,7 +142,7 @@ class Patience:
 
     async def _once(
         self, sample: Sample, request: Request, tries: _Tries, tokens: int
-    ) -> dict[str, Any] | float | None:
+    ) -> Record | float | None:
         """As `ask` says, or the seconds after which to try again."""
         place = await self.gate.enter(tokens)
         worker = asyncio.current_task()
@@ -159,15 +158,15 @@ class Patience:
                 raise TransientError(redact(f"{type(error).__name__}: {error}")) from error
             latency_s = self.clock() - place.left_s
             reply = self._pay(reply, request, place, latency_s)
-            return record(sample, tries.all + 1) | answer(reply, latency_s)
+            return answered(sample, reply, attempts=tries.all + 1, latency_s=latency_s)
         except TransientError as error:
             used = self.account.settle_nothing(error.usage)
             self.gate.used(place, used.prompt_tokens + used.output_tokens)
             wait_s = self._wait_after(error, tries, place.left_s)
-            return record(sample, tries.all) | failure("error", error) if wait_s is None else wait_s
+            return failed(sample, error, attempts=tries.all) if wait_s is None else wait_s
         except SampleError as error:
             self.gate.used(place, 0)
-            return record(sample, tries.all + 1) | failure(kind_of(error), error)
+            return failed(sample, error, attempts=tries.all + 1)
         finally:
             self.in_flight.discard(worker)
             self.gate.leave()
@@ -237,55 +236,3 @@ class _Tries:
             or self.spent_s > limits.give_up_s
         )
         return None if over else wait_s
-
-
-def record(sample: Sample, attempts: int) -> dict[str, Any]:
-    """What a journal says of every sample."""
-    return {
-        "id": sample.id,
-        "condition": sample.condition,
-        "length": sample.length,
-        "index": sample.index,
-        "target": sample.target,
-        "prompt_hash": sample.prompt_hash,
-        "chars": len(sample.prompt),
-        "attempts": attempts,
-        "at": round(time.time(), 3),
-    }
-
-
-def answer(reply: Reply, latency_s: float | None) -> dict[str, Any]:
-    """What it says of a reply; nobody knows how long one from a batch took."""
-    usage = reply.usage
-    said: dict[str, Any] = {
-        "reply": reply.text,
-        "finish_reason": reply.finish_reason,
-        "refusal": reply.refusal,
-        "reasoning": reply.reasoning,
-        "prompt_tokens": None if usage is None else usage.prompt_tokens,
-        "output_tokens": None if usage is None else usage.output_tokens,
-        "model": reply.model,
-        "latency_s": None if latency_s is None else round(latency_s, 4),
-    }
-    if reply.without:
-        said["without"] = reply.without
-    if reply.logprobs is not None:
-        said["logprobs"] = reply.logprobs
-    return said
-
-
-def overflow(sample: Sample, why: str) -> dict[str, Any]:
-    """The record of a sample that is known not to fit the model's window and is not sent."""
-    return record(sample, 0) | failure("overflow", PromptOverflowError(why))
-
-
-def kind_of(error: ProviderError) -> str:
-    """What kind of failure an error is that ended a sample."""
-    if isinstance(error, PromptOverflowError):
-        return "overflow"
-    return "refused" if isinstance(error, RefusedError) else "error"
-
-
-def failure(kind: str, error: Exception) -> dict[str, Any]:
-    """What it says where there is none."""
-    return {"failure": {"kind": kind, "type": type(error).__name__, "message": str(error)}}

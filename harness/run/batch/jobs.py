@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 
 from harness.errors import JournalError
-from harness.journal.journal import Journal
+from harness.journal.writer import Journal
 from harness.plan.cost import Account, Budget
 from harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, Desk
 from harness.run.batch.files import RequestFile, request_line, run_tag
