@@ -83,6 +83,21 @@ def test_the_smallest_difference_is_that_of_the_exact_test(
     assert (drawn >= needed).mean() == pytest.approx(0.8, abs=0.015)
 
 
+@pytest.mark.parametrize("tests", [1, 2, 7, 100, 10**6])
+def test_the_smallest_difference_is_that_of_scipy(tests: int) -> None:
+    """The same share of a thousand is found with SciPy's binomial distribution."""
+    from scipy.stats import binom
+
+    needed = math.ceil(math.log2(40 * tests))
+    shares = np.linspace(0, 1, 1001)
+    for pairs in [*range(61), 100, 999, 25_000, 1_000_000]:
+        if pairs < needed:
+            assert smallest_difference(pairs, tests) is None
+        else:
+            enough = shares[binom.sf(needed - 1, pairs, shares) >= 0.8]
+            assert smallest_difference(pairs, tests) == enough[0]
+
+
 @st.composite
 def counts(draw: st.DrawFn) -> tuple[int, int]:
     n = draw(st.integers(1, 10**9))
@@ -339,6 +354,35 @@ class TestPairs:
         """2 (C(10,0) + C(10,1)) / 2^10; symmetric; 1 without a discordant pair."""
         assert mcnemar(1, 9) == mcnemar(9, 1) == pytest.approx(22 / 1024)
         assert mcnemar(0, 0) == mcnemar(3, 3) == 1.0
+
+    @pytest.mark.parametrize("discordant", range(61))
+    def test_mcnemar_is_the_exact_fraction_and_that_of_scipy(self, discordant: int) -> None:
+        """Of every split of so many discordant pairs."""
+        from scipy.stats import binomtest
+
+        for fewer in range(discordant // 2 + 1):
+            outcomes = sum(math.comb(discordant, count) for count in range(fewer + 1))
+            p = mcnemar(fewer, discordant - fewer)
+            assert p == mcnemar(discordant - fewer, fewer)
+            assert p == pytest.approx(min(1, outcomes / 2 ** (discordant - 1)), rel=1e-14, abs=0)
+            if discordant:
+                reference = binomtest(fewer, discordant).pvalue
+                assert p == pytest.approx(reference, rel=1e-12, abs=0)
+
+    @pytest.mark.parametrize("discordant", [61, 100, 999, 1000, 99_999, 1_000_000])
+    def test_mcnemar_of_many_pairs_is_that_of_scipy(self, discordant: int) -> None:
+        """From half of the pairs down to thirty-six standard deviations fewer, where p is 1e-283.
+
+        Down to none of them, where p is below what a float can hold.
+        """
+        from scipy.stats import binomtest
+
+        deviations = np.array([0, 0.01, 0.5, 1, 2, 3, 5, 8, 12, 20, 30, 36, math.inf])
+        splits = np.maximum(discordant / 2 - deviations * math.sqrt(discordant) / 2, 0)
+        for fewer in map(int, splits):
+            reference = binomtest(fewer, discordant).pvalue
+            p = mcnemar(fewer, discordant - fewer)
+            assert p == pytest.approx(reference, rel=1e-11, abs=1e-290)
 
     def test_holm_by_hand(self) -> None:
         """In the given order; a larger p never ends below a smaller one."""
