@@ -15,6 +15,7 @@ from harness.analysis.stats import (
     Bound,
     Curve,
     Pair,
+    PairedLength,
     Threshold,
     areas_under,
     compare_pairs,
@@ -343,7 +344,7 @@ class TestCrossing:
         assert {bound.sign for row in bounds for bound in row} == {"="}
         logs = np.log([[bound.length for bound in row] for row in bounds])
         true = math.log(middle * (0.15 / 0.85) ** (1 / slope))
-        assert hold_95_percent(true, logs[:, 0], logs[:, 1:], spare)
+        assert hold_95_percent(true, logs[:, 0].tolist(), logs[:, 1:].tolist(), spare)
 
 
 class TestArea:
@@ -540,7 +541,7 @@ class TestPairs:
     def test_a_difference_at_one_length_is_covered(self) -> None:
         """At the nominal rate, of pairs that agree more than by chance."""
         rng = np.random.default_rng(9)
-        found = []
+        found: list[PairedLength] = []
         for _ in range(300):
             hardness = rng.random((25, 1))
             luck = [hardness + 0.4 * rng.random((25, 1)) - 0.2 for _ in range(2)]
