@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.analysis.tables import read_run, write_csv
+from harness.cli import launch
 from harness.journal import journal
 from harness.run import pool
 from harness.run.task_run import run_task
@@ -176,7 +177,7 @@ class TestFaults:
     def test_through_the_command(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
         """`bench run` says nothing of the faults that asking again mended."""
         patient = partial(pool.Limits, first_wait_s=0.0, longest_wait_s=0.01)
-        monkeypatch.setattr(pool, "Limits", patient)
+        monkeypatch.setattr(launch, "Limits", patient)
         with serving(FaultyServer(Faults(FAULTS, most=4))) as server:
             done = bed.lab.bench_run(
                 *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),
