@@ -460,9 +460,14 @@ class TestPairs:
             sides = [(hardness + 0.4 * rng.random((25, 7)) - 0.2 < truth) for _ in range(2)]
             pair = paired(*map(answers, sides))
             assert pair is not None
-            result = compare_pairs(pair, resamples=300)
-            areas.append(result.area)
-            found += min(holm([row.p for row in result.lengths])) < 0.05
+            areas.append(mean_area([pair], resamples=300))
+            first, second = (one.correct for one in pair)
+            alone = (first > second).sum(axis=0), (second > first).sum(axis=0)
+            p_values = [mcnemar(int(one), int(other)) for one, other in zip(*alone, strict=True)]
+            found += min(holm(p_values)) < 0.05
+            if len(areas) % 50 == 0:
+                compared = compare_pairs(pair, resamples=300)
+                assert ([row.p for row in compared.lengths], compared.area) == (p_values, areas[-1])
         assert hold_95_percent(
             0, [one.difference for one in areas], [one.difference_ci for one in areas]
         )
