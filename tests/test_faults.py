@@ -15,6 +15,7 @@ import pytest
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
+from harness.cli import launch
 from harness.journal.record import SAMPLES
 from harness.run import pool
 from harness.run.open_run import Wanted
@@ -177,7 +178,7 @@ class TestFaults:
     def test_through_the_command(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
         """`bench run` says nothing of the faults that asking again mended."""
         patient = partial(pool.Limits, first_wait_s=0.0, longest_wait_s=0.01)
-        monkeypatch.setattr(pool, "Limits", patient)
+        monkeypatch.setattr(launch, "Limits", patient)
         with serving(FaultyServer(Faults(FAULTS, most=4))) as server:
             done = bed.lab.bench_run(
                 *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),

@@ -177,7 +177,7 @@ class TestResuming:
                 return await super().complete(request)
 
         async def main() -> None:
-            limits = pool.Limits(max_connections=2)
+            limits = pool.Limits(max_connections=2, interrupted_s=0.05)
             doing = asyncio.create_task(
                 run_task(wanted, Stuck(right), limits=limits, warn=lab.said.append)
             )

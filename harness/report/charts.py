@@ -269,7 +269,10 @@ def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
 
 
 def _spec(chart: alt.TopLevelMixin) -> Spec:
-    """The chart as Vega-Lite, without what Altair adds."""
-    said: Spec = chart.to_dict()
+    """The chart as Vega-Lite, without what Altair adds.
+
+    Altair's schema is not asked, which takes as long as all else on a page: tests ask it.
+    """
+    said: Spec = chart.to_dict(validate=False)
     said.pop("config", None)
     return said
