@@ -13,6 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from harness import errors
+from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
     Row,
@@ -22,7 +23,6 @@ from harness.analysis.leaderboard import (
     run_rows,
     write_leaderboard,
 )
-from harness.analysis.stats import Threshold
 from harness.cli import results
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import Warn

@@ -10,27 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.stats import (
-    Z95,
-    Bound,
-    Curve,
+from harness.analysis.curve import Curve, Threshold, areas_under, curve, drawn_accuracies
+from harness.analysis.effective_length import crossing_length, effective_length, passing_lengths
+from harness.analysis.interval import Z95, Bound, span_text, wilson
+from harness.analysis.paired import (
     Pair,
     PairedLength,
-    Threshold,
-    areas_under,
     compare_pairs,
-    crossing_length,
-    curve,
-    drawn_accuracies,
-    effective_length,
     holm,
     mcnemar,
     mean_area,
     paired,
-    passing_lengths,
     smallest_difference,
-    span_text,
-    wilson,
 )
 
 
@@ -174,7 +165,7 @@ def no_crossing(monkeypatch: pytest.MonkeyPatch) -> None:
     """`effective_length` looks for no crossing, which takes most of its time."""
     nowhere = Bound("<", LENGTHS[0])
     found = nowhere, (nowhere, nowhere)
-    monkeypatch.setattr("harness.analysis.stats.crossing_length", lambda *_: found)
+    monkeypatch.setattr("harness.analysis.effective_length.crossing_length", lambda *_: found)
 
 
 class TestEffectiveLength:
@@ -267,7 +258,7 @@ class TestEffectiveLength:
     def test_many_rows_are_weighed_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With the same result but for chance."""
         whole = effective_length(shares(100, 70, 30)).area_ci
-        monkeypatch.setattr("harness.analysis.stats._AT_ONCE", 700)
+        monkeypatch.setattr("harness.analysis.curve._AT_ONCE", 700)
         assert effective_length(shares(100, 70, 30)).area_ci == pytest.approx(whole, abs=0.02)
 
     def test_the_same_seed_gives_the_same_interval(self) -> None:

@@ -13,9 +13,9 @@ import orjson
 import pytest
 
 from harness import errors
+from harness.analysis.interval import wilson
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import TABLE, write_results
-from harness.analysis.stats import wilson
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.run.open_run import Wanted

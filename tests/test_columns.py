@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from harness import columns
+from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
-from harness.analysis.stats import Threshold
 from harness.errors import TaskFileError
 from harness.report import listed
 from harness.report.effects import effects

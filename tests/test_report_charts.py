@@ -12,8 +12,9 @@ import altair as alt
 import pytest
 import vl_convert
 
+from harness.analysis.curve import Threshold
+from harness.analysis.interval import Bound, Span
 from harness.analysis.judged_run import read_run
-from harness.analysis.stats import Bound, Span, Threshold
 from harness.columns import OUTCOMES
 from harness.report.charts import published_chart
 from harness.report.effects import effects

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness import errors
+from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import read_run
-from harness.analysis.stats import PairedArea, Threshold
+from harness.analysis.paired import PairedArea
 from harness.columns import OUTCOMES
 from harness.journal.manifest import read_manifest
 from harness.journal.record import SAMPLES

@@ -34,7 +34,7 @@ def csv_text(text: str) -> str:
     A text that a spreadsheet would take for a formula gets an apostrophe in front, as OWASP
     advises (CSV injection); so does one that has apostrophes and then such a sign.
     """
-    return _UNGUARDED.sub("'", _escaped(text.replace("\\", "\\\\")))
+    return _UNGUARDED.sub("'", escaped(text.replace("\\", "\\\\")))
 
 
 def from_csv(cell: str) -> str:
@@ -44,10 +44,11 @@ def from_csv(cell: str) -> str:
 
 def markdown_text(text: str) -> str:
     """`text` for a cell of a Markdown table: shown as it is, and nothing else."""
-    return _MARKDOWN_SIGN.sub(r"\\\g<0>", html.escape(_escaped(text), quote=False))
+    return _MARKDOWN_SIGN.sub(r"\\\g<0>", html.escape(escaped(text), quote=False))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """`text` with every character that cannot be seen, or that ends a line, as an escape."""
     return _UNSEEN.sub(lambda seen: seen[0].encode("unicode_escape").decode(), text)
 
 

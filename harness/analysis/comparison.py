@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.analysis.stats import (
+from harness.analysis.paired import (
     Pair,
     Paired,
     PairedArea,

@@ -19,16 +19,11 @@ import numpy as np
 import pandas as pd
 
 from harness import columns
-from harness.analysis.diagnosis import collapsed, diagnosis
+from harness.analysis.curve import Curve, Threshold, curve
+from harness.analysis.diagnosis import collapsed, diagnosis, error_growth
+from harness.analysis.effective_length import EffectiveLength, effective_length
+from harness.analysis.interval import wilson
 from harness.analysis.judging import verdict_of
-from harness.analysis.stats import (
-    Curve,
-    EffectiveLength,
-    Threshold,
-    curve,
-    effective_length,
-    wilson,
-)
 from harness.columns import CELLS, MEASURES, OUTCOMES, RUN
 from harness.errors import JournalError
 from harness.journal.manifest import Manifest, read_manifest
@@ -188,6 +183,12 @@ class JudgedCondition:
             estimate = None if samples is None else effective_length(samples, threshold)
             self._estimates[question] = estimate
         return self._estimates[question]
+
+    @property
+    def error_growth(self) -> float | None:
+        """How the median error grows with length, see `diagnosis.error_growth`; of counts."""
+        errors = self.run.diagnosis["median_abs_error"].loc[list(self.places)]
+        return error_growth(self.cells["length"], errors)
 
     @cached_property
     def control(self) -> bool:

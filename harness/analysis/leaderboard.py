@@ -23,8 +23,8 @@ from filelock import FileLock, Timeout
 
 from harness import errors
 from harness.analysis.cells import csv_text, from_csv
+from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import NOT_SCORED, JudgedRun
-from harness.analysis.stats import Threshold
 from harness.analysis.tables import estimate_columns, threshold_columns
 from harness.columns import ACCURACY_AT, ESTIMATE, LEADERBOARD
 from harness.errors import LeaderboardError

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import orjson
 
+from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, counted_records
 from harness.analysis.judging import verdict_of
-from harness.analysis.stats import Threshold
 from harness.analysis.tables import diagnosis_table, effective_length_table, to_csv
 from harness.columns import OUTCOMES
 from harness.journal.files import replace_file

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.cells import csv_text
-from harness.analysis.diagnosis import error_growth
+from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import EffectiveLength
+from harness.analysis.interval import Bound, Span
 from harness.analysis.judged_run import NOT_SCORED, JudgedRun
-from harness.analysis.stats import Bound, EffectiveLength, Span, Threshold
 from harness.columns import DIAGNOSIS, EFFECTIVE_LENGTH, ESTIMATE, RUN
 from harness.journal.files import replace_file
 
@@ -27,7 +28,6 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     rows = []
     for condition, judged in run.conditions.items():
         estimate = judged.effective_length(threshold)
-        errors = run.diagnosis["median_abs_error"].loc[list(judged.places)]
         rows.append(
             {
                 "model": manifest.model,
@@ -38,7 +38,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
                 **threshold_columns(threshold),
                 **(dict.fromkeys(ESTIMATE) if estimate is None else estimate_columns(estimate)),
-                "error_growth": error_growth(judged.cells["length"], errors),
+                "error_growth": judged.error_growth,
             }
         )
     table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *EFFECTIVE_LENGTH])

@@ -29,6 +29,7 @@ from harness.cli.options import (
     ThresholdOption,
     examples,
 )
+from harness.cli.terminal import echo, say
 
 export_app = typer.Typer(
     help="Write tasks for other engines, and runs for where results are published.",
@@ -115,7 +116,15 @@ def lm_eval(
     plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
     settings = launch.Options(model="", out=output, seed=seed, api=api).settings()
     most = selection.max_tokens(max_tokens)
-    raise typer.Exit(writer.export(plans, output, api=settings.api, max_tokens=most))
+    tops = writer.export(plans, output, api=settings.api, max_tokens=most)
+    echo(str(output))
+    size = sum(plan.size for plan in plans)
+    cells = sum(len(plan.conditions) * len(plan.lengths) for plan in plans)
+    chat = " --apply_chat_template" if settings.api == "chat" else ""
+    say(
+        f"{size:,} samples in {cells:,} tasks:",
+        f"lm_eval run --include_path {output} --tasks {','.join(tops)}{chat} --model …",
+    )
 
 
 IncompleteOption = Annotated[

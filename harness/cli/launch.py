@@ -18,8 +18,8 @@ from typing import Any, TypeVar, get_args
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.judging import verdict_of
+from harness.analysis.paired import smallest_difference
 from harness.analysis.results import write_results
-from harness.analysis.stats import smallest_difference
 from harness.cli.terminal import echo, say, take_logs, warn
 from harness.columns import OUTCOMES
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError, TaskError, UsageError

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import cast, get_args
 
 from harness import exact_json
+from harness.analysis.curve import Threshold
 from harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
-from harness.analysis.stats import Threshold
 from harness.cli.terminal import echo, warn
 from harness.errors import COMPLETE, IncompleteError, JournalError, UsageError
 from harness.export.every_eval_ever.aggregate import Evaluation, Publisher, Relationship

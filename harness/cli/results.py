@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.analysis.comparison import compare_conditions, compare_runs, comparison_table
+from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
     Row,
@@ -17,7 +18,6 @@ from harness.analysis.leaderboard import (
     write_leaderboard,
 )
 from harness.analysis.results import said_of_changes, write_results
-from harness.analysis.stats import Threshold
 from harness.analysis.tables import to_csv
 from harness.cli.tables import print_comparison, print_table
 from harness.cli.terminal import echo, say, warn

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis.comparison import SIGNIFICANT, ConditionComparison
+from harness.analysis.curve import Threshold
+from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun
-from harness.analysis.stats import Threshold, span_text
 from harness.cli.terminal import one_line, show
 
 if TYPE_CHECKING:

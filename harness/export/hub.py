@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import yaml
 
+from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import EffectiveLength
+from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition
-from harness.analysis.stats import EffectiveLength, Threshold, span_text
 from harness.export.publishable import Publishable, counted
 from harness.spec import Condition
 

@@ -9,15 +9,11 @@ from functools import cached_property
 from statistics import fmean
 
 from harness.analysis.comparison import ConditionComparison, compare_conditions, compare_runs
+from harness.analysis.curve import Threshold
 from harness.analysis.details import RunDetails
-from harness.analysis.stats import (
-    Bound,
-    EffectiveLength,
-    PairedArea,
-    Threshold,
-    effective_length,
-    span_text,
-)
+from harness.analysis.effective_length import EffectiveLength, effective_length
+from harness.analysis.interval import Bound, span_text
+from harness.analysis.paired import PairedArea
 from harness.errors import CompareError
 from harness.report.section import Section, key_of
 from harness.spec import Condition

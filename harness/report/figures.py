@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.details import FIRST_ROUNDED
-from harness.analysis.stats import Bound
+from harness.analysis.interval import Bound
 from harness.columns import OUTCOMES
 from harness.report import charts
 from harness.report.effects import Effect

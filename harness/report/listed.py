@@ -8,9 +8,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from harness.analysis.details import RunDetails
-from harness.analysis.diagnosis import error_growth
-from harness.analysis.stats import Bound, Span, span_text
+from harness.analysis.interval import Bound, Span, span_text
 from harness.analysis.tables import diagnosis_table
 from harness.columns import SIGNS
 from harness.report.effects import Effect
@@ -48,7 +46,6 @@ def _file(section: Section, name: str) -> str:
 def estimates_table(section: Section) -> Listed:
     """How far each model sees under each condition."""
     rows: list[dict[str, Value]] = []
-    growths = {shown.name: _growths(shown, section) for shown in section.runs}
     for series in section.series:
         found = section.estimates.get(key_of(series))
         row: dict[str, Value] = {
@@ -76,8 +73,8 @@ def estimates_table(section: Section) -> Listed:
                 )
             )
         if section.integer:
-            model, label = key_of(series)
-            row["error growth"] = growths[model][label]
+            growth = series.judged.error_growth
+            row["error growth"] = None if growth is None else round(growth, 2)
         rows.append(row)
     return _listed(_file(section, "effective-length"), f"How far: {section.name}", rows)
 
@@ -104,20 +101,6 @@ def _place(bound: Bound) -> float:
 
 def _span(span: Span) -> Value:
     return [span_text(span), _place(span[0])]
-
-
-def _growths(shown: RunDetails, section: Section) -> dict[str, Value]:
-    """How the error grows with length, by the condition's label."""
-    if not section.integer:
-        return {}
-    errors = shown.run.diagnosis["median_abs_error"]
-    growths: dict[str, Value] = {}
-    for series in section.series:
-        if series.shown is shown:
-            places = list(series.judged.places)
-            growth = error_growth(shown.run.cells["length"][places], errors[places])
-            growths[key_of(series)[1]] = None if growth is None else round(growth, 2)
-    return growths
 
 
 def diagnosis_listed(section: Section) -> Listed:

@@ -20,8 +20,8 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun
-from harness.analysis.stats import Threshold
 from harness.columns import OUTCOMES
 from harness.errors import JournalError
 from harness.journal.files import replace_file

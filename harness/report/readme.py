@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.analysis.cells import markdown_text
+from harness.analysis.interval import Bound, span_text
 from harness.analysis.leaderboard import Leaderboard, Row, lengths_of
-from harness.analysis.stats import Bound, span_text
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
 

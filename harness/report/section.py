@@ -10,9 +10,10 @@ from functools import cached_property
 
 import pandas as pd
 
+from harness.analysis.curve import Curve, Threshold
 from harness.analysis.details import RunDetails, read_details
+from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
-from harness.analysis.stats import Curve, EffectiveLength, Threshold
 from harness.columns import OUTCOMES
 from harness.spec import Condition
 

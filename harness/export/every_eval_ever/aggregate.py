@@ -18,8 +18,10 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from harness import exact_json
+from harness.analysis.curve import RESAMPLES, Threshold
+from harness.analysis.effective_length import EffectiveLength
+from harness.analysis.interval import Bound, span_text
 from harness.analysis.judged_run import JudgedCondition
-from harness.analysis.stats import RESAMPLES, Bound, EffectiveLength, Threshold, span_text
 from harness.analysis.tables import threshold_columns
 from harness.columns import MEASURES, OUTCOMES
 from harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify

@@ -170,7 +170,7 @@ def effective_length() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        from harness.analysis import stats  # noqa: PLC0415  NumPy is slow to load
+        from harness.analysis import curve, effective_length  # noqa: PLC0415  NumPy is slow to load
 
         replies = [score for score in scores if score.score.value != "error"]
         names = _told_apart(_cell(score)[:2] for score in replies)
@@ -185,7 +185,7 @@ def effective_length() -> Metric:
                 indexes.append(place[1] + longest * again[place])
                 right.append(score.score.value == "correct")
                 again[place] += 1
-            found = stats.effective_length(stats.curve(lengths, indexes, right))
+            found = effective_length.effective_length(curve.curve(lengths, indexes, right))
             low, high = found.length_ci
             bounds = {
                 "min": found.length.at_least,

@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from harness import score
-from harness.cli.terminal import echo, one_line, say
+from harness.analysis.cells import escaped
 from harness.errors import UsageError
 from harness.plan.plan import Plan, output_budget
 from harness.run.open_run import software
@@ -125,8 +125,10 @@ class _Folder:
         return name
 
 
-def export(plans: Sequence[Plan], output: Path, *, api: Api, max_tokens: int | None = None) -> int:
-    """Writes the plans' samples as tasks into `output`; the exit code.
+def export(
+    plans: Sequence[Plan], output: Path, *, api: Api, max_tokens: int | None = None
+) -> list[str]:
+    """Writes the plans' samples as tasks into `output`; the names of the groups on top.
 
     A reply may have `max_tokens`, or what `bench run` would give it.
 
@@ -139,14 +141,7 @@ def export(plans: Sequence[Plan], output: Path, *, api: Api, max_tokens: int | N
         folder = _Folder(Path(made))
         tops = _write(folder, plans, _Form(api, max_tokens))
         _place(folder, output, before)
-    echo(str(output))
-    size = sum(one.size for one in plans)
-    chat = " --apply_chat_template" if api == "chat" else ""
-    say(
-        f"{size:,} samples in {sum(len(p.conditions) * len(p.lengths) for p in plans):,} tasks:",
-        f"lm_eval run --include_path {output} --tasks {','.join(tops)}{chat} --model …",
-    )
-    return 0
+    return tops
 
 
 def _files_of(output: Path) -> list[str]:
@@ -192,7 +187,7 @@ def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
 
 def _maker() -> str:
     command = " ".join(map(redact, ["bench", *sys.argv[1:]]))
-    said = one_line(f"eyechart {software()['eyechart']}: {command}")
+    said = escaped(f"eyechart {software()['eyechart']}: {command}")
     return said.encode(errors="backslashreplace").decode()
 
 

@@ -1,0 +1,213 @@
+"""The same runs give the same numbers through every door: terminal, page, CSV, exports."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.curve import Threshold
+from harness.analysis.judged_run import read_run
+from harness.analysis.leaderboard import merge, run_rows, write_leaderboard
+from harness.report.effects import effects, gaps
+from harness.report.listed import cells_table, estimates_table, pairs_table
+from harness.report.section import sections
+from providers.base import BadRequestError, RefusedError, Reply, Request
+from tests.conftest import Lab, right
+
+KINDS = ("right", "wrong", "empty", "refused", "error")
+ENDS = ("min", "max", "ci_low", "ci_high")
+
+
+def scripted(seed: int, share: int) -> Callable[[Request], Any]:
+    """Replies of every kind, drawn from the sample's id; `share` of twenty are right."""
+
+    def reply(request: Request) -> Reply | str:
+        rng = random.Random(f"{seed}|{request.sample_id}")
+        kind = "right" if rng.randrange(20) < share else rng.choice(KINDS)
+        if kind == "refused":
+            raise RefusedError("no")
+        if kind == "error":
+            raise BadRequestError("400")
+        if kind == "empty":
+            return ""
+        return "Final answer: 9" if kind == "wrong" else right(request)
+
+    return reply
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def near(value: float | None) -> Any:
+    """As a table of the page has it."""
+    return None if value is None else pytest.approx(value, abs=6e-4)
+
+
+def listed(table: Any) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+@settings(
+    max_examples=3,
+    phases=[Phase.generate],
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    seed=st.integers(0, 2**32),
+    shares=st.tuples(*[st.integers(0, 20)] * 2),
+    samples=st.integers(2, 7),
+)
+def test_every_door_has_the_same_numbers(
+    lab: Lab, seed: int, shares: tuple[int, int], samples: int
+) -> None:
+    """Of two runs with replies of every kind, some of them answered twice."""
+    out = lab.out / f"{seed}-{samples}-{shares[0]}-{shares[1]}"
+    lab.folder.mkdir(exist_ok=True)
+    folders = []
+    for name, share in zip("ab", shares, strict=True):
+        for again in range(2):  # what failed is asked again, so that two records stand for a sample
+            model = lab.fake(scripted(seed + again, share)).replace("model", name)
+            done = lab.bench_run(
+                *("--model", model, "--lengths", "2,4,9", "--samples", str(samples), "--out", out),
+                *("--axis", "separator=all"),
+            )
+        folders.append(out / "runs" / model / next((out / "runs" / model / "lab").iterdir()))
+        check_run(lab, folders[-1], done.out)
+    check_comparison(lab, folders)
+
+
+def check_run(lab: Lab, folder: Path, printed: str) -> None:
+    """One run: its CSV files, the terminal, the leaderboard, the page, the exports."""
+    table, estimates = rows(folder / "table.csv"), rows(folder / "effective_length.csv")
+    (section,) = sections([read_run(folder)], Threshold())
+    for of_page, of_file in zip(listed(cells_table(section)), table, strict=True):
+        for name in ("n", "correct", "error", "accuracy", "ci_low", "ci_high", "mean_abs_error"):
+            assert of_page[name] == near(number(of_file[name])), name
+    for cell in scored(table):
+        half = 50 * (float(cell["ci_high"]) - float(cell["ci_low"]))
+        assert f"{100 * float(cell['accuracy']):.0f} ± {half:.0f}" in printed
+    for of_page, of_file in zip(listed(estimates_table(section)), estimates, strict=True):
+        assert of_page["area"] == near(number(of_file["area"]))
+        if of_file["area"]:
+            assert of_page["effective length"][0] == length_text(of_file)
+            assert length_text(of_file) in printed
+    place = folder.parents[4] / folder.parents[1].name
+    check_leaderboard(folder, place.with_suffix(".csv"), table, estimates)
+    if any(row["area"] for row in estimates):
+        check_exports(lab, folder, place, table, estimates)
+
+
+def scored(table: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [cell for cell in table if cell["n"] != "0"]
+
+
+def length_text(row: dict[str, str]) -> str:
+    """A length as people see it, from its bounds in a file."""
+    low, high = number(row["effective_length_min"]), number(row["effective_length_max"])
+    if low is None:
+        return f"< {high:g}"
+    return f"> {low:g}" if high is None else f"{low:g}"
+
+
+def check_leaderboard(
+    folder: Path,
+    board: Path,
+    table: list[dict[str, str]],
+    estimates: list[dict[str, str]],
+) -> None:
+    """A row a condition that is complete."""
+    new, _ = run_rows(read_run(folder), Threshold())
+    write_leaderboard(board, merge(new))
+    by_condition = {row["separator"]: row for row in estimates}
+    for row in rows(board):
+        of_file = by_condition[row["condition"].partition("=")[2]]
+        for name in (*(f"effective_length_{end}" for end in ENDS), "area", "n", "not_scored"):
+            assert number(row[name]) == near(number(of_file[name])), name
+        for cell in table:
+            if cell["separator"] == of_file["separator"]:
+                accuracy = number(row[f"accuracy_at_{cell['length']}"])
+                assert accuracy == near(number(cell["accuracy"]))
+
+
+def check_exports(
+    lab: Lab,
+    folder: Path,
+    place: Path,
+    table: list[dict[str, str]],
+    estimates: list[dict[str, str]],
+) -> None:
+    """Every Eval Ever and the hub."""
+    lab.bench("export", "every-eval-ever", folder, "-o", place, "--incomplete", "--no-samples")
+    (record,) = place.rglob("*.json")
+    scores = {
+        (
+            result["score_details"]["details"]["condition"],
+            result["metric_config"]["metric_kind"],
+            result["metric_config"]["metric_parameters"].get("length"),
+        ): result["score_details"]["score"]
+        for result in json.loads(record.read_text())["evaluation_results"]
+    }
+    for cell in scored(table):
+        key = f"separator={cell['separator']}", "accuracy", int(cell["length"])
+        assert scores[key] == near(number(cell["accuracy"]))
+    lab.bench("export", "hf-eval-results", folder, "-o", place, "--incomplete")
+    on_hub = sorted(
+        entry["value"]
+        for path in (place / ".eval_results").glob("*.yaml")
+        for entry in yaml.safe_load(path.read_text())
+    )
+    in_file = sorted(float(row["area"]) for row in estimates if row["area"])
+    assert on_hub == [pytest.approx(area, abs=6e-5) for area in in_file]
+
+
+def check_comparison(lab: Lab, folders: list[Path]) -> None:
+    """Two runs, and two conditions of one: `bench compare` and the page."""
+    (section,) = sections([read_run(folder) for folder in folders], Threshold())
+    folder_of = {shown.name: shown.run.folder for shown in section.runs}
+    of_models = [effect for gap in gaps(section) for effect in gap.effects]
+    asked: dict[tuple[str | Path, ...], list[dict[str, Any]]] = {}
+    for row in listed(pairs_table(section, [*effects(section), *of_models])):
+        if row["axis"] == "model":
+            command: tuple[str | Path, ...] = folder_of[row["to"]], folder_of[row["from"]]
+        else:
+            values = f"separator={row['to']},{row['from']}"
+            command = folder_of[row["model"]], "--axis", values
+        asked.setdefault(command, []).append(row)
+    for command, mine in asked.items():
+        same_numbers(lab, mine, *command)
+
+
+def same_numbers(lab: Lab, of_page: list[dict[str, Any]], *command: str | Path) -> None:
+    """What `bench compare` writes is what stands on the page, p-values included."""
+    path = lab.folder / "compared.csv"
+    assert lab.bench("compare", *command, "-o", path).code == 0
+    of_file = rows(path)
+    # the page has the area first, the file last; both condition by condition
+    ordered = sorted(of_page, key=lambda row: (row["with"], row["length"][1] or 10**9))
+    in_file = sorted(of_file, key=lambda row: (row["condition"], int(row["length"] or 10**9)))
+    assert len(ordered) == len(in_file)
+    for page_row, row in zip(ordered, in_file, strict=True):
+        assert page_row["difference"] == near(number(row["difference"]))
+        assert page_row["low"] == near(number(row["ci_low"]))
+        assert page_row["high"] == near(number(row["ci_high"]))
+        assert page_row["pairs"] == int(row["n"])
+        if row["p"]:
+            assert page_row["p"] == pytest.approx(float(row["p"]), rel=6e-3)
+            assert page_row["Holm p"] == pytest.approx(float(row["p_holm"]), rel=6e-3)
