@@ -1,0 +1,137 @@
+"""One judged run: which record counts, which conditions are controls, how far, drawn once."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.analysis import judged_run
+from harness.analysis.curve import Curve, Threshold
+from harness.analysis.details import read_details
+from harness.analysis.effective_length import EffectiveLength, effective_length
+from harness.analysis.judged_run import read_run
+from harness.journal.manifest import write_manifest
+from harness.journal.record import SAMPLES, encode
+from harness.plan.plan import plan
+from harness.run.open_run import Wanted
+from harness.run.records import answered, failed
+from harness.spec import Condition, Settings
+from harness.task.catalogue import built_in_files, open_task
+from providers.base import BadRequestError, Reply, Request
+from providers.scripted import ScriptedProvider
+from tests.conftest import Lab, right
+
+
+@pytest.mark.parametrize(
+    ("order", "counts"),
+    [
+        ("error first", "first"),
+        ("first error", "first"),
+        ("first second", "second"),
+        ("error first error second error", "second"),
+        ("error error", None),
+    ],
+)
+def test_an_answer_beats_an_error_and_a_later_one_an_earlier(
+    lab: Lab, order: str, counts: str | None
+) -> None:
+    """In the numbers and in the texts alike."""
+    wanted = lab.wanted(lab.plain, samples=1)
+    lab.run(wanted)
+    (sample,) = wanted.plan
+    path = wanted.folder / SAMPLES
+    path.write_bytes(
+        b"".join(
+            encode(
+                failed(sample, BadRequestError("400"), attempts=1)
+                if what == "error"
+                else answered(sample, Reply(f"{what}\nFinal answer: 9"), attempts=1, latency_s=None)
+            )
+            + b"\n"
+            for what in order.split()
+        )
+    )
+    run = read_run(wanted.folder)
+    (detail,) = read_details(run)
+    cell = run.cells.iloc[0]
+    if counts is None:
+        assert (detail.record.reply, int(cell["error"])) == (None, 1)
+    else:
+        assert str(detail.record.reply).startswith(counts)
+        assert (int(cell["error"]), int(cell["incorrect"])) == (0, 1)
+
+
+class TestControl:
+    """Right for a model that sees nothing; a property of the task and of no reply."""
+
+    def run(self, lab: Lab, reply: str, odd: str) -> judged_run.JudgedRun:
+        task = open_task("copying/first_last", built_in_files()["copying/first_last"], trial=False)
+        axes = {"hint": ["off"], "odd": [odd], "position": ["first"]}
+        planned = plan(task, lengths=[5, 10], samples=2, axes=axes)
+        wanted = Wanted(planned, "scripted/x", Settings(), lab.out)
+        lab.run(wanted, ScriptedProvider(lambda _request: reply))
+        return read_run(wanted.folder)
+
+    @pytest.mark.parametrize("reply", ["Final answer: 1", "Final answer: 0", ""])
+    @pytest.mark.parametrize(("odd", "is_control"), [("absent", True), ("zero", False)])
+    def test_it_goes_by_targets(self, lab: Lab, reply: str, odd: str, *, is_control: bool) -> None:
+        """Whatever was replied, nothing included."""
+        (judged,) = self.run(lab, reply, odd).conditions.values()
+        assert judged.control is is_control
+
+    def test_nothing_asked_is_no_control(self, lab: Lab) -> None:
+        """No sample says what the answers are."""
+        run = self.run(lab, "Final answer: 1", "absent")
+        (run.folder / SAMPLES).write_bytes(b"")
+        (judged,) = read_run(run.folder).conditions.values()
+        assert judged.control is False
+
+
+def test_each_question_is_drawn_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal, the files, the leaderboard and the page ask the same ones."""
+    wanted = lab.wanted()
+    lab.run(wanted)
+    drawn: list[Threshold] = []
+
+    def counted(samples: Curve, threshold: Threshold) -> EffectiveLength:
+        drawn.append(threshold)
+        return effective_length(samples, threshold)
+
+    monkeypatch.setattr(judged_run, "effective_length", counted)
+    run = read_run(wanted.folder)
+    judged = run.conditions[Condition({"separator": "none"})]
+    first = judged.effective_length(Threshold())
+    assert judged.effective_length(Threshold(), {3, 5}) is first  # all its lengths
+    assert judged.effective_length(Threshold(), {3, 5, 99}) is first
+    assert len(drawn) == 1
+    assert judged.effective_length(Threshold(), {3}) is not first
+    assert judged.effective_length(Threshold(0.5)) is not first
+    assert len(drawn) == 3
+
+
+def test_a_row_that_nobody_scored_changes_no_interval(lab: Lab) -> None:
+    """The draws are of the rows with a scored sample."""
+
+    def from_second_on(request: Request) -> str:
+        if request.sample_id.endswith("index=0"):
+            raise BadRequestError("400")
+        return right(request) if request.sample_id.endswith("index=1") else "Final answer: 9"
+
+    wanted = lab.wanted(samples=6)
+    lab.run(wanted, ScriptedProvider(from_second_on))
+    condition = Condition({"separator": "none"})
+    curve = read_run(wanted.folder).conditions[condition].curve
+    assert curve is not None
+    shorter = Curve(curve.lengths, curve.correct[1:], curve.scored[1:])
+    assert not curve.scored[0].any()
+    assert effective_length(curve) == effective_length(shorter)
+
+
+def test_a_manifest_without_cells_has_no_condition(lab: Lab) -> None:
+    """And nothing is judged."""
+    wanted = lab.wanted(lab.plain)
+    lab.run(wanted)
+    run = read_run(wanted.folder)
+    run.manifest.cells.clear()
+    write_manifest(wanted.folder, run.manifest)
+    empty = read_run(wanted.folder)
+    assert (empty.conditions, empty.missing, len(empty.cells)) == ({}, 0, 0)
