@@ -27,6 +27,7 @@ from harness.columns import table_of
 Condition: TypeAlias = Mapping[str, str]
 """One value name on every axis, in the order the task file gives the axes."""
 
+CellKey: TypeAlias = tuple[str, int]
 Target: TypeAlias = int | str
 
 MAX_LENGTH = 1_000_000

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_args
 from harness.analysis.stats import smallest_difference
 from harness.cli.terminal import echo, say, take_logs, warn
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError, TaskError, UsageError
-from harness.journal.journal import CellKey, Journal, Settings
+from harness.journal.journal import Journal, Settings
 from harness.plan.cost import Budget
 from harness.plan.estimate import Forecast, Room, forecast, rooms
 from harness.plan.plan import Plan
@@ -30,7 +30,7 @@ from harness.run.fresh import OldRuns
 from harness.run.open_run import Wanted
 from harness.run.pool import Limits, Progress
 from harness.run.task_run import run_task
-from harness.spec import condition_label
+from harness.spec import CellKey, condition_label
 from providers.base import Api, ModelSettings, Provider, ProviderError, SetupError
 from providers.catalog.model_facts import ModelFacts, Prices, model_facts
 from providers.registry import (
@@ -155,7 +155,7 @@ def run(plans: Sequence[Plan], options: Options) -> int:
     name, runs = wanted_runs(plans, options)
     meter = options.meter(model_facts(name.label), name.label)
     begun: list[tuple[Wanted, Progress]] = []
-    old = OldRuns(runs if options.fresh else (), SERVER_LOG)
+    old = OldRuns(runs if options.fresh else (), SERVER_LOG, say=say, warn=warn)
     asking = _opened(runs, name, options, meter, old=old, begun=begun)
     code = COMPLETE
     try:
@@ -168,7 +168,7 @@ def run(plans: Sequence[Plan], options: Options) -> int:
         warn(str(error))
         code = error.exit_code
     finally:
-        back = old.come_back()
+        back = old.restore()
     same = "the same command without --fresh" if old.moved else "the same command"
     if code == INTERRUPTED:
         saved = "batches go on" if options.batch else "what was answered is saved"
@@ -209,7 +209,7 @@ def _opened(
     if facts.prices is not None and facts.prices.batch is None:
         warn(f"no batch price of {name.label} is known; its list price is assumed")
     desk = Desk(service, form, facts, meter, say, warn)
-    return partial(run_batched, runs, desk, begun, make_way=old.make_way if old.any else None)
+    return partial(run_batched, runs, desk, begun, make_way=old.move_away if old.any else None)
 
 
 def _share_log(logs: Sequence[Path]) -> None:
@@ -287,12 +287,12 @@ async def _run_all(
     old: OldRuns,
     begun: list[tuple[Wanted, Progress]],
 ) -> None:
-    from harness.cli.progress import LiveProgress
+    from harness.cli.progress import LiveProgress, judge_of
 
     try:
         if old.any:
             await provider.facts()  # somebody is there
-            old.make_way()
+            old.move_away()
         for one in runs:
             if meter.exhausted:
                 return
@@ -308,7 +308,7 @@ async def _run_all(
                     limits=limits,
                     warn=warn,
                     budget=meter,
-                    judging=live.shown,
+                    judge=judge_of(one) if live.shown else None,
                     started=started,
                 )
     finally:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from harness.cli.terminal import live_console, one_line
 from harness.run import pool
+from harness.run.open_run import Judge, Wanted
+from harness.score.verdict import judge_record
 
 _REFRESH_S = 0.2
 
@@ -63,6 +65,17 @@ class LiveProgress:
         if self._watcher is not None:
             self._watcher.cancel()
         self._shown.stop()
+
+
+def judge_of(wanted: Wanted) -> Judge:
+    """Says which replies of a run are correct."""
+    answer = wanted.plan.task.spec.answer
+
+    def judge(record: dict[str, Any]) -> bool | None:
+        outcome = judge_record(record, answer).outcome
+        return None if outcome == "error" else outcome == "correct"
+
+    return judge
 
 
 def state(progress: pool.Progress) -> str:

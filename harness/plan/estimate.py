@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from harness.plan.cost import cost, estimate_tokens, most_tokens
 from harness.plan.plan import answer_budget, output_budget
-from harness.spec import Sample, condition_label
+from harness.spec import CellKey, Sample, condition_label
 
 if TYPE_CHECKING:
-    from harness.journal.journal import CellKey
     from harness.plan.plan import Plan
     from providers.base import Provider
     from providers.catalog.model_facts import ModelFacts, Prices

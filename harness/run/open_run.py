@@ -5,26 +5,24 @@ Whoever fills a run begins here: requests sent one by one, batch files, and repl
 
 from __future__ import annotations
 
-import platform
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from harness import exact_json
 from harness.errors import JournalError
 from harness.journal import journal
-from harness.journal.journal import Cell, CellKey, Journal, Manifest, Settings
+from harness.journal.journal import Cell, Journal, Manifest, Settings
+from harness.journal.software import software
 from harness.plan.estimate import Room, rooms
 from harness.plan.plan import Plan, output_budget, sample_hash
 from harness.run.batch.pending import STATE as BATCHES
 from harness.run.retry import Progress, overflow
-from harness.score.verdict import judge_record
-from harness.spec import Answer, Sample, condition_label
+from harness.spec import CellKey, Sample, condition_label
 from harness.task.catalogue import built_in_files
 from providers.base import Provider, StopRunError, redact
 from providers.catalog.model_facts import model_facts
@@ -181,6 +179,8 @@ class OpenRun:
         return key
 
 
+Judge: TypeAlias = Callable[[dict[str, Any]], bool | None]
+"""Says whether the reply of a record is correct; `None` for a record that has no reply."""
 MOST_NAMES = 16
 """Names of models that a manifest keeps. A server that has more gives each reply a new one."""
 _TOLD_NAMES = 3
@@ -197,26 +197,25 @@ class Recorder:
         warn: journal.Warn,
         *,
         progress: Progress | None = None,
-        judging: Answer | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        """With `judging`, the form of the task's answers, the progress counts what is correct."""
+        """With `judge` the progress counts the correct answers."""
         self._book = book
         self._manifest = manifest
         self._warn = warn
         self._before = tuple(manifest.answered_by)
         self._told_all = False
         self._progress = progress or Progress()
-        self._answer = judging
+        self._judge = judge
 
     def __call__(self, record: dict[str, Any]) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
         if record.get("model") is not None:
             self._heard(mask(record["model"])[:_NAME_CHARS])
         self._book.append(record)
-        if self._answer is not None:
-            outcome = judge_record(record, self._answer).outcome
-            self._progress.judged += outcome != "error"
-            self._progress.correct += outcome == "correct"
+        if self._judge is not None and (correct := self._judge(record)) is not None:
+            self._progress.judged += 1
+            self._progress.correct += correct
 
     def _heard(self, name: str) -> None:
         """Keeps the name of a model that answered, and says so where it is not the only one."""
@@ -290,12 +289,3 @@ def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> No
             f"{folder} was answered by another model or server ({name} was "
             f"{manifest.server.get(name)!r}, is {facts.get(name)!r}); use another --out or --fresh"
         )
-
-
-def software() -> dict[str, str]:
-    """Versions of what runs here."""
-    try:
-        own = version("eyechart")
-    except PackageNotFoundError:
-        own = "not installed"
-    return {"eyechart": own, "python": platform.python_version(), "platform": platform.platform()}

@@ -14,12 +14,13 @@ from itertools import islice
 from typing import Any
 
 from harness.plan.cost import Account
+from harness.plan.request import request_of
 from harness.run.limiter import Gate
 from harness.run.retry import Limits, Patience, Progress
-from harness.spec import Sample, condition_label
-from providers.base import Provider, ProviderError, Request, StopRunError
+from harness.spec import Sample
+from providers.base import Provider, ProviderError, StopRunError
 
-__all__ = ["Append", "Limits", "Progress", "request_of", "run"]
+__all__ = ["Append", "Limits", "Progress", "run"]
 
 Append = Callable[[dict[str, Any]], None]
 
@@ -83,18 +84,6 @@ async def run(
     if (error := patience.stopped or crew.mistake) is not None:
         raise error
     return progress
-
-
-def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
-    """What a provider is asked for `sample`."""
-    return Request(
-        prompt=sample.prompt,
-        max_tokens=max_tokens,
-        temperature=temperature,
-        seed=seed if temperature else None,
-        sample_id=sample.id,
-        prefix=f"{condition_label(sample.condition)}|{sample.index}",
-    )
 
 
 _SHORT_S = 1.0

@@ -10,7 +10,7 @@ from harness.journal.journal import Journal
 from harness.plan.cost import Budget
 from harness.run import pool
 from harness.run.batch.pending import refuse_if_under_way
-from harness.run.open_run import OpenRun, Recorder, Wanted
+from harness.run.open_run import Judge, OpenRun, Recorder, Wanted
 from providers.base import Provider
 from providers.catalog.model_facts import model_facts
 
@@ -24,13 +24,13 @@ async def run_task(
     limits: pool.Limits,
     warn: journal.Warn,
     budget: Budget | None = None,
-    judging: bool = False,
+    judge: Judge | None = None,
     started: Callable[[pool.Progress, int], None] = lambda _progress, _pending: None,
 ) -> None:
     """Asks everything of `wanted` that its run has no answer to yet.
 
-    `started` is told the progress to watch and how many samples are pending; the progress counts
-    what is correct with `judging`. Whatever is raised or cancelled on the way, each reply that
+    `started` is told the progress to watch and how many samples are pending; with `judge` the
+    progress counts the correct answers. Whatever is raised or cancelled on the way, each reply that
     came is in the journal and the manifest says what the run was meant to have.
 
     Raises:
@@ -52,8 +52,7 @@ async def run_task(
         await run.measure(provider)
         if run.manifest.answered_by:  # should another model answer now, one reply shows it
             limits = replace(limits, first_connections=1)
-        answer = wanted.plan.task.spec.answer if judging else None
-        record = Recorder(book, run.manifest, warn, progress=progress, judging=answer)
+        record = Recorder(book, run.manifest, warn, progress=progress, judge=judge)
         started(progress, pending)
         try:
             await pool.run(

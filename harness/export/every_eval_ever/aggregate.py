@@ -24,7 +24,7 @@ from harness.analysis.tables import MEASURES, OUTCOMES
 from harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify
 from harness.export.publishable import Part, Publishable
 from harness.journal.journal import Manifest
-from harness.run.open_run import software
+from harness.journal.software import software
 from harness.spec import TaskSpec, condition_label
 
 SCHEMA_VERSION = "0.3.0"

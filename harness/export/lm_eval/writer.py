@@ -26,8 +26,8 @@ import yaml
 from harness import score
 from harness.cli.terminal import echo, one_line, say
 from harness.errors import UsageError
+from harness.journal.software import software
 from harness.plan.plan import Plan, output_budget
-from harness.run.open_run import software
 from harness.spec import Condition, Sample, condition_label
 from providers.base import Api, redact
 from providers.documents import as_document, stops

@@ -18,7 +18,7 @@ import orjson
 
 from harness.errors import JournalError
 from harness.journal.journal import Settings, sync_file, sync_folder
-from harness.run.pool import request_of
+from harness.plan.request import request_of
 from harness.spec import Sample, condition_label
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from harness.errors import JournalError
-from harness.journal.journal import Answered, CellKey, replace_file
+from harness.journal.journal import Answered, replace_file
 from harness.run.batch.files import condition_tag, read_custom_id, reply_lines
+from harness.spec import CellKey
 
 STATE = "batches.json"
 _REQUESTS = "batch-{}.jsonl"
