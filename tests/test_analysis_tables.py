@@ -31,7 +31,7 @@ from providers.scripted import ScriptedProvider
 from tests.conftest import right
 
 if TYPE_CHECKING:
-    from harness.run.task_run import Wanted
+    from harness.run.run_request import RunRequest
     from tests.conftest import Lab
 
 OUTCOMES = (
@@ -45,7 +45,7 @@ MEANS = (
 Said = str | Reply | ProviderError
 
 
-def table(wanted: Wanted) -> list[dict[str, str]]:
+def table(wanted: RunRequest) -> list[dict[str, str]]:
     """The rows of `table.csv`, written anew."""
     return list(csv.DictReader(io.StringIO(write_csv(read_run(wanted.folder)).read_text())))
 
@@ -409,7 +409,7 @@ class TestPureFunction:
 class TestTerminal:
     """One table a task, as a person sees it."""
 
-    def shown(self, lab: Lab, wanted: Wanted) -> list[list[str]]:
+    def shown(self, lab: Lab, wanted: RunRequest) -> list[list[str]]:
         """The printed table's rows, cell by cell."""
         out = lab.bench("score", wanted.folder).out
         rows = [line for line in out.splitlines() if line.startswith("|")]

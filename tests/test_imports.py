@@ -30,7 +30,7 @@ ARROWS = {
     "harness.journal": ["providers.base", "providers.secrets"],
     "harness.run": [
         *("harness.plan", "harness.journal", "harness.task"),
-        *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
+        *("providers.base", "providers.registry", "providers.secrets"),
     ],
     "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
     "harness.report": [

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from harness.plan.cost import Budget, estimate_tokens
-from harness.run.pool import Limits, Progress, run
+from harness.run.limits import RunLimits
+from harness.run.pool import ask_all
+from harness.run.progress import Progress
 from harness.spec import Sample
 from providers import base
 from providers.base import (
@@ -18,13 +20,13 @@ from providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
-    NoReplyError,
     OverloadedError,
     PromptOverflowError,
     ProviderError,
     RateLimitError,
     RefusedError,
     Reply,
+    ReplyTimeoutError,
     Request,
     SampleError,
     SetupError,
@@ -36,7 +38,7 @@ from providers.base import (
 from providers.catalog.model_facts import Prices
 from providers.scripted import Script, ScriptedProvider
 
-ONE_BY_ONE = Limits(max_connections=1)
+ONE_BY_ONE = RunLimits(max_connections=1)
 
 
 def sample(index: int) -> Sample:
@@ -55,7 +57,7 @@ class Asked:
         script: Script,
         count: int = 1,
         *,
-        limits: Limits = ONE_BY_ONE,
+        limits: RunLimits = ONE_BY_ONE,
         append: Callable[[dict[str, Any]], None] | None = None,
         **options: Any,
     ) -> None:
@@ -73,7 +75,7 @@ class Asked:
 
         async def main() -> None:
             write = append or self.records.append
-            await run(
+            await ask_all(
                 samples(count),
                 self.provider,
                 write,
@@ -193,24 +195,26 @@ class TestRetries:
 
     def test_pauses_double_up_to_the_longest(self) -> None:
         """1, 2, 4 … seconds, and no pause after the last attempt."""
-        limits = Limits(1, attempts=6, first_wait_s=1.0, longest_wait_s=6.0)
+        limits = RunLimits(1, max_attempts=6, initial_backoff_s=1.0, max_backoff_s=6.0)
         assert Asked([OverloadedError("503")], limits=limits).waits_s == [1.0, 2.0, 4.0, 6.0, 6.0]
 
     def test_each_sample_has_pauses_of_its_own(self) -> None:
         """The next sample begins with the short one again."""
-        done = Asked([NoReplyError("x"), NoReplyError("x"), "2", NoReplyError("x"), "2"], 2)
+        done = Asked(
+            [ReplyTimeoutError("x"), ReplyTimeoutError("x"), "2", ReplyTimeoutError("x"), "2"], 2
+        )
         assert done.waits_s == [1.0, 2.0, 1.0]
 
     def test_a_server_says_when_to_come_back(self) -> None:
         """A longer wish is granted, a shorter one is not."""
-        limits = Limits(1, attempts=5, first_wait_s=1.0, longest_wait_s=60.0)
+        limits = RunLimits(1, max_attempts=5, initial_backoff_s=1.0, max_backoff_s=60.0)
         wishes = [7.5, 0.1, None, 500.0]
         script = [RateLimitError("429", retry_after_s=wish) for wish in wishes]
         assert Asked([*script, "2"], limits=limits).waits_s == [7.5, 2.0, 4.0, 500.0]
 
     def test_attempts_are_capped(self) -> None:
         """Then the sample is an error with the last message, and the run goes on."""
-        limits = Limits(1, attempts=3)
+        limits = RunLimits(1, max_attempts=3)
         done = Asked(
             lambda request: BrokenConnectionError("down") if request.sample_id == "id0" else "2",
             2,
@@ -228,7 +232,7 @@ class TestRetries:
 
     def test_one_attempt_means_one(self) -> None:
         """Retries can be turned off."""
-        done = Asked([BadReplyError("x")], limits=Limits(1, attempts=1))
+        done = Asked([BadReplyError("x")], limits=RunLimits(1, max_attempts=1))
         assert len(done.asked) == 1
         assert done.waits_s == []
 
@@ -262,7 +266,7 @@ class TestRetries:
                         return await first[0].complete(request)
                     return await super().complete(request)
 
-            await run(samples(5), Once(["2"]), append, limits=Limits(2), sleep=sleep)
+            await ask_all(samples(5), Once(["2"]), append, limits=RunLimits(2), sleep=sleep)
 
         asyncio.run(main())
         assert order == [1, 2, 3, 4, 0]
@@ -283,11 +287,11 @@ class TestStopping:
     def test_the_kinds_are_all_there(self) -> None:
         """The walk over the error tree finds the leaves that it is about."""
         assert {AuthError, SetupError, UnknownModelError} < set(family(StopRunError))
-        assert {RateLimitError, OverloadedError, NoReplyError} < set(family(TransientError))
+        assert {RateLimitError, OverloadedError, ReplyTimeoutError} < set(family(TransientError))
 
     def test_a_run_that_gets_nothing_stops(self) -> None:
         """After so many samples in a row without a reply; the last reason is said."""
-        limits = Limits(max_connections=1, attempts=2, hopeless=3)
+        limits = RunLimits(max_connections=1, max_attempts=2, max_consecutive_failures=3)
         done = Asked(lambda _request: OverloadedError("busy"), 100, limits=limits)
         assert isinstance(done.raised, StopRunError)
         assert "3 samples in a row" in str(done.raised)
@@ -297,8 +301,10 @@ class TestStopping:
     def test_a_silent_server_stops_the_run(self) -> None:
         """Attempts that fail for twenty minutes, and nothing answered, are enough; it is said."""
         said: list[str] = []
-        limits = Limits(max_connections=1, first_wait_s=700, longest_wait_s=700)
-        done = Asked(lambda _request: NoReplyError("no reply"), 100, limits=limits, say=said.append)
+        limits = RunLimits(max_connections=1, initial_backoff_s=700, max_backoff_s=700)
+        done = Asked(
+            lambda _request: ReplyTimeoutError("no reply"), 100, limits=limits, say=said.append
+        )
         assert isinstance(done.raised, StopRunError)
         assert str(done.raised).startswith("nothing was answered for 23 minutes; the last failure")
         assert len(said) == 1
@@ -313,14 +319,14 @@ class TestStopping:
 
     def test_one_reply_gives_hope(self) -> None:
         """Failures count in a row only."""
-        limits = Limits(max_connections=1, hopeless=2)
+        limits = RunLimits(max_connections=1, max_consecutive_failures=2)
         done = Asked([BadRequestError("x"), "7"], 100, limits=limits)
         assert done.raised is None
         assert (done.progress.answered, done.progress.failed) == (50, 50)
 
     def test_with_many_workers_one_error_comes_out(self) -> None:
         """Not a group of them, and no worker asks on."""
-        done = Asked(lambda _request: AuthError("401"), 1000, limits=Limits(8))
+        done = Asked(lambda _request: AuthError("401"), 1000, limits=RunLimits(8))
         assert isinstance(done.raised, AuthError)
         assert done.records == []
         assert len(done.asked) <= 8
@@ -331,7 +337,7 @@ class TestStopping:
         def full(_record: dict[str, Any]) -> None:
             raise OSError("disk full")
 
-        done = Asked(["2"], 1000, limits=Limits(4), append=full)
+        done = Asked(["2"], 1000, limits=RunLimits(4), append=full)
         assert isinstance(done.raised, OSError)
         assert len(done.asked) <= 4
 
@@ -345,7 +351,7 @@ class TestStopping:
 
         provider = ScriptedProvider(["2"])
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(run(broken(), provider, records.append, limits=Limits(3)))
+            asyncio.run(ask_all(broken(), provider, records.append, limits=RunLimits(3)))
         assert [record["index"] for record in records] == [0, 1]
 
     def test_interrupted_keeps_what_came(self) -> None:
@@ -374,8 +380,8 @@ class TestStopping:
                 pass
 
         async def main() -> None:
-            limits = Limits(2, interrupted_s=0.02)
-            task = asyncio.create_task(run(samples(9), Stuck(), records.append, limits=limits))
+            limits = RunLimits(2, interrupt_drain_s=0.02)
+            task = asyncio.create_task(ask_all(samples(9), Stuck(), records.append, limits=limits))
             await five.wait()
             await asyncio.sleep(0)
             task.cancel()
@@ -402,8 +408,8 @@ def test_a_mistake_of_ours_costs_its_sample_only(error: Exception) -> None:
             return await super().complete(request)
 
     records: list[dict[str, Any]] = []
-    limits = Limits(max_connections=1, first_wait_s=0, attempts=3)
-    asyncio.run(run(samples(3), Odd(["2"]), records.append, limits=limits))
+    limits = RunLimits(max_connections=1, initial_backoff_s=0, max_attempts=3)
+    asyncio.run(ask_all(samples(3), Odd(["2"]), records.append, limits=limits))
     assert [one.get("failure") for one in records] == [
         None,
         {
@@ -420,7 +426,7 @@ class TestFarewell:
     """A run that is to stop sends nothing more, and keeps what was on its way."""
 
     def stopped(
-        self, last: Callable[[], Awaitable[Reply]], *, farewell_s: float = 5.0
+        self, last: Callable[[], Awaitable[Reply]], *, drain_timeout_s: float = 5.0
     ) -> tuple[list[str], list[str], BaseException]:
         """Sample 0 stops the run while 1 is in flight and ends as `last` does; who was asked, whose
         reply was written, and what was raised.
@@ -436,9 +442,9 @@ class TestFarewell:
                     raise AuthError("no access")
                 return await last()
 
-        limits = Limits(max_connections=2, farewell_s=farewell_s)
+        limits = RunLimits(max_connections=2, drain_timeout_s=drain_timeout_s)
         with pytest.raises(StopRunError) as caught:
-            asyncio.run(run(samples(9), Stopping(["1"]), records.append, limits=limits))
+            asyncio.run(ask_all(samples(9), Stopping(["1"]), records.append, limits=limits))
         return asked, [record["id"] for record in records], caught.value
 
     def test_what_is_in_flight_is_still_written(self) -> None:
@@ -459,7 +465,7 @@ class TestFarewell:
             await asyncio.Event().wait()
             raise AssertionError
 
-        asked, written, error = self.stopped(never, farewell_s=0.05)
+        asked, written, error = self.stopped(never, drain_timeout_s=0.05)
         assert (asked, written) == (["id0", "id1"], [])
         assert isinstance(error, AuthError)
 
@@ -470,7 +476,7 @@ class TestFarewell:
             await asyncio.sleep(0.05)
             raise OverloadedError("503")
 
-        asked, written, _ = self.stopped(faulty, farewell_s=0.5)
+        asked, written, _ = self.stopped(faulty, drain_timeout_s=0.5)
         assert (asked, written) == (["id0", "id1"], [])
 
     @pytest.mark.parametrize("patient", [True, False])
@@ -486,8 +492,10 @@ class TestFarewell:
                 return await super().complete(request)
 
         async def main() -> None:
-            limits = Limits(3, interrupted_s=5)
-            task = asyncio.create_task(run(samples(9), Slow(["2"]), records.append, limits=limits))
+            limits = RunLimits(3, interrupt_drain_s=5)
+            task = asyncio.create_task(
+                ask_all(samples(9), Slow(["2"]), records.append, limits=limits)
+            )
             await asyncio.sleep(0.05)
             task.cancel()
             if not patient:
@@ -510,8 +518,8 @@ class TestFarewell:
                 return await super().complete(request)
 
         async def main() -> None:
-            limits = Limits(3, interrupted_s=1.2)
-            work = run(samples(9), Stuck(["2"]), lambda _: None, limits=limits, say=said.append)
+            limits = RunLimits(3, interrupt_drain_s=1.2)
+            work = ask_all(samples(9), Stuck(["2"]), lambda _: None, limits=limits, say=said.append)
             task = asyncio.create_task(work)
             await asyncio.sleep(0.05)
             task.cancel()
@@ -531,8 +539,8 @@ class TestFarewell:
                 raise OverloadedError(f"503 {request.sample_id}", retry_after_s=60)
 
         async def main() -> None:
-            limits = Limits(3, interrupted_s=30)
-            task = asyncio.create_task(run(samples(9), Faulty(["2"]), print, limits=limits))
+            limits = RunLimits(3, interrupt_drain_s=30)
+            task = asyncio.create_task(ask_all(samples(9), Faulty(["2"]), print, limits=limits))
             await asyncio.sleep(0.02)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -553,7 +561,7 @@ class TestFarewell:
             raise OSError("disk full")
 
         async def main() -> None:
-            work = run(samples(9), Slow(["2"]), full, limits=Limits(3), say=said.append)
+            work = ask_all(samples(9), Slow(["2"]), full, limits=RunLimits(3), say=said.append)
             task = asyncio.create_task(work)
             await asyncio.sleep(0.02)
             task.cancel()
@@ -569,7 +577,7 @@ class TestFarewell:
         budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
         progress = Progress(budget=budget)
-        done = Asked([reply], 99, limits=Limits(64, rpm=60), progress=progress)
+        done = Asked([reply], 99, limits=RunLimits(64, rpm=60), progress=progress)
         assert len(done.records) == 3
         assert done.now_s < 10
 
@@ -577,7 +585,7 @@ class TestFarewell:
         """Nothing is asked."""
 
         async def main() -> None:
-            task = asyncio.create_task(run(samples(9), provider, lambda _: None))
+            task = asyncio.create_task(ask_all(samples(9), provider, lambda _: None))
             await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -601,7 +609,7 @@ class TestFarewell:
                 return await super().complete(request)
 
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(run(broken(), Slow(["2"]), records.append, limits=Limits(64)))
+            asyncio.run(ask_all(broken(), Slow(["2"]), records.append, limits=RunLimits(64)))
         assert {record["id"] for record in records} == {f"id{index}" for index in range(30)}
 
     def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
@@ -664,7 +672,7 @@ class TestWorkers:
                 pass
 
         records: list[dict[str, Any]] = []
-        asyncio.run(run(stream(), Counting(), records.append, limits=Limits(connections)))
+        asyncio.run(ask_all(stream(), Counting(), records.append, limits=RunLimits(connections)))
         assert most == connections
         assert sorted(record["index"] for record in records) == list(range(300))
         assert all(record["reply"] == f"prompt {record['index']}" for record in records)
@@ -684,10 +692,10 @@ class TestWorkers:
                 return await super().complete(request)
 
         asked: list[tuple[str, int]] = []
-        asyncio.run(run(stream(), Watching(["2"]), lambda _: None, limits=ONE_BY_ONE))
+        asyncio.run(ask_all(stream(), Watching(["2"]), lambda _: None, limits=ONE_BY_ONE))
         assert asked == [(f"id{index}", index + 1) for index in range(9)]
 
     def test_nothing_to_ask_asks_nothing(self) -> None:
         """An empty stream is a finished run."""
-        done = Asked(["2"], 0, limits=Limits(4))
+        done = Asked(["2"], 0, limits=RunLimits(4))
         assert (done.asked, done.records, done.progress.done) == ([], [], 0)

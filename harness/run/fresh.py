@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import JournalError
 from harness.journal.journal import read_records, set_aside
 from harness.run.batch.pending import STATE
-from harness.run.open_run import Wanted
+from harness.run.run_request import SERVER_LOG, RunRequest
 
 
 class OldRuns:
@@ -19,18 +19,16 @@ class OldRuns:
 
     def __init__(
         self,
-        requests: Sequence[Wanted],
-        log: str,
+        requests: Sequence[RunRequest],
         *,
         say: Callable[[str], None],
         warn: Callable[[str], None],
     ) -> None:
-        """`log` is the name of the file to which the command's own server already writes."""
+        """`say` and `warn` take lines that the user should see."""
         self._requests = requests
-        self._log = log
         self._say = say
         self._warn = warn
-        self.moved: list[tuple[Wanted, Path]] = []
+        self.moved: list[tuple[RunRequest, Path]] = []
         """The runs that were moved, and their folders under `replaced/`."""
 
     @property
@@ -52,10 +50,10 @@ class OldRuns:
             replaced = set_aside(request.out, request.folder)
             self.moved.append((request, replaced))
             self._say(f"the old run is now {replaced}")
-            if (replaced / self._log).exists():
+            if (replaced / SERVER_LOG).exists():  # the command's own server already writes to it
                 with suppress(OSError):
                     request.folder.mkdir(parents=True, exist_ok=True)
-                    (request.folder / self._log).hardlink_to(replaced / self._log)
+                    request.server_log.hardlink_to(replaced / SERVER_LOG)
 
     def restore(self) -> set[Path]:
         """Moves those runs back whose new run has neither an answer nor a batch, and says so;

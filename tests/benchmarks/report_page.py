@@ -17,9 +17,11 @@ from pathlib import Path
 
 from harness.journal.journal import Settings
 from harness.plan.plan import plan
+from harness.plan.resolved_model import resolve_model
 from harness.report.page import write_report
-from harness.run.pool import Limits
-from harness.run.task_run import Wanted, run_task
+from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
+from harness.run.task_run import run_task
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -44,8 +46,8 @@ def make_run(out: Path, samples: int) -> Path:
     task = open_task(TASK, built_in_files()[TASK], trial=False)
     cells = plan(task, samples=1).size
     planned = plan(task, samples=-(-samples // cells))
-    wanted = Wanted(planned, "scripted/benchmark", Settings(), out)
-    asyncio.run(run_task(wanted, ScriptedProvider(answer), limits=Limits(), warn=print))
+    wanted = RunRequest(planned, resolve_model("scripted/benchmark"), Settings(), out)
+    asyncio.run(run_task(wanted, ScriptedProvider(answer), limits=RunLimits(), warn=print))
     print(f"{planned.size:,} samples in {cells} cells")
     return wanted.folder
 
