@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from harness.cli import app, run_options
-from harness.run.batch import jobs
+from harness.run.batch import engine
 from harness.run.limits import RunLimits
 from tests.batch_server import BatchServer
 from tests.conftest import Lab, records
@@ -198,7 +198,7 @@ def test_a_batch_that_says_the_key_back_is_kept_without_it(
 ) -> None:
     """In its lines, also in the file of replies that stays because it was not wholly used."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(jobs, "FIRST_POLL_S", 0.0)
+    monkeypatch.setattr(engine, "FIRST_POLL_S", 0.0)
     server = BatchServer(says=lambda _body: f'Bearer {KEY} "{KEY}" Final answer: 2')
     server.lines_besides = [json.dumps({"custom_id": "foreign", "said": KEY}).encode() + b"\n"]
     with serving(server):
