@@ -45,7 +45,7 @@ SIGNS = (
 DIAGNOSIS = ("length", "n", *SIGNS)
 """Of `diagnosis.csv`, after the axes."""
 
-SIGHT = (
+ESTIMATE = (
     *(
         f"{name}_{end}"
         for name in ("effective_length", "crossing_length")
@@ -55,9 +55,9 @@ SIGHT = (
     "area_ci_low",
     "area_ci_high",
 )
-"""How far a model sees."""
-REACH = ("n", "not_scored", "threshold", "threshold_of", *SIGHT, "error_growth")
-"""Of `reach.csv`, after the axes."""
+"""Of an effective length."""
+EFFECTIVE_LENGTH = ("n", "not_scored", "threshold", "threshold_of", *ESTIMATE, "error_growth")
+"""Of `effective_length.csv`, after the axes."""
 
 COMPARISON = (
     "task",
@@ -88,7 +88,7 @@ LEADERBOARD = (
     "not_scored",
     "threshold",
     "threshold_of",
-    *SIGHT,
+    *ESTIMATE,
     "settings",
     "fingerprint",
     "date",
@@ -101,7 +101,7 @@ ACCURACY_AT = "accuracy_at_"
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS),
-    "reach.csv": (*RUN, *REACH),
+    "effective_length.csv": (*RUN, *EFFECTIVE_LENGTH),
     "diagnosis.csv": (*RUN, *DIAGNOSIS),
     "a report's tables": ("scored", "characters"),
 }

@@ -7,10 +7,9 @@ it does not know. Items and samples are plain frozen values.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, final
 
 from pydantic import (
     BaseModel,
@@ -24,10 +23,57 @@ from pydantic import (
 
 from harness.columns import table_of
 
-Condition: TypeAlias = Mapping[str, str]
-"""One value name on every axis, in the order the task file gives the axes."""
 
-CellKey: TypeAlias = tuple[str, int]
+@final
+class Condition(Mapping[str, str]):
+    """One value name on every axis, in the order the task file gives the axes; a hashable value."""
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
+        self._values = dict(values)
+        self._hash = hash(frozenset(self._values.items()))
+
+    def __getitem__(self, axis: str) -> str:
+        return self._values[axis]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Condition) and self._values == other._values
+
+    def __repr__(self) -> str:
+        return f"Condition({self._values!r})"
+
+    @property
+    def label(self) -> str:
+        """`separator=comma,strategy=direct`, or `-` for a task without axes: for files and the
+        screen, never to be read back.
+        """
+        return ",".join(f"{axis}={value}" for axis, value in self._values.items()) or "-"
+
+    def with_value(self, axis: str, value: str) -> Condition:
+        """The condition that has `value` on `axis` instead."""
+        return Condition({**self._values, axis: value})
+
+    def without(self, axis: str) -> Condition:
+        """The condition without `axis`."""
+        return Condition({name: value for name, value in self._values.items() if name != axis})
+
+    def only(self, axes: Iterable[str]) -> Condition:
+        """The condition on `axes` alone, in their order."""
+        return Condition({axis: self._values[axis] for axis in axes})
+
+
+CellKey: TypeAlias = tuple[Condition, int]
+"""Condition and nominal length."""
 Target: TypeAlias = int | str
 
 MAX_LENGTH = 1_000_000
@@ -186,6 +232,36 @@ def write_row(symbols: Sequence[str], separator: object = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """What shapes a model's answers besides the prompt; part of a run's identity."""
+
+    seed: int = 0
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    """`None` is `auto`: room for the target and the strategy."""
+    api: Literal["chat", "completions"] = "chat"
+    """A user's message, or a text to be continued."""
+    system: str | None = None
+    """The system prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How many samples of one condition and length a run is meant to have."""
+
+    condition: Condition
+    length: int
+    samples: int
+    fingerprint: int | None = None
+    """Sum of the samples' hashes, once all of them were made: see `plan.fingerprint`."""
+
+    @property
+    def key(self) -> CellKey:
+        """What tells the cell from the others of its run."""
+        return self.condition, self.length
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One prompt with its target."""
 
@@ -200,6 +276,11 @@ class Sample:
     target: Target
 
     @property
+    def key(self) -> CellKey:
+        """Of the sample's cell."""
+        return self.condition, self.length
+
+    @property
     def prompt_hash(self) -> str:
         """Short hash of the prompt; tells a journal's reader when the task changed underneath."""
         return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
@@ -211,16 +292,6 @@ def is_too_long(number: int) -> bool:
 
 
 _MAX_BITS = MAX_DIGITS * 3
-
-
-def condition_label(condition: Condition) -> str:
-    """`separator=comma,strategy=direct`, or `-` for a task without axes."""
-    return _label(tuple(condition.items()))
-
-
-@lru_cache(maxsize=4096)
-def _label(condition: tuple[tuple[str, str], ...]) -> str:
-    return ",".join(f"{axis}={value}" for axis, value in condition) or "-"
 
 
 MOST_TOKENS = 10**12

@@ -16,17 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from harness import exact_json
 from harness.cli import app
-from harness.journal import journal
-from harness.journal.journal import Settings
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES, Record, encode
 from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.run.limits import RunLimits
 from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
+from harness.spec import Settings
 from harness.task.catalogue import open_task
 from providers import registry, secrets
 from providers.base import Provider, Request
@@ -284,13 +286,18 @@ class Lab:
 
     def the_run(self) -> Path:
         """The folder of the only run there is."""
-        (manifest,) = (self.out / "runs").rglob(journal.MANIFEST)
+        (manifest,) = (self.out / "runs").rglob(MANIFEST)
         return manifest.parent
+
+
+def as_line(record: Record) -> dict[str, Any]:
+    """A record as its line in the journal has it."""
+    return dict(orjson.loads(encode(record)))
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
     """Every record of a sound journal."""
-    lines = (folder / journal.SAMPLES).read_bytes().split(b"\n")
+    lines = (folder / SAMPLES).read_bytes().split(b"\n")
     assert lines.pop() == b""
     return [exact_json.loads(line) for line in lines]
 

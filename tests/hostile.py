@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import orjson
 
-from harness.journal import journal
+from harness.journal.record import SAMPLES
 from tests.fake_server import Asked, Response, chat
 
 KEY = "sk-planted-0123456789abcdef"
@@ -119,7 +119,7 @@ class World:
 
     def _lines(self) -> Iterator[bytes]:
         """Each line of a journal that is an answer."""
-        for path in self.out.rglob(journal.SAMPLES):
+        for path in self.out.rglob(SAMPLES):
             for line in path.read_bytes().splitlines():
                 with suppress(ValueError, AttributeError):
                     if isinstance(orjson.loads(line).get("reply"), str):

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import httpx2
 
-from harness.journal import journal
+from harness.journal.manifest import MANIFEST
 from tests.conftest import Done, records
 
 ROOT = Path(__file__).parent.parent
@@ -146,7 +146,7 @@ def assert_nobody_left(folder: Path) -> None:
 
 def runs(out: Path) -> list[Path]:
     """The folders of all runs in `out`."""
-    return [manifest.parent for manifest in (out / "runs").rglob(journal.MANIFEST)]
+    return [manifest.parent for manifest in (out / "runs").rglob(MANIFEST)]
 
 
 def answers(out: Path) -> Answers:

@@ -11,9 +11,10 @@ import orjson
 import pytest
 
 from harness.analysis.comparison import compare_conditions, compare_runs
-from harness.analysis.tables import read_run
-from harness.journal import journal
-from harness.journal.journal import Settings
+from harness.analysis.judged_run import read_run
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES
+from harness.spec import Settings
 from providers.base import Request
 from tests.conftest import Lab, right
 
@@ -94,7 +95,7 @@ class TestRuns:
         """More samples in one run change nothing."""
         few, many = run(lab, "scripted/a", samples=4), run(lab, "scripted/b", samples=9)
         verdict = compare_runs(read_run(few), read_run(many))
-        assert [row.n for row in verdict.comparisons[0].paired.lengths] == [4, 4]
+        assert [row.n for row in verdict.conditions[0].paired.lengths] == [4, 4]
 
     def test_the_same_model_with_other_settings(self, lab: Lab) -> None:
         """The names say what differs."""
@@ -129,14 +130,14 @@ class TestRefused:
     ) -> None:
         """By what the manifests say."""
         folder = run(lab, "scripted/b")
-        path = folder / journal.MANIFEST
+        path = folder / MANIFEST
         path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {name: value}))
         lab.bench("compare", run(lab, "scripted/a"), folder).one_line(2, *words)
 
     def test_other_prompts(self, lab: Lab) -> None:
         """By what the journals say."""
         folder = run(lab, "scripted/b")
-        path = folder / journal.SAMPLES
+        path = folder / SAMPLES
         lines = path.read_bytes().splitlines(keepends=True)
         changed = orjson.loads(lines[-1]) | {"prompt_hash": "abc"}
         path.write_bytes(b"".join(lines[:-1]) + orjson.dumps(changed) + b"\n")
@@ -214,7 +215,7 @@ class TestConditions:
         model = lab.fake(lambda _: "Final answer: 5")
         lab.bench("run", *task, *axes, "--model", model, "--out", lab.out)
         verdict = compare_conditions(read_run(lab.the_run()), "separator", ["none", "comma"])
-        assert [dict(one.condition) for one in verdict.comparisons] == [
+        assert [dict(one.condition) for one in verdict.conditions] == [
             {"strategy": "direct"},
             {"strategy": "cot_zero_shot"},
         ]

@@ -13,6 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from harness import errors
+from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
     Row,
     merge,
@@ -22,12 +23,12 @@ from harness.analysis.leaderboard import (
     write_leaderboard,
 )
 from harness.analysis.stats import Threshold
-from harness.analysis.tables import Run, read_run
 from harness.cli import results
-from harness.journal import journal
-from harness.journal.journal import Settings
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import Warn
 from harness.report.readme import BEGIN, END, markdown, put_into
 from harness.run.run_request import RunRequest
+from harness.spec import Settings
 from providers.base import BadRequestError, Request, StopRunError
 from providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, right
@@ -200,7 +201,7 @@ class TestLeftOut:
         """Costs its run where all are taken, and stops where it was named."""
         made(lab)
         broken = made(lab, "scripted/b").folder
-        (broken / journal.MANIFEST).write_text("{")
+        (broken / MANIFEST).write_text("{")
         done = made_by(lab)
         assert (done.code, len(done.err.splitlines())) == (0, 1)
         assert "left out" in done.err
@@ -211,7 +212,7 @@ class TestLeftOut:
         """Costs its own run alone, also where both were named; the exit code tells."""
         sound = made(lab).folder
         broken = made(lab, "scripted/b").folder
-        (broken / journal.MANIFEST).write_text("{")
+        (broken / MANIFEST).write_text("{")
         done = made_by(lab, broken, sound, lab.folder / "nothing")
         assert (done.code, len(done.err.splitlines())) == (1, 2)
         assert "cannot be read" in done.err
@@ -501,7 +502,7 @@ class TestAtOnce:
         path = lab.out / "leaderboard.csv"
         (other, _) = [row | {"model": "scripted/other"} for row in rows(made(lab, "scripted/b"))]
 
-        def judged(folder: Path, warn: journal.Warn) -> Run:
+        def judged(folder: Path, warn: Warn) -> JudgedRun:
             with only_writer(path, warn):
                 write_leaderboard(path, merge([other], read_rows(path)))
             return read_run(folder, warn)

@@ -20,12 +20,12 @@ from harness.analysis.stats import (
     crossing_length,
     curve,
     drawn_accuracies,
+    effective_length,
     holm,
     mcnemar,
     mean_area,
     paired,
-    reach,
-    sight,
+    passing_lengths,
     smallest_difference,
     span_text,
     wilson,
@@ -154,7 +154,7 @@ class TestEffectiveLength:
     ) -> None:
         """The scores of its table reach the lengths that it claims."""
         accuracies = np.asarray([scores]) / 100
-        assert reach(accuracies, Threshold(0.856)).tolist() == [passed], model
+        assert passing_lengths(accuracies, Threshold(0.856)).tolist() == [passed], model
 
     @pytest.mark.parametrize(
         ("model", "scores", "passed"),
@@ -169,15 +169,17 @@ class TestEffectiveLength:
     ) -> None:
         """85 % of the model's own short score, the first of these."""
         accuracies = np.asarray([scores]) / 100
-        assert reach(accuracies, Threshold(0.85, relative=True)).tolist() == [passed], model
+        assert passing_lengths(accuracies, Threshold(0.85, relative=True)).tolist() == [passed], (
+            model
+        )
 
     def test_a_length_beyond_a_failed_one_does_not_count(self) -> None:
         """A model that is right at 500 for another reason has not seen 50."""
-        assert sight(shares(100, 100, 100, 0, 0, 0, 100)).effective_length == Bound("=", 20)
+        assert effective_length(shares(100, 100, 100, 0, 0, 0, 100)).length == Bound("=", 20)
 
     def test_the_threshold_itself_passes(self) -> None:
         """17 of 20 is 85 %."""
-        assert sight(shares(85, 84)).effective_length == Bound("=", 5)
+        assert effective_length(shares(85, 84)).length == Bound("=", 5)
 
     @pytest.mark.parametrize(
         ("percent", "said", "at_least", "at_most"),
@@ -191,7 +193,7 @@ class TestEffectiveLength:
         self, percent: tuple[int, ...], said: str, at_least: float, at_most: float
     ) -> None:
         """Never a number that was not measured."""
-        found = sight(shares(*percent)).effective_length
+        found = effective_length(shares(*percent)).length
         assert (str(found), found.at_least, found.at_most) == (said, at_least, at_most)
 
     @pytest.mark.parametrize(("middle", "slope"), [(20, 4), (60, 2), (60, 6), (150, 1.5)])
@@ -200,32 +202,34 @@ class TestEffectiveLength:
         """In at least 95 of 100 experiments, less three standard errors of this simulation."""
         rng = np.random.default_rng(7)
         truth = falling(middle, slope)
-        wanted = int(reach(truth[None], Threshold())[0])
+        wanted = int(passing_lengths(truth[None], Threshold())[0])
         true = LENGTHS[wanted - 1] if wanted else 0
         rounds, held = 150, 0
         for _ in range(rounds):
-            found = sight(answers(rng.random((n, 7)) < truth), resamples=300)
-            low, high = found.effective_length_ci
+            found = effective_length(answers(rng.random((n, 7)) < truth), resamples=300)
+            low, high = found.length_ci
             held += (low.at_least or 0) <= true <= (high.at_most or math.inf)
         assert held / rounds >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / rounds)
 
     def test_nothing_right_is_not_seen(self) -> None:
         """Also where the threshold is a share of nothing."""
-        found = sight(shares(0, 0, 0), Threshold(relative=True))
-        assert (str(found.effective_length), str(found.crossing_length)) == ("< 5", "< 5")
+        found = effective_length(shares(0, 0, 0), Threshold(relative=True))
+        assert (str(found.length), str(found.crossing_length)) == ("< 5", "< 5")
 
     def test_many_rows_are_weighed_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With the same result but for chance."""
-        whole = sight(shares(100, 70, 30)).area_ci
+        whole = effective_length(shares(100, 70, 30)).area_ci
         monkeypatch.setattr("harness.analysis.stats._AT_ONCE", 700)
-        assert sight(shares(100, 70, 30)).area_ci == pytest.approx(whole, abs=0.02)
+        assert effective_length(shares(100, 70, 30)).area_ci == pytest.approx(whole, abs=0.02)
 
     def test_the_same_seed_gives_the_same_interval(self) -> None:
         """And another seed about the same."""
         samples = shares(100, 90, 70, 30)
-        assert sight(samples) == sight(samples)
-        assert sight(samples).area_ci != sight(samples, seed=1).area_ci
-        assert sight(samples).area_ci == pytest.approx(sight(samples, seed=1).area_ci, abs=0.01)
+        assert effective_length(samples) == effective_length(samples)
+        assert effective_length(samples).area_ci != effective_length(samples, seed=1).area_ci
+        assert effective_length(samples).area_ci == pytest.approx(
+            effective_length(samples, seed=1).area_ci, abs=0.01
+        )
 
     def test_nothing_scored_is_no_curve(self) -> None:
         """Rather than a curve of zeros."""
@@ -305,7 +309,7 @@ class TestArea:
 
     def test_of_one_length_it_is_the_accuracy(self) -> None:
         """There is no width to take it over."""
-        assert sight(shares(40)).area == pytest.approx(0.4)
+        assert effective_length(shares(40)).area == pytest.approx(0.4)
 
     @pytest.mark.parametrize(("middle", "slope"), [(20, 4), (60, 2), (30, 12)])
     @pytest.mark.parametrize("nested", [False, True])
@@ -317,7 +321,7 @@ class TestArea:
         rounds, held = 120, 0
         for _ in range(rounds):
             luck = rng.random((25, 1)) if nested else rng.random((25, 7))
-            low, high = sight(answers(luck < truth), resamples=300).area_ci
+            low, high = effective_length(answers(luck < truth), resamples=300).area_ci
             held += low <= true <= high
         assert held / rounds >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / rounds)
 

@@ -13,10 +13,12 @@ import orjson
 import pytest
 
 from harness import errors
-from harness.analysis.rescore import write_results
+from harness.analysis.judged_run import read_run
+from harness.analysis.results import TABLE, write_results
 from harness.analysis.stats import wilson
-from harness.analysis.tables import incomplete, read_run, write_csv
-from harness.journal import journal
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES
+from harness.run.run_request import RunRequest
 from providers.base import (
     AuthError,
     BadRequestError,
@@ -31,7 +33,6 @@ from providers.scripted import ScriptedProvider
 from tests.conftest import right
 
 if TYPE_CHECKING:
-    from harness.run.run_request import RunRequest
     from tests.conftest import Lab
 
 OUTCOMES = (
@@ -47,7 +48,7 @@ Said = str | Reply | ProviderError
 
 def table(wanted: RunRequest) -> list[dict[str, str]]:
     """The rows of `table.csv`, written anew."""
-    return list(csv.DictReader(io.StringIO(write_csv(read_run(wanted.folder)).read_text())))
+    return list(csv.DictReader(io.StringIO(write_results(read_run(wanted.folder)).read_text())))
 
 
 def nth(*said: Said | Callable[[Request], Said]) -> Callable[[Request], Said]:
@@ -128,7 +129,7 @@ class TestColumns:
         for one in runs:
             lab.asked(one, lambda _: "Final answer: 0")
             write_results(read_run(one.folder))
-        for name in ("table.csv", "reach.csv", "diagnosis.csv"):
+        for name in ("table.csv", "effective_length.csv", "diagnosis.csv"):
             with (runs[0].folder / name).open(newline="") as file:
                 assert next(csv.DictReader(file))["model"] == "'=cmd|' /C calc'!A0"
         assert float(table(runs[0])[0]["mean_signed_error"]) < 0
@@ -151,7 +152,7 @@ class TestColumns:
     def test_the_file_ends_its_lines_alike(self, lab: Lab) -> None:
         """One line feed after each row, none besides."""
         lab.asked(lab.wanted())
-        text = write_csv(read_run(lab.wanted().folder)).read_bytes()
+        text = write_results(read_run(lab.wanted().folder)).read_bytes()
         assert text.count(b"\n") == 5
         assert text.endswith(b"\n")
         assert b"\r" not in text
@@ -233,7 +234,7 @@ class TestCounts:
         for row in table(lab.wanted()):
             assert (row["n"], row["not_run"]) == ("0", "4")
             assert {row[name] for name in MEANS} == {""}
-        assert incomplete(read_run(lab.wanted().folder)) == 16
+        assert read_run(lab.wanted().folder).missing == 16
 
     def test_what_is_left_is_counted_a_cell(self, lab: Lab) -> None:
         """A run cut short after six of sixteen lacks two or three in each cell."""
@@ -246,7 +247,7 @@ class TestCounts:
     def test_errors_and_gaps_are_incomplete_and_refusals_are_not(self, lab: Lab) -> None:
         """What a further run would ask is what is missing."""
         one_cell(lab, right, BadRequestError("400"), RefusedError("no"), PromptOverflowError("x"))
-        assert incomplete(read_run(lab.wanted(lab.plain).folder)) == 1
+        assert read_run(lab.wanted(lab.plain).folder).missing == 1
 
     def test_a_text_task_has_no_distances(self, lab: Lab) -> None:
         """Texts are right or wrong."""
@@ -274,7 +275,7 @@ class TestCounts:
         """Journals of earlier versions hold whatever a server said; other samples have a mean."""
         wanted = lab.wanted(lab.plain)
         lab.asked(wanted, nth(*(Reply("2", usage=Usage(tokens, 3)) for tokens in (10, 20, 999))))
-        path = wanted.folder / journal.SAMPLES
+        path = wanted.folder / SAMPLES
         path.write_bytes(
             path.read_bytes().replace(b'"prompt_tokens":999', b'"prompt_tokens":' + figure)
         )
@@ -291,9 +292,9 @@ class TestSeveralRecords:
         lines = []
         for one in said:
             lab.run(wanted, ScriptedProvider([one]))
-            lines.append((wanted.folder / journal.SAMPLES).read_bytes())
-            (wanted.folder / journal.SAMPLES).unlink()
-        (wanted.folder / journal.SAMPLES).write_bytes(b"".join(lines))
+            lines.append((wanted.folder / SAMPLES).read_bytes())
+            (wanted.folder / SAMPLES).unlink()
+        (wanted.folder / SAMPLES).write_bytes(b"".join(lines))
         (row,) = table(wanted)
         return row
 
@@ -329,7 +330,7 @@ class TestSeveralRecords:
         """Neither those of a cell that was never planned nor those beyond a cell's samples."""
         wanted = lab.wanted(lab.plain, samples=3)
         lab.asked(wanted)
-        path = wanted.folder / journal.SAMPLES
+        path = wanted.folder / SAMPLES
         lines = path.read_bytes().splitlines(keepends=True)
         last = orjson.loads(lines[-1])
         strays = [last | {"index": 7}, last | {"length": 5}, last | {"condition": {"hint": "no"}}]
@@ -345,30 +346,30 @@ class TestPureFunction:
         """Also from a copy elsewhere, and the journal stays as it is."""
         wanted = lab.wanted()
         lab.run(wanted, ScriptedProvider([right_reply(), "no idea", BadRequestError("x")]))
-        before = (wanted.folder / journal.SAMPLES).read_bytes()
-        first = write_csv(read_run(wanted.folder)).read_bytes()
+        before = (wanted.folder / SAMPLES).read_bytes()
+        first = write_results(read_run(wanted.folder)).read_bytes()
         copy = lab.folder / "copy"
         shutil.copytree(wanted.folder, copy)
-        (copy / journal.TABLE).unlink()
-        assert write_csv(read_run(copy)).read_bytes() == first
-        assert write_csv(read_run(wanted.folder)).read_bytes() == first
-        assert (wanted.folder / journal.SAMPLES).read_bytes() == before
+        (copy / TABLE).unlink()
+        assert write_results(read_run(copy)).read_bytes() == first
+        assert write_results(read_run(wanted.folder)).read_bytes() == first
+        assert (wanted.folder / SAMPLES).read_bytes() == before
 
     def test_the_order_of_answers_changes_nothing(self, lab: Lab) -> None:
         """One worker or many, the table is the same."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        first = write_csv(read_run(wanted.folder)).read_bytes()
-        path = wanted.folder / journal.SAMPLES
+        first = write_results(read_run(wanted.folder)).read_bytes()
+        path = wanted.folder / SAMPLES
         path.write_bytes(b"".join(reversed(path.read_bytes().splitlines(keepends=True))))
-        assert write_csv(read_run(wanted.folder)).read_bytes() == first
+        assert write_results(read_run(wanted.folder)).read_bytes() == first
 
     @pytest.mark.parametrize("spec", ["null", "{}", '{"axes": {}}', "[]", '"lab/ones"'])
     def test_a_manifest_whose_spec_is_none_is_one_line(self, lab: Lab, spec: str) -> None:
         """It is said, not raised as whatever comes first."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        path = wanted.folder / journal.MANIFEST
+        path = wanted.folder / MANIFEST
         path.write_bytes(
             orjson.dumps(orjson.loads(path.read_bytes()) | {"spec": orjson.loads(spec)})
         )
@@ -397,7 +398,7 @@ class TestPureFunction:
         """Likewise."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        path = wanted.folder / journal.MANIFEST
+        path = wanted.folder / MANIFEST
         read = orjson.loads(path.read_bytes())
         read["cells"][1] |= change
         path.write_bytes(orjson.dumps(read))

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from harness.analysis.results import TABLE
 from harness.cli import results, run_options
-from harness.journal import journal
-from harness.journal.journal import Journal
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES
+from harness.journal.writer import Journal
 from harness.run.limits import RunLimits
 from harness.run.run_request import SERVER_LOG
 from harness.task import generator
@@ -57,9 +59,9 @@ class TestComplete:
         folder = lab.the_run()
         assert (done.code, done.err) == (0, "")
         assert done.out.splitlines()[0] == "lab/ones  fake/model"
-        assert str(folder / journal.TABLE) in done.out
+        assert str(folder / TABLE) in done.out
         assert "± " in done.out
-        assert (folder / journal.TABLE).read_text().count("\n") == 5
+        assert (folder / TABLE).read_text().count("\n") == 5
 
     def test_the_same_command_again_sends_nothing(self, lab: Lab) -> None:
         """And prints the same table."""
@@ -87,7 +89,7 @@ class TestComplete:
         assert len(provider.requests) == 2 * 2 * 3
         assert {request.max_tokens for request in provider.requests} == {31}
         assert {(request.temperature, request.seed) for request in provider.requests} == {(0.5, 4)}
-        manifest = orjson.loads((lab.the_run() / journal.MANIFEST).read_bytes())
+        manifest = orjson.loads((lab.the_run() / MANIFEST).read_bytes())
         given = {"seed": 4, "temperature": 0.5, "max_tokens": 31}
         assert manifest["settings"] == given | {"api": "chat", "system": None}
         assert "--max-connections 2" in manifest["commands"][0]
@@ -105,17 +107,17 @@ class TestComplete:
         done = lab.bench_run("--model", lab.fake(right), "--lengths", "9")
         rows = [line.split("|")[1].strip() for line in done.out.splitlines() if "|" in line]
         assert rows == ["length", "9", "sees to (85 %)", "95 % interval", "not scored"]
-        assert (lab.the_run() / journal.TABLE).read_text().count("\n") == 7
+        assert (lab.the_run() / TABLE).read_text().count("\n") == 7
 
     def test_score_makes_the_table_again(self, lab: Lab) -> None:
         """Without a model, and with the code of what is there."""
         lab.bench_run("--model", lab.fake(right))
         folder = lab.the_run()
-        table = (folder / journal.TABLE).read_bytes()
-        (folder / journal.TABLE).unlink()
+        table = (folder / TABLE).read_bytes()
+        (folder / TABLE).unlink()
         done = lab.bench("score", folder)
         assert (done.code, done.err) == (0, "")
-        assert (folder / journal.TABLE).read_bytes() == table
+        assert (folder / TABLE).read_bytes() == table
 
 
 class TestDryRun:
@@ -176,11 +178,11 @@ class TestFresh:
         """Its answers are where stderr says, and all are asked again."""
         provider = ScriptedProvider(right)
         lab.bench_run("--model", lab.fake(provider))
-        before = (lab.the_run() / journal.SAMPLES).read_bytes()
+        before = (lab.the_run() / SAMPLES).read_bytes()
         done = lab.bench_run("--model", lab.fake(provider), "--fresh")
         assert done.code == 0
         assert len(provider.requests) == 32
-        (old,) = (lab.out / "replaced").rglob(journal.SAMPLES)
+        (old,) = (lab.out / "replaced").rglob(SAMPLES)
         assert str(old.parent) in done.err
         assert old.read_bytes() == before
         assert len(records(lab.the_run())) == 16
@@ -235,7 +237,7 @@ class TestFresh:
         done = lab.bench_run(*command)
         assert done.code == 1
         assert "the same command without --fresh asks them again" in done.err
-        (old,) = (lab.out / "replaced").rglob(journal.SAMPLES)
+        (old,) = (lab.out / "replaced").rglob(SAMPLES)
         assert old.read_bytes().count(b"\n") == 16
         assert len(records(lab.the_run())) == 16
 
@@ -305,7 +307,7 @@ class TestIncomplete:
         provider = ScriptedProvider(right)
         model = lab.fake(provider)
         lab.bench_run("--model", model)
-        path = lab.the_run() / journal.SAMPLES
+        path = lab.the_run() / SAMPLES
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join([b"garbage\n", *lines[1:]]))
         done = lab.bench_run("--model", model)
@@ -408,7 +410,7 @@ class TestInterrupted:
         command += ("--model", "slow/x", "--max-connections", "4")
         process = lab.slow(*command, delay_s=0.02)
         folder = lab.wanted(model="slow/x").folder
-        wait_for(partial(has_lines, folder / journal.SAMPLES, 12), process)
+        wait_for(partial(has_lines, folder / SAMPLES, 12), process)
         lab.monkeypatch.setitem(
             sys.modules["providers.registry"].FACTORIES, "slow", "providers.scripted:open_provider"
         )
@@ -452,7 +454,7 @@ class TestKilled:
         )
         command += ("--model", "slow/x", "--max-connections", "5")
         folder = lab.wanted(model="slow/x").folder
-        journal_file = folder / journal.SAMPLES
+        journal_file = folder / SAMPLES
         answered: set[str] = set()
         for least in (3, 50, 110):
             seen = len(lab.slow_asked())
@@ -474,11 +476,11 @@ class TestKilled:
         asked = lab.slow_asked()[seen:]
         assert answered.isdisjoint(asked)
         assert len(answered) + len(asked) == 200
-        table = (folder / journal.TABLE).read_bytes()
+        table = (folder / TABLE).read_bytes()
         shutil.rmtree(folder)
         process = lab.slow(*command, delay_s=0)
         process.communicate()
-        assert (folder / journal.TABLE).read_bytes() == table
+        assert (folder / TABLE).read_bytes() == table
         assert table.count(b",50,50,0,") == 4
 
 
@@ -503,8 +505,8 @@ class TestFullDisk:
         assert process.returncode == 1
         assert len(err.splitlines()) == 1, err
         folder = lab.wanted(model="slow/x").folder
-        assert f"cannot write {folder / journal.SAMPLES}: File too large" in err.decode()
-        kept = whole_records(folder / journal.SAMPLES)
+        assert f"cannot write {folder / SAMPLES}: File too large" in err.decode()
+        kept = whole_records(folder / SAMPLES)
         assert 5 < len(kept) < 36
         seen = len(lab.slow_asked())
         process = lab.slow(*command, "--samples", "9", delay_s=0)
@@ -783,13 +785,13 @@ class TestBrokenRuns:
         model = lab.fake(right)
         lab.bench_run("--model", model, "--lengths", "3")
         folder = lab.the_run()
-        before = (folder / journal.TABLE).read_bytes()
+        before = (folder / TABLE).read_bytes()
         with Journal(folder, print):
             done = lab.bench_run("--model", model, *arguments)
         assert done.code == 1
         assert len(done.err.splitlines()) == 1, done.err
         assert f"is being written by process {os.getpid()}" in done.err
-        assert (folder / journal.TABLE).read_bytes() == before
+        assert (folder / TABLE).read_bytes() == before
 
     def test_held_by_another_writer(self, lab: Lab) -> None:
         """Who holds it is said."""
@@ -818,7 +820,7 @@ class TestBrokenRuns:
         model = lab.fake(right)
         lab.bench_run("--model", model)
         folder = lab.the_run()
-        manifest = folder / journal.MANIFEST
+        manifest = folder / MANIFEST
         manifest.write_bytes(content)
         for done in (lab.bench("score", folder), lab.bench_run("--model", model)):
             done.one_line(1, f"{manifest} cannot be read")
@@ -838,7 +840,7 @@ class TestBrokenRuns:
         """Answers whose maker nobody knows are left alone."""
         model = lab.fake(right)
         lab.bench_run("--model", model)
-        (lab.the_run() / journal.MANIFEST).unlink()
+        (lab.the_run() / MANIFEST).unlink()
         done = lab.bench_run("--model", model)
         done.one_line(1, "no manifest.json", "--fresh")
 
@@ -846,7 +848,7 @@ class TestBrokenRuns:
         """One wrong number in a journal is not an allocation of its size."""
         model = lab.fake(right)
         lab.bench_run("--model", model)
-        path = lab.the_run() / journal.SAMPLES
+        path = lab.the_run() / SAMPLES
         last = orjson.loads(path.read_bytes().splitlines()[-1])
         with path.open("ab") as file:
             file.write(orjson.dumps(last | {"index": 10**7}) + b"\n")

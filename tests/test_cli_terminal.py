@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from harness.analysis.results import TABLE
 from harness.cli import app, terminal
 from harness.cli.progress import LiveProgress
 from harness.cli.terminal import clean, one_line
-from harness.journal import journal
-from harness.journal.journal import Manifest, read_manifest, write_manifest
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from providers.base import BadRequestError, ProviderError, Reply, StopRunError
 from providers.scripted import ScriptedProvider
 from tests.conftest import plain, records, right
@@ -200,7 +200,7 @@ class TestForeignText:
         altered(model=before.model)
         axis = ("--axis", "separator=none,comma")
         harmless(lab.bench("compare", folder, *axis, "-o", lab.folder / f"c{FILE}.csv"))
-        (folder / journal.MANIFEST).write_bytes(orjson.dumps({NASTY: 1, "cells": []}))
+        (folder / MANIFEST).write_bytes(orjson.dumps({NASTY: 1, "cells": []}))
         harmless(lab.bench("score", folder), says="cannot be read")
 
     def test_names_on_the_command_line(self, lab: Lab) -> None:
@@ -300,7 +300,7 @@ class TestStreams:
         assert process.returncode == 0
         assert err == b""
         assert len(records(lab.the_run())) == 3
-        assert (lab.the_run() / journal.TABLE).exists()
+        assert (lab.the_run() / TABLE).exists()
 
     def test_a_wrong_command_without_standard_streams(self, lab: Lab) -> None:
         """Its code is said, where nothing else can be."""
@@ -311,11 +311,11 @@ class TestStreams:
     def test_score_without_stdout(self, lab: Lab) -> None:
         """The table is written though nobody reads it here."""
         lab.bench_run("--model", lab.model())
-        (lab.the_run() / journal.TABLE).unlink()
+        (lab.the_run() / TABLE).unlink()
         process = lab.slow("score", str(lab.the_run()), delay_s=0, preexec_fn=closing(1))
         _, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, b"")
-        assert (lab.the_run() / journal.TABLE).exists()
+        assert (lab.the_run() / TABLE).exists()
 
     def test_a_stdout_that_is_full_loses_no_table(self, lab: Lab) -> None:
         """It is said once, code 1, and the runs that follow are reported too."""
@@ -325,7 +325,7 @@ class TestStreams:
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1
         assert err.decode() == "bench: No space left on device: output\n"
-        assert len(list(lab.out.rglob(journal.TABLE))) == 3
+        assert len(list(lab.out.rglob(TABLE))) == 3
 
     def test_a_reader_who_went_away(self, lab: Lab) -> None:
         """As `head` does."""
@@ -336,7 +336,7 @@ class TestStreams:
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1
         assert err.decode() == "bench: Broken pipe: output\n"
-        assert (lab.the_run() / journal.TABLE).exists()
+        assert (lab.the_run() / TABLE).exists()
 
     @pytest.mark.parametrize(("command", "code"), [(RUN, 0), (("run", "--task", "none"), 2)])
     def test_talk_that_cannot_be_said(self, lab: Lab, command: tuple[str, ...], code: int) -> None:
@@ -356,4 +356,4 @@ class TestStreams:
         process.communicate(timeout=60)
         assert process.returncode == 0
         assert len(records(lab.the_run())) == 30
-        assert (lab.the_run() / journal.TABLE).exists()
+        assert (lab.the_run() / TABLE).exists()

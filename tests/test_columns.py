@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from harness import columns
-from harness.analysis.rescore import write_results
+from harness.analysis.judged_run import read_run
+from harness.analysis.results import write_results
 from harness.analysis.stats import Threshold
-from harness.analysis.tables import read_run
 from harness.errors import TaskFileError
 from harness.report import listed
 from harness.report.effects import effects
-from harness.report.studies import studies
+from harness.report.section import sections
 from harness.score.verdict import Outcome
 from harness.spec import taken_by
 from harness.task import check
@@ -61,7 +61,7 @@ def test_each_column_of_each_table_is_in_the_list(lab: Lab) -> None:
     lab.bench("leaderboard", "--out", lab.out, "--task", lab.ones)
     files = sorted(lab.out.rglob("*.csv"))
     assert {path.name for path in files} == {
-        *("table.csv", "reach.csv", "diagnosis.csv", "compare.csv", "leaderboard.csv")
+        *("table.csv", "effective_length.csv", "diagnosis.csv", "compare.csv", "leaderboard.csv")
     }
     for path in files:
         names = [name for name in header(path) if name != "separator"]
@@ -72,7 +72,7 @@ def test_each_column_of_a_report_that_an_axis_could_be_called_is_in_the_list(lab
     """And so are the names that a report's own reckoning has."""
     wanted = lab.wanted(model="scripted/a")
     lab.asked(wanted)
-    (study,) = studies([read_run(wanted.folder)], Threshold())
+    (study,) = sections([read_run(wanted.folder)], Threshold())
     tables = [
         listed.sights_table(study),
         listed.pairs_table(study, effects(study)),
@@ -93,9 +93,9 @@ def test_outcomes_are_those_of_a_verdict() -> None:
 @pytest.mark.parametrize(
     ("axis", "taken"),
     [
-        ("area", "a column of reach.csv"),
-        ("threshold", "a column of reach.csv"),
-        ("error_growth", "a column of reach.csv"),
+        ("area", "a column of effective_length.csv"),
+        ("threshold", "a column of effective_length.csv"),
+        ("error_growth", "a column of effective_length.csv"),
         ("median_abs_error", "a column of diagnosis.csv"),
         ("collapsed", "a column of diagnosis.csv"),
         ("mean_first_divergence", "a column of diagnosis.csv"),

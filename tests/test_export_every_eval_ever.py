@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from harness.journal.journal import SAMPLES
+from harness.journal.record import SAMPLES
 from providers.base import BadRequestError, PromptOverflowError, Reply, Request, Usage
 from tests.conftest import Done, Lab, right
 
@@ -244,7 +244,7 @@ def test_an_effective_length_outside_the_tested_range_keeps_its_definition(
         "eyechart.lab.echo",
         "eyechart.lab.echo",
     ]
-    (found,) = by_name(record, "eyechart.effective_length").values()
+    (found,) = by_name(record, "eyechart.length").values()
     assert found["score"] == score
     assert found["details"]["effective_length"] == said
     (area,) = by_name(record, "eyechart.area").values()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.export.model_identity import ModelIdentity, identify
-from harness.journal.journal import Manifest
+from harness.journal.manifest import Manifest
 
 OPENAI = ["https://api.openai.com/v1/"]
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.analysis.tables import read_run, write_csv
+from harness.analysis.judged_run import read_run
+from harness.analysis.results import write_results
 from harness.cli import run_options
-from harness.journal import journal
+from harness.journal.record import SAMPLES
 from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
 from providers.base import AuthError, ModelSettings, StopRunError
 from providers.registry import ModelName, open_model
@@ -34,7 +36,6 @@ from tests.faulty_server import (
 )
 
 if TYPE_CHECKING:
-    from harness.run.run_request import RunRequest
     from tests.conftest import Lab
 
 CONNECTIONS = 4
@@ -91,12 +92,12 @@ class Bed:
 
     def table(self, out: str = "results") -> str:
         """What `table.csv` says."""
-        return write_csv(read_run(self.wanted(out).folder)).read_text()
+        return write_results(read_run(self.wanted(out).folder)).read_text()
 
     def recorded(self) -> list[dict[str, Any]]:
         """The journal's records; none where there is no journal yet."""
         folder = self.wanted().folder
-        return records(folder) if (folder / journal.SAMPLES).exists() else []
+        return records(folder) if (folder / SAMPLES).exists() else []
 
     def prompts(self) -> list[str]:
         """Every prompt of the run."""

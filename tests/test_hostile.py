@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.tables import read_run
+from harness.analysis.judged_run import read_run
 from harness.cli import run_options
 from harness.errors import JournalError
-from harness.journal import journal
-from harness.journal.journal import Journal
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES
+from harness.journal.writer import Journal
 from harness.run.limits import RunLimits
 from tests.conftest import Lab, right
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -58,7 +59,7 @@ def _limits(**given: Any) -> RunLimits:
 
 def spoilt(world: World) -> Path:
     """The folder of the run that is spoilt."""
-    (manifest,) = (world.out / "runs" / "scripted" / "spoilt").rglob(journal.MANIFEST)
+    (manifest,) = (world.out / "runs" / "scripted" / "spoilt").rglob(MANIFEST)
     return manifest.parent
 
 
@@ -72,7 +73,7 @@ def read_all(world: World) -> None:
     """Every verb that reads runs; the sound run is on the leaderboard whatever the other is."""
     score(world)
     run = spoilt(world)
-    (sound,) = (world.out / "runs" / "scripted" / "sound").rglob(journal.MANIFEST)
+    (sound,) = (world.out / "runs" / "scripted" / "sound").rglob(MANIFEST)
     world.run("leaderboard", "--out", world.out)
     assert "scripted/sound" in (world.out / "leaderboard.csv").read_text()
     world.run("compare", sound.parent, run, "-o", world.out / "compare.csv")
@@ -97,7 +98,7 @@ def read(number: int, world: World) -> None:
 
 def test_manifests(world: World) -> None:
     """One field that is missing or of another kind."""
-    path = spoilt(world) / journal.MANIFEST
+    path = spoilt(world) / MANIFEST
     sound = path.read_bytes()
     for number, (name, manifest) in enumerate(variants(orjson.loads(sound))):
         path.write_bytes(as_json(manifest))
@@ -145,7 +146,7 @@ def lines() -> list[tuple[str, Any]]:
 
 def test_journals(world: World) -> None:
     """One record with a field that is missing or of another kind, before the sound ones."""
-    path = spoilt(world) / journal.SAMPLES
+    path = spoilt(world) / SAMPLES
     sound = path.read_bytes()
     cases = lines()
     for number, (name, record) in enumerate(cases):
@@ -157,12 +158,12 @@ def test_journals(world: World) -> None:
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(content=st.binary(max_size=300), where=st.sampled_from([journal.MANIFEST, journal.SAMPLES]))
+@given(content=st.binary(max_size=300), where=st.sampled_from([MANIFEST, SAMPLES]))
 def test_bytes_in_place_of_a_file(world: World, content: bytes, where: str) -> None:
     """Whatever the bytes are."""
     path = spoilt(world) / where
     sound = path.read_bytes()
-    path.write_bytes(content + (sound if where == journal.SAMPLES else b""))
+    path.write_bytes(content + (sound if where == SAMPLES else b""))
     score(world)
     path.write_bytes(sound)
 

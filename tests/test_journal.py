@@ -17,21 +17,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from harness.analysis.results import TABLE
 from harness.errors import JournalError
-from harness.journal import journal
-from harness.journal.journal import (
-    Answered,
-    Cell,
-    Journal,
-    Manifest,
-    Settings,
-    read_manifest,
-    read_records,
-    run_folder,
-    set_aside,
-    write_manifest,
-)
-from harness.spec import TaskSpec
+from harness.journal import writer
+from harness.journal.answers import Answered
+from harness.journal.files import replace_file
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
+from harness.journal.record import SAMPLES, Failure, Record, read_records
+from harness.journal.writer import Journal, set_aside
+from harness.spec import Cell, Condition, Settings, TaskSpec
 from harness.task.catalogue import open_task
 from harness.task.source import parse
 from tests.conftest import DEFAULTS, ONES
@@ -39,14 +33,14 @@ from tests.conftest import DEFAULTS, ONES
 if TYPE_CHECKING:
     from tests.conftest import Lab
 
-CONDITION = {"separator": "none"}
-KEY = ("separator=none", 3)
+CONDITION = Condition({"separator": "none"})
+KEY = CONDITION, 3
 
 
-def record(index: int, **changes: Any) -> dict[str, Any]:
+def raw(index: int, **changes: Any) -> dict[str, Any]:
     made = {
         "id": f"lab/ones@1|separator=none|length=3|seed=0|index={index}",
-        "condition": CONDITION,
+        "condition": dict(CONDITION),
         "length": 3,
         "index": index,
         "target": 2,
@@ -57,18 +51,27 @@ def record(index: int, **changes: Any) -> dict[str, Any]:
     return made | changes
 
 
+def record(index: int, **changes: Any) -> Record:
+    """The same as a value."""
+    fields = raw(index, **changes)
+    fields["condition"] = Condition(fields["condition"])
+    if fields.get("failure") is not None:
+        fields["failure"] = Failure(**fields["failure"])
+    return Record(**fields)
+
+
 def write(folder: Path, *lines: bytes) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / journal.SAMPLES).write_bytes(b"".join(lines))
+    (folder / SAMPLES).write_bytes(b"".join(lines))
     return folder
 
 
 def line(index: int, **changes: Any) -> bytes:
-    return orjson.dumps(record(index, **changes)) + b"\n"
+    return orjson.dumps(raw(index, **changes)) + b"\n"
 
 
 def indices(folder: Path) -> list[int]:
-    return [one["index"] for one in read_records(folder)]
+    return [one.index for one in read_records(folder)]
 
 
 class TestWriting:
@@ -111,7 +114,7 @@ class TestWriting:
         with Journal(tmp_path, print) as book:
             for index in range(3):
                 book.append(record(index))
-                lines = (tmp_path / journal.SAMPLES).read_bytes().split(b"\n")
+                lines = (tmp_path / SAMPLES).read_bytes().split(b"\n")
                 assert [orjson.loads(one)["index"] for one in lines[:-1]] == list(range(index + 1))
                 assert lines[-1] == b""
 
@@ -128,8 +131,8 @@ class TestWriting:
         with Journal(tmp_path, print) as book:
             book.append(record(0, reply="Final answer: 2 \ud83d"))
             book.append(record(1))
-        replies = {one["index"]: one["reply"] for one in read_records(tmp_path)}
-        assert replies[0].startswith("Final answer: 2 ")
+        replies = {one.index: one.reply for one in read_records(tmp_path)}
+        assert str(replies[0]).startswith("Final answer: 2 ")
         assert set(replies) == {0, 1}
 
     def test_a_disk_that_takes_little_at_a_time_gets_it_all(
@@ -184,7 +187,7 @@ class TestRepair:
         said: list[str] = []
         write(tmp_path, line(0)[:50])
         with Journal(tmp_path, said.append):
-            assert (tmp_path / journal.SAMPLES).read_bytes() == b""
+            assert (tmp_path / SAMPLES).read_bytes() == b""
         assert "torn last line" in said[0]
 
     def test_a_long_torn_line_is_found_whole(self, tmp_path: Path) -> None:
@@ -205,9 +208,9 @@ class TestRepair:
         """A reader leaves a torn line, which somebody may be writing, and says nothing of it."""
         said: list[str] = []
         write(tmp_path, line(0), line(1)[:30])
-        before = (tmp_path / journal.SAMPLES).read_bytes()
-        assert [one["index"] for one in read_records(tmp_path, said.append)] == [0]
-        assert (tmp_path / journal.SAMPLES).read_bytes() == before
+        before = (tmp_path / SAMPLES).read_bytes()
+        assert [one.index for one in read_records(tmp_path, said.append)] == [0]
+        assert (tmp_path / SAMPLES).read_bytes() == before
         assert said == []
 
 
@@ -233,15 +236,15 @@ class TestCorruptLines:
         """The warning has file and line number; the lines around it are read."""
         said: list[str] = []
         write(tmp_path, line(0), garbage + b"\n", line(2))
-        assert [one["index"] for one in read_records(tmp_path, said.append)] == [0, 2]
+        assert [one.index for one in read_records(tmp_path, said.append)] == [0, 2]
         (warning,) = said
-        assert f"{tmp_path / journal.SAMPLES}:2:" in warning
+        assert f"{tmp_path / SAMPLES}:2:" in warning
 
     def test_empty_lines_are_nothing(self, tmp_path: Path) -> None:
         """They are passed over without a word."""
         said: list[str] = []
         write(tmp_path, b"\n", line(0), b"\n  \n\r\n", line(1), b"\n")
-        assert [one["index"] for one in read_records(tmp_path, said.append)] == [0, 1]
+        assert [one.index for one in read_records(tmp_path, said.append)] == [0, 1]
         assert said == []
 
     def test_no_journal_has_no_records(self, tmp_path: Path) -> None:
@@ -300,8 +303,8 @@ class TestWrongRecords:
         wanted = lab.wanted()
         first = lab.asked(wanted)[0]
         lab.bench("score", wanted.folder)
-        table = (wanted.folder / journal.TABLE).read_bytes()
-        spoilt, *rest = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+        table = (wanted.folder / TABLE).read_bytes()
+        spoilt, *rest = (wanted.folder / SAMPLES).read_bytes().splitlines(keepends=True)
         read = orjson.loads(spoilt)
         assert read["id"] == first
         spoil(read)
@@ -311,7 +314,7 @@ class TestWrongRecords:
         assert counted(wanted.folder) == {"correct": 15, "not_run": 1}
         assert lab.asked(wanted) == [first]
         assert lab.bench("score", wanted.folder).code == 0
-        assert (wanted.folder / journal.TABLE).read_bytes() == table
+        assert (wanted.folder / TABLE).read_bytes() == table
 
     def test_besides_the_good_ones_changes_nothing(
         self, lab: Lab, spoil: Callable[[dict[str, Any]], Any]
@@ -320,19 +323,19 @@ class TestWrongRecords:
         wanted = lab.wanted()
         lab.asked(wanted)
         lab.bench("score", wanted.folder)
-        table = (wanted.folder / journal.TABLE).read_bytes()
-        lines = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+        table = (wanted.folder / TABLE).read_bytes()
+        lines = (wanted.folder / SAMPLES).read_bytes().splitlines(keepends=True)
         read = orjson.loads(lines[0]) | {"reply": "Final answer: 99"}
         spoil(read)
         write(wanted.folder, *lines, orjson.dumps(read) + b"\n")
         assert lab.bench("score", wanted.folder).code == 0
-        assert (wanted.folder / journal.TABLE).read_bytes() == table
+        assert (wanted.folder / TABLE).read_bytes() == table
         assert lab.asked(wanted) == []
 
 
 def counted(folder: Path) -> dict[str, int]:
     """Outcome -> number of samples, from `table.csv`; without the zeros."""
-    head, *rows = (row.split(",") for row in (folder / journal.TABLE).read_text().splitlines())
+    head, *rows = (row.split(",") for row in (folder / TABLE).read_text().splitlines())
     names = head[head.index("correct") : head.index("accuracy")]
     sums = {name: sum(int(row[head.index(name)]) for row in rows) for name in names}
     return {name: count for name, count in sums.items() if count}
@@ -342,7 +345,7 @@ def test_a_target_of_the_wrong_type_crashes_nothing(lab: Lab) -> None:
     """Only the task knows that it should be a number; whoever judges it says so or lets it be."""
     wanted = lab.wanted()
     lab.asked(wanted)
-    first, *rest = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+    first, *rest = (wanted.folder / SAMPLES).read_bytes().splitlines(keepends=True)
     wrong = orjson.dumps(orjson.loads(first) | {"target": "two"}) + b"\n"
     write(wanted.folder, wrong, *rest)
     lab.bench("score", wanted.folder)
@@ -355,7 +358,7 @@ def test_harmless_oddities_of_a_record_are_borne(lab: Lab) -> None:
     """Unknown keys and odd values of what only informs neither crash nor cost the answer."""
     wanted = lab.wanted()
     lab.asked(wanted)
-    lines = (wanted.folder / journal.SAMPLES).read_bytes().splitlines(keepends=True)
+    lines = (wanted.folder / SAMPLES).read_bytes().splitlines(keepends=True)
     odd = {"new": [1], "prompt_tokens": "many", "output_tokens": None, "latency_s": "x", "at": None}
     write(wanted.folder, orjson.dumps(orjson.loads(lines[0]) | odd) + b"\n", *lines[1:])
     assert lab.bench("score", wanted.folder).code == 0
@@ -479,17 +482,17 @@ class TestReplacing:
         ]
         for name in (*left, *kept):
             (tmp_path / name).write_text("half")
-        journal.replace_file(tmp_path / "a[1].csv", b"whole")
+        replace_file(tmp_path / "a[1].csv", b"whole")
         assert {path.name for path in tmp_path.iterdir()} == {"a[1].csv", *kept}
         assert (tmp_path / "a[1].csv").read_bytes() == b"whole"
 
     def test_permissions_stay(self, tmp_path: Path) -> None:
         """Those of a file that was there; a new one has the usual ones."""
         path = tmp_path / "a.csv"
-        journal.replace_file(path, b"1")
+        replace_file(path, b"1")
         usual = path.stat().st_mode & 0o777
         path.chmod(0o600)
-        journal.replace_file(path, b"2")
+        replace_file(path, b"2")
         assert path.stat().st_mode & 0o777 == 0o600 != usual
 
 
@@ -524,7 +527,7 @@ class TestAnswered:
         assert [answered.count_in(KEY, samples) for samples in (0, 1, 3, 7, 8, 99)] == [
             *(0, 1, 2, 2, 3, 3)
         ]
-        assert answered.count_in(("separator=comma", 3), 9) == 0
+        assert answered.count_in((Condition({"separator": "comma"}), 3), 9) == 0
 
 
 MANIFESTS = {
@@ -570,7 +573,7 @@ class TestManifest:
         assert manifest.fingerprint is not None
         write_manifest(tmp_path, manifest)
         assert read_manifest(tmp_path) == manifest
-        assert [path.name for path in tmp_path.iterdir()] == [journal.MANIFEST]
+        assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
 
     def test_what_is_complete_stays_in_the_plan(self) -> None:
         """Fewer samples than before leave a complete cell as it is, its fingerprint too."""
@@ -625,11 +628,11 @@ class TestManifest:
     @pytest.mark.parametrize("content", MANIFESTS.values(), ids=MANIFESTS.keys())
     def test_a_broken_one_is_one_line_with_a_remedy(self, tmp_path: Path, content: bytes) -> None:
         """It names the file."""
-        (tmp_path / journal.MANIFEST).write_bytes(content)
+        (tmp_path / MANIFEST).write_bytes(content)
         with pytest.raises(JournalError) as refused:
             read_manifest(tmp_path)
         said = str(refused.value)
-        assert f"{tmp_path / journal.MANIFEST} cannot be read" in said
+        assert f"{tmp_path / MANIFEST} cannot be read" in said
         assert "move it away to start over" in said
         assert "\n" not in said
 
@@ -648,9 +651,17 @@ class TestManifest:
             ("updated", "yesterday", "updated"),
             ("spec", {}, "spec.version"),
             ("surprise", 1, "surprise"),
-            ("cells", [{"condition": CONDITION, "length": 0, "samples": 1, "sum": None}], "length"),
+            (
+                "cells",
+                [{"condition": dict(CONDITION), "length": 0, "samples": 1, "sum": None}],
+                "length",
+            ),
             ("cells", [{"condition": {}, "length": 3, "samples": 1, "sum": None}], "condition"),
-            ("cells", [{"condition": CONDITION, "length": 3, "samples": 1e20, "sum": None}], "0"),
+            (
+                "cells",
+                [{"condition": dict(CONDITION), "length": 3, "samples": 1e20, "sum": None}],
+                "0",
+            ),
             ("completed", [{"condition": CONDITION}], "completed.0"),
         ],
     )
@@ -659,7 +670,7 @@ class TestManifest:
     ) -> None:
         """With the file, in one line."""
         write_manifest(tmp_path, self.manifest())
-        path = tmp_path / journal.MANIFEST
+        path = tmp_path / MANIFEST
         path.write_bytes(orjson.dumps({**orjson.loads(path.read_bytes()), name: value}))
         with pytest.raises(JournalError) as refused:
             read_manifest(tmp_path)
@@ -789,11 +800,11 @@ class TestDurability:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[int]
     ) -> None:
         """While the run goes on, at the interval, and once for all records of an interval."""
-        monkeypatch.setattr(journal, "SYNC_S", 0.05)
+        monkeypatch.setattr(writer, "SYNC_S", 0.05)
         with Journal(tmp_path, print) as book:
             for _ in range(100):
-                book.append({"id": "x"})
-            size = (tmp_path / journal.SAMPLES).stat().st_size
+                book.append(record(0))
+            size = (tmp_path / SAMPLES).stat().st_size
             end_s = time.monotonic() + 10
             while size not in synced:
                 assert time.monotonic() < end_s
@@ -805,9 +816,9 @@ class TestDurability:
     ) -> None:
         """Also what was written a moment ago."""
         with Journal(tmp_path, print) as book:
-            book.append({"id": "x"})
+            book.append(record(0))
             assert not synced
-        assert synced == [(tmp_path / journal.SAMPLES).stat().st_size]
+        assert synced == [(tmp_path / SAMPLES).stat().st_size]
 
     def test_a_disk_that_fails_is_said(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -833,7 +844,7 @@ class TestDurability:
     ) -> None:
         """A power cut leaves the old one or the new one."""
         write_manifest(tmp_path, TestManifest().manifest())
-        assert synced == [(tmp_path / journal.MANIFEST).stat().st_size]
+        assert synced == [(tmp_path / MANIFEST).stat().st_size]
 
 
 class TestLongIntegers:
@@ -847,4 +858,4 @@ class TestLongIntegers:
             with Journal(tmp_path, print) as book:
                 book.append(record(0, target=target))
             *_, read = read_records(tmp_path, pytest.fail)
-            assert read["target"] == target
+            assert read.target == target

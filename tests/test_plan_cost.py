@@ -16,7 +16,7 @@ from harness.plan.cost import Account, Budget, Most, cost, estimate_tokens, most
 from harness.run.limits import RunLimits
 from harness.run.pool import ask_all
 from harness.run.progress import Progress
-from harness.spec import Sample
+from harness.spec import Condition, Sample
 from providers.base import (
     AuthError,
     BadReplyError,
@@ -250,7 +250,7 @@ class TestAdmission:
 
 def samples(count: int) -> Iterator[tuple[Sample, int]]:
     for index in range(count):
-        yield Sample(f"id{index}", {}, 3, index, f"prompt {'1' * (index % 7)}", 3), 20
+        yield Sample(f"id{index}", Condition(), 3, index, f"prompt {'1' * (index % 7)}", 3), 20
 
 
 class Vendor(ScriptedProvider):
@@ -437,7 +437,7 @@ class TestRuns:
             work = ask_all(
                 samples(9),
                 Slow(["3"]),
-                lambda one: written.append(one["id"]),
+                lambda one: written.append(one.id),
                 limits=RunLimits(9),
                 progress=progress,
             )

@@ -12,7 +12,6 @@ from harness.plan.cost import estimate_tokens
 from harness.plan.estimate import forecast
 from harness.plan.plan import Plan, output_budget, plan
 from harness.plan.resolved_model import ResolvedModel
-from harness.spec import condition_label
 from harness.task.catalogue import built_in_files, open_task
 from providers.catalog.model_facts import ModelFacts
 from providers.scripted import ScriptedProvider
@@ -60,7 +59,7 @@ def test_what_is_not_sent_costs_nothing() -> None:
     """Cells that do not fit the window are left out of the sum."""
     both, short = planned(samples=3, lengths=[5, 50]), planned(samples=3, lengths=[5])
     fits = {
-        (condition_label(condition), 50): ContextFit(tokens=200, answer=10, window=100, exact=True)
+        (condition, 50): ContextFit(tokens=200, answer=10, window=100, exact=True)
         for condition in both.conditions
     }
     ahead, alone = (asyncio.run(forecast(one, fits=fits)) for one in (both, short))

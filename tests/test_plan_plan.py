@@ -22,12 +22,13 @@ from harness.plan.plan import (
     sample_hash,
     sample_id,
 )
+from harness.spec import Condition
 from harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.spec import Condition, Item
+    from harness.spec import Item
     from tests.conftest import Lab
 
 GOLDEN = {
@@ -56,7 +57,7 @@ def conditions(task: Task) -> Iterator[Condition]:
     """Every condition there is."""
     axes = task.spec.axes
     for values in product(*(axis.values for axis in axes.values())):
-        yield dict(zip(axes, values, strict=True))
+        yield Condition(zip(axes, values, strict=True))
 
 
 def drawn(task: Task, condition: Condition, length: int, index: int) -> Item:
@@ -201,7 +202,7 @@ def test_a_generator_that_changes_its_params_changes_no_other_sample(lab: Lab) -
     )
     planned = plan(open_task("lab/plain", lab.plain, trial=False), samples=20)
     in_order = list(planned)
-    assert [planned.sample({}, 4, index) for index in range(20)] == in_order
+    assert [planned.sample(Condition(), 4, index) for index in range(20)] == in_order
 
 
 @every_task
@@ -358,7 +359,7 @@ def test_room_for_a_reply_grows_with_what_is_asked() -> None:
     task = opened("counting/ones")
     budgets = {
         (strategy, length): output_budget(
-            make_sample(task, {"separator": "none", "strategy": strategy}, length, 0, 0)
+            make_sample(task, Condition({"separator": "none", "strategy": strategy}), length, 0, 0)
         )
         for strategy, length in product(("direct", "cot_zero_shot"), (5, 500))
     }

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import orjson
 import pytest
 
-from harness.journal import journal
+from harness.journal.manifest import MANIFEST
 from providers import base
 from providers.base import (
     ModelSettings,
@@ -25,14 +25,13 @@ from providers.base import (
     SetupError,
     StopRunError,
     Usage,
-    redact,
 )
 from providers.documents import CUE
 from providers.lm_eval.args import facts_of, label_of, read_args, told_of
 from providers.lm_eval.bridge import LmEvalProvider
 from providers.lm_eval.loading import Quiet
 from providers.registry import needs, open_model, parse_model
-from providers.secrets import keep_secret, mask
+from providers.secrets import keep_secret, mask, redact
 from tests import fake_lm_eval
 from tests.conftest import Lab, records
 from tests.fake_lm_eval import Engine, FakeLmEval, Own, Plain, Transformers
@@ -637,7 +636,7 @@ class TestCommand:
         assert done.code == 0, done
         folder = lab.the_run()
         assert folder.parts[-5:-2] == ("hf", "a", "b")
-        said = (folder / journal.MANIFEST).read_bytes()
+        said = (folder / MANIFEST).read_bytes()
         assert orjson.loads(said)["server"]["model_args"] == {"pretrained": "a/b"}
         assert KEY.encode() not in said
         assert all(record["finish_reason"] == "stop" for record in records(folder))
@@ -646,7 +645,7 @@ class TestCommand:
             assert "another model or server (model_args was" in done.err
             assert done.code == 1
         assert len(records(folder)) == 8
-        assert b"float16" not in (folder / journal.MANIFEST).read_bytes()
+        assert b"float16" not in (folder / MANIFEST).read_bytes()
 
     def test_other_models_refuse_it(self, lab: Lab) -> None:
         """One line, before anything is done."""

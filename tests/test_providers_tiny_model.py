@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.analysis.judging import verdict_of
 from harness.plan.plan import output_budget, plan
-from harness.run.retry import answer, record
-from harness.score.verdict import judge_record
+from harness.run.records import answered
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import Request
 from providers.registry import open_model, parse_model
@@ -31,7 +31,7 @@ def accuracies(name: str, lengths: list[int]) -> dict[int, float]:
         replies = await asyncio.gather(*map(provider.complete, requests))
         await provider.aclose()
         return [
-            judge_record(record(sample, 1) | answer(reply, 0.0), task.spec.answer).outcome
+            verdict_of(answered(sample, reply, attempts=1, latency_s=0.0), task.spec.answer).outcome
             == "correct"
             for sample, reply in zip(samples, replies, strict=True)
         ]

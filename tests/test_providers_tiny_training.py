@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.score.verdict import judge
+from harness.spec import Condition
 from harness.task.catalogue import tasks_root
 from providers.tiny.training import tokenizer as tokenizers_
 from providers.tiny.training.examples import batch, example_of, tasks
@@ -20,9 +21,12 @@ MODEL = Path(__file__).parent.parent / "providers" / "tiny" / "model"
 def test_what_is_taught_is_right(name: str) -> None:
     """Each reply the model learns from is judged correct, under every axis value."""
     task = tasks()[name]
-    usual = {axis: names[0] for axis, names in task.spec.default_conditions().items()}
+    defaults = task.spec.default_conditions().items()
+    usual = Condition((axis, names[0]) for axis, names in defaults)
     conditions = [usual] + [
-        {**usual, axis: value} for axis, known in task.spec.axes.items() for value in known.values
+        usual.with_value(axis, value)
+        for axis, known in task.spec.axes.items()
+        for value in known.values
     ]
     for condition in conditions:
         for length in (2, 5, 13, 30):

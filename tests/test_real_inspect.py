@@ -13,10 +13,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
-from harness.journal import journal
-from harness.score.verdict import Verdict, judge_record
+from harness.analysis.judging import verdict_of
+from harness.journal.manifest import MANIFEST, read_manifest
+from harness.journal.record import decode
+from harness.score.verdict import Verdict
 from tests.conftest import records
 from tests.real_server import ENVIRONMENT, STARTED_S, VLLM, WINDOW, Server
 
@@ -60,10 +63,10 @@ def benched(folder: Path, server: Server, *arguments: str) -> dict[str, tuple[An
     done = ended(folder, server, sys.executable, "-m", "harness.cli", "run", *arguments, *where)
     assert done.returncode == 0, done
     found = {}
-    for manifest in (folder / "runs").rglob(journal.MANIFEST):
-        answer = journal.read_manifest(manifest.parent).task_spec().answer
+    for manifest in (folder / "runs").rglob(MANIFEST):
+        answer = read_manifest(manifest.parent).task_spec().answer
         for record in records(manifest.parent):
-            found[record["id"]] = record, judge_record(record, answer)
+            found[record["id"]] = record, verdict_of(decode(orjson.dumps(record)), answer)
     return found
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.journal.journal import MANIFEST, read_manifest
-from harness.score.verdict import judge_record
+from harness.analysis.judging import verdict_of
+from harness.journal.manifest import MANIFEST, read_manifest
+from harness.journal.record import decode
 from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,
@@ -95,7 +96,10 @@ def logged(folder: Path) -> dict[str, dict[str, Any]]:
 def judged(out: Path) -> dict[str, tuple[str, str]]:
     """Sample id -> our outcome and the reply, of all runs in `out`."""
     return {
-        record["id"]: (judge_record(record, spec.answer).outcome, record["reply"])
+        record["id"]: (
+            verdict_of(decode(orjson.dumps(record)), spec.answer).outcome,
+            record["reply"],
+        )
         for folder in runs(out)
         for spec in [read_manifest(folder).task_spec()]
         for record in records(folder)

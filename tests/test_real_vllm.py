@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.journal import journal
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES
 from tests.conftest import Done, has_lines, records
 from tests.real_server import (
     MODEL,
@@ -149,7 +150,7 @@ class TestServer:
         """Model, folder, window and version are the server's own words."""
         asked = ("--task", "counting/sum", "--lengths", "5", "--samples", "1")
         bench(tmp_path, *asked, "--model", "vllm/tiny", "--base-url", server.base_url)
-        manifest = orjson.loads((the_run(tmp_path) / journal.MANIFEST).read_bytes())
+        manifest = orjson.loads((the_run(tmp_path) / MANIFEST).read_bytes())
         facts: dict[str, Any] = manifest["server"]
         assert facts["model"] == "tiny"
         assert facts["root"] == str(MODEL)
@@ -194,9 +195,7 @@ class TestManagedServer:
     def interrupted(self, out: Path, victim: str, number: signal.Signals) -> Done:
         """What is left of a run of which `victim` gets a signal once some answers are there."""
         process = start(out, *self.command)
-        patiently(
-            lambda: any(has_lines(folder / journal.SAMPLES, 20) for folder in runs(out)), process
-        )
+        patiently(lambda: any(has_lines(folder / SAMPLES, 20) for folder in runs(out)), process)
         (served,) = children(out, process.pid)
         victims = {"bench": process.pid, "server": served, "engine": engines(out)[0]}
         os.kill(victims[victim], number)

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.journal.journal import Settings
+from harness.analysis.judged_run import read_run
 from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.report.page import write_report
 from harness.run.limits import RunLimits
 from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
+from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -92,7 +93,7 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(out, "counting/bernoulli", "scripted/second"),
         make_run(out, "copying/first_last", "scripted/first", lengths=[5, 10, 50]),
     ]
-    (page,) = write_report(folders, out / "report.html", warn=print)
+    (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
     return page
 
 
@@ -111,7 +112,7 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
-    (page,) = write_report([wanted.folder], out / "report.html", warn=print)
+    (page,) = write_report([read_run(wanted.folder)], out / "report.html", warn=print)
     return page
 
 

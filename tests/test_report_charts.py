@@ -12,8 +12,9 @@ import altair as alt
 import pytest
 import vl_convert
 
+from harness.analysis.judged_run import read_run
 from harness.analysis.stats import Bound, Span, Threshold
-from harness.analysis.tables import OUTCOMES, read_run
+from harness.columns import OUTCOMES
 from harness.report.charts import published_chart
 from harness.report.effects import effects
 from harness.report.figures import (
@@ -28,7 +29,7 @@ from harness.report.listed import _span
 from harness.report.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_LIGHT, Look, inked
 from harness.report.panels import Figure
 from harness.report.reported import read_reported
-from harness.report.studies import Study, studies
+from harness.report.section import Section, sections
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -38,12 +39,12 @@ READABLE = 3.0
 """Contrast that WCAG 2.2 (1.4.11) asks of graphics."""
 
 
-def study_of(*folders: Path) -> Study:
-    (study,) = studies([read_run(folder) for folder in folders], Threshold())
+def study_of(*folders: Path) -> Section:
+    (study,) = sections([read_run(folder) for folder in folders], Threshold())
     return study
 
 
-def all_figures(study: Study) -> Iterator[Figure]:
+def all_figures(study: Section) -> Iterator[Figure]:
     """Every figure of a report."""
     yield sight_figure(study)
     yield outcomes_figure(study)
@@ -71,14 +72,14 @@ def data_names(spec: object) -> set[str]:
 
 
 @pytest.fixture
-def counted(lab: Lab) -> Study:
+def counted(lab: Lab) -> Section:
     """Numbers, two conditions, two lengths."""
     wanted = lab.wanted()
     lab.run(wanted)
     return study_of(wanted.folder)
 
 
-def test_every_chart_is_valid_vega_lite(counted: Study) -> None:
+def test_every_chart_is_valid_vega_lite(counted: Section) -> None:
     """Altair's schema takes each spec with its rows, and each kind is there."""
     kinds = []
     for figure in all_figures(counted):
@@ -90,7 +91,7 @@ def test_every_chart_is_valid_vega_lite(counted: Study) -> None:
     assert kinds == ["accuracy", "outcomes", "answers", "common", "error", "effect-separator"]
 
 
-def test_a_chart_uses_what_its_rows_have(counted: Study) -> None:
+def test_a_chart_uses_what_its_rows_have(counted: Section) -> None:
     """Every field and every table of rows that a spec names is there."""
     for figure in all_figures(counted):
         for panel in figure.panels:
@@ -104,7 +105,7 @@ def texts(svg: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
 
 
-def test_a_file_says_what_it_shows(counted: Study, tmp_path: Path) -> None:
+def test_a_file_says_what_it_shows(counted: Section, tmp_path: Path) -> None:
     """Title, model, legend and the effective length are in the drawing."""
     figure = sight_figure(counted)
     (svg,) = write_charts([("lab/ones", [figure])], tmp_path, ["svg"])
@@ -113,7 +114,7 @@ def test_a_file_says_what_it_shows(counted: Study, tmp_path: Path) -> None:
     assert "var(" not in svg.read_text()
 
 
-def test_files_lie_by_task_and_model(counted: Study, tmp_path: Path) -> None:
+def test_files_lie_by_task_and_model(counted: Section, tmp_path: Path) -> None:
     """One a panel and format, and none where none is asked for."""
     figures = [("lab/ones", list(all_figures(counted)))]
     written = write_charts(figures, tmp_path, ["png", "svg"])
@@ -133,7 +134,7 @@ def test_files_lie_by_task_and_model(counted: Study, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_no_file_is_written_over(counted: Study, tmp_path: Path) -> None:
+def test_no_file_is_written_over(counted: Section, tmp_path: Path) -> None:
     """Letters of any script are kept, and names that still look the same get a number."""
     figure = sight_figure(counted)
     models = ["scripted/模型", "scripted/日本", "a/b", "a-b", "A/B"]
@@ -148,7 +149,7 @@ def test_no_file_is_written_over(counted: Study, tmp_path: Path) -> None:
     ]
 
 
-def test_legend_marks_are_solid(counted: Study, tmp_path: Path) -> None:
+def test_legend_marks_are_solid(counted: Section, tmp_path: Path) -> None:
     """Whatever dashes their lines have."""
     (svg,) = write_charts([("lab/ones", [sight_figure(counted)])], tmp_path, ["svg"])
     marks = re.findall(r'class="mark-symbol role-legend-symbol".*?</g>', svg.read_text(), re.DOTALL)

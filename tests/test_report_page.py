@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness import errors
+from harness.analysis.judged_run import read_run
 from harness.analysis.stats import PairedArea, Threshold
-from harness.analysis.tables import OUTCOMES, read_run
-from harness.journal import journal
-from harness.journal.journal import Settings
+from harness.columns import OUTCOMES
+from harness.journal.manifest import read_manifest
+from harness.journal.record import SAMPLES
 from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.report import reported
@@ -26,8 +27,9 @@ from harness.report.figures import answer_figures, published_figure, sight_figur
 from harness.report.page import visible, write_report
 from harness.report.paged import CHUNK, FIELDS, pack
 from harness.report.reported import counting_errors, read_reported
-from harness.report.studies import Study, studies
+from harness.report.section import Section, sections
 from harness.run.run_request import RunRequest
+from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -43,7 +45,7 @@ Said = dict[str, Any]
 def report(lab: Lab, *folders: Path, **options: Any) -> str:
     """The page of these runs."""
     out = lab.folder / "report.html"
-    assert write_report(folders, out, warn=lab.said.append, **options) == [out]
+    assert write_report([*map(read_run, folders)], out, warn=lab.said.append, **options) == [out]
     return out.read_text(encoding="utf-8")
 
 
@@ -91,8 +93,8 @@ def sees_to(symbols: int, *, with_comma: int) -> Callable[[Request], str]:
     return answer
 
 
-def study_of(*folders: Path, threshold: Threshold = Threshold()) -> Study:
-    (study,) = studies([read_run(folder) for folder in folders], threshold)
+def study_of(*folders: Path, threshold: Threshold = Threshold()) -> Section:
+    (study,) = sections([read_run(folder) for folder in folders], threshold)
     return study
 
 
@@ -129,11 +131,11 @@ def test_a_move_is_on_the_lengths_that_both_have(lab: Lab) -> None:
     wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
     script = ScriptedProvider(sees_to(99, with_comma=99))
     lab.run(wanted, script)
-    path = wanted.folder / journal.SAMPLES
+    path = wanted.folder / SAMPLES
     lines = [line for line in path.read_text().splitlines() if not _comma_beyond(line, 4)]
     path.write_text("\n".join(lines) + "\n")
     (effect,) = effects(study_of(wanted.folder))
-    assert [str(one.effective_length) for one in (effect.before, effect.after)] == ["> 4", "> 4"]
+    assert [str(one.length) for one in (effect.before, effect.after)] == ["> 4", "> 4"]
     assert not effect.apart
     assert effect.shift == 0
 
@@ -190,7 +192,9 @@ def test_a_control_is_no_finding(lab: Lab) -> None:
     folder = copied_run(lab, ["zero", "absent"])
     study = study_of(folder)
     found = effects(study)
-    assert [(one.axis, one.where, one.same_rows, one.control) for one in found] == [
+    assert [
+        (one.axis, one.where, one.compared.same_targets, one.compared.control) for one in found
+    ] == [
         ("hint", "odd zero", True, False),
         ("hint", "odd absent", True, True),
         ("odd", "hint off", False, True),
@@ -274,7 +278,7 @@ def test_a_changed_task_is_a_study_of_its_own(lab: Lab) -> None:
     lab.ones.write_text(lab.ones.read_text().replace("version: 1", "version: 2"))
     second = lab.wanted()
     lab.run(second)
-    found = studies([read_run(one.folder) for one in (first, second)], Threshold())
+    found = sections([read_run(one.folder) for one in (first, second)], Threshold())
     assert [study.name.partition(",")[0] for study in found] == [
         "lab/ones (version 1",
         "lab/ones (version 2",
@@ -300,7 +304,7 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
         ("strategy", "direct", "cot_zero_shot", "separator space"),
         ("strategy", "direct", "cot_zero_shot", "separator comma"),
     ]
-    assert all([row.n for row in one.compared.lengths] == [4, 4] for one in found)
+    assert all([row.n for row in one.compared.paired.lengths] == [4, 4] for one in found)
     assert finding(study, study.runs[0], found).startswith("No change of separator or strategy ")
 
 
@@ -355,7 +359,7 @@ def test_a_prompt_that_changed_is_not_shown(lab: Lab) -> None:
     """Neither where the task file changed nor where its generator did."""
     wanted = lab.wanted(lab.plain)
     lab.run(wanted)
-    path = wanted.folder / journal.SAMPLES
+    path = wanted.folder / SAMPLES
     path.write_text(re.sub(r'"prompt_hash":"\w+"', '"prompt_hash":"0"', path.read_text()))
     page = report(lab, wanted.folder, tasks=str(lab.plain))
     assert [sample["prompt"] for sample in samples_of(page)] == [None] * 3
@@ -438,7 +442,7 @@ def test_a_run_without_an_answer_has_a_page(lab: Lab, formats: tuple[str, ...]) 
 
     lab.run(wanted, ScriptedProvider(fails))
     out = lab.folder / "empty.html"
-    written = write_report([wanted.folder], out, formats=formats, warn=lab.said.append)
+    written = write_report([read_run(wanted.folder)], out, formats=formats, warn=lab.said.append)
     assert written[0] == out
     said = finding_of(out.read_text())
     assert said == "scripted/test has no scored sample here."
@@ -448,7 +452,7 @@ def test_a_run_that_was_only_planned_has_a_page(lab: Lab) -> None:
     """No journal at all."""
     wanted = lab.wanted(samples=2)
     lab.run(wanted)
-    (wanted.folder / journal.SAMPLES).unlink()
+    (wanted.folder / SAMPLES).unlink()
     page = report(lab, wanted.folder)
     assert samples_of(page) == []
     assert "not run 8" in page
@@ -587,7 +591,7 @@ def test_what_made_it_is_said(lab: Lab) -> None:
     wanted = lab.wanted(lab.plain, model="openai/gpt-4o")
     lab.run(wanted, ScriptedProvider(lambda r: Reply(right(r), usage=Usage(1_000_000, 10_000))))
     page = report(lab, wanted.folder)
-    fingerprint = journal.read_manifest(wanted.folder).fingerprint
+    fingerprint = read_manifest(wanted.folder).fingerprint
     assert fingerprint is not None
     for said in (fingerprint, "max_tokens auto", "3 scored", "$7.8000 at the list prices of 2025"):
         assert said in page, said
@@ -597,7 +601,7 @@ def test_a_run_that_is_not_there(lab: Lab) -> None:
     """Is said as everywhere, and nothing is written."""
     out = lab.folder / "report.html"
     with pytest.raises(errors.JournalError, match="no run in"):
-        write_report([lab.folder / "nowhere"], out, warn=print)
+        write_report([read_run(lab.folder / "nowhere")], out, warn=print)
     assert not out.exists()
 
 
@@ -606,4 +610,4 @@ def test_a_page_that_cannot_be_written(lab: Lab) -> None:
     wanted = lab.wanted(lab.plain)
     lab.run(wanted)
     with pytest.raises(errors.JournalError, match="cannot write"):
-        write_report([wanted.folder], lab.plain / "report.html", warn=print)
+        write_report([read_run(wanted.folder)], lab.plain / "report.html", warn=print)

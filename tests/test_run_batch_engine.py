@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from harness.analysis.results import TABLE
 from harness.cli import app
-from harness.journal import journal
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES
 from harness.plan.cost import Budget
 from harness.run.batch import batch_run, context, engine
 from harness.run.batch.context import BatchContext, Waiting
@@ -51,7 +53,6 @@ import sys
 
 from harness.run.batch import batch_run, context, engine
 from harness.run.batch import pending
-from harness.journal import journal
 from providers.openai import batch
 
 moment = os.environ["DIES"]
@@ -97,7 +98,7 @@ elif moment == "look":
 elif moment == "download":
     dies(service, "fetch")
 elif moment == "journal":
-    dies(journal.Journal, "append", at=2)
+    dies(Journal, "append", at=2)
 elif moment == "imported":
     dies(batch_run, "read_replies")
 elif moment == "close":
@@ -138,7 +139,7 @@ def direct(lab: Lab, server: BatchServer, *arguments: str | Path, **more: Any) -
 
 def tables(out: Path) -> dict[str, bytes]:
     """All that follows from the runs in `out`, file by file."""
-    names = (journal.TABLE, "reach.csv", "diagnosis.csv", "verdicts.json")
+    names = (TABLE, "effective_length.csv", "diagnosis.csv", "verdicts.json")
     found = [path for name in names for path in (out / "runs").rglob(name)]
     assert found
     return {str(path.relative_to(out)): path.read_bytes() for path in found}
@@ -149,7 +150,7 @@ def assert_as_direct(lab: Lab, server: BatchServer, *arguments: str | Path) -> N
     assert set(server.paid.values()) == {1}
     answered = [
         record
-        for path in (lab.out / "runs").rglob(journal.SAMPLES)
+        for path in (lab.out / "runs").rglob(SAMPLES)
         for record in records(path.parent)
         if "failure" not in record
     ]
@@ -178,7 +179,7 @@ class TestWell:
             assert leftovers(lab) == []
             assert_as_direct(lab, server)
         ours, theirs = (
-            next((out / "runs").rglob(journal.MANIFEST)) for out in (lab.out, lab.folder / "direct")
+            next((out / "runs").rglob(MANIFEST)) for out in (lab.out, lab.folder / "direct")
         )
         kept = ("fingerprint", "server", "answered_by", "settings", "cells")
         first, second = (orjson.loads(path.read_bytes()) for path in (ours, theirs))
@@ -228,7 +229,7 @@ class TestWell:
                 assert server.created == expected
                 assert set(server.paid.values()) == {1}
                 assert len(records(wanted.folder)) == 16
-            (wanted.folder / journal.SAMPLES).unlink()
+            (wanted.folder / SAMPLES).unlink()
 
     def test_completions_have_their_own_address(self, lab: Lab) -> None:
         """A batch of texts to be continued goes to that endpoint."""

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import JournalError
-from harness.journal.journal import Settings
 from harness.run.batch.files import (
     FileLimits,
     Line,
@@ -26,7 +25,7 @@ from harness.run.batch.files import (
     request_line,
     run_tag,
 )
-from harness.spec import Sample, condition_label
+from harness.spec import Condition, Sample, Settings
 from providers.base import ModelSettings
 from providers.registry import open_batch_form, parse_model
 
@@ -44,17 +43,18 @@ NARROWEST = re.compile(r"[A-Za-z0-9_-]{1,64}")
     st.text(max_size=20),
 )
 def test_a_custom_id_says_which_sample_it_is(
-    condition: dict[str, str], length: int, index: int, prompt: str
+    values: dict[str, str], length: int, index: int, prompt: str
 ) -> None:
     """And what its prompt was, in characters that every vendor takes."""
     tag = run_tag(Path("out"), Path("out/runs/openai/gpt-4o/counting/ones@1-abcdef01"))
+    condition = Condition(values)
     sample = Sample("id", condition, length, index, prompt, 1)
     name = custom_id(tag, sample)
     assert NARROWEST.fullmatch(name)
     place = read_custom_id(name)
     assert place is not None
     assert (place.run, place.length, place.index) == (tag, length, index)
-    assert place.condition == condition_tag(condition_label(condition))
+    assert place.condition == condition_tag(condition)
     assert sample.prompt_hash.startswith(place.prompt)
 
 

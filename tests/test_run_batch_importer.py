@@ -15,8 +15,8 @@ import pytest
 
 from harness.cli import app, batch
 from harness.cli.run_options import RunOptions, read_settings
-from harness.journal import journal
-from harness.journal.journal import Journal
+from harness.journal.manifest import read_manifest
+from harness.journal.writer import Journal
 from harness.plan.plan import plan
 from harness.run.batch.files import FileLimits
 from harness.task import generator
@@ -117,7 +117,7 @@ class TestRoundTrip:
         assert done.err == "16 new answers, 0 without a reply, 0 known before\n"
         assert done.out.startswith("lab/ones  openai/my-model\n")
         assert tables(lab.out) == direct(lab, *how)
-        manifest = journal.read_manifest(lab.the_run())
+        manifest = read_manifest(lab.the_run())
         assert manifest.fingerprint is not None
         assert manifest.answered_by == ["fake-model-1"]
         assert manifest.commands[-1].startswith("bench export batch")
@@ -194,7 +194,7 @@ class TestRoundTrip:
         done = export(lab, "--lengths", "5", "--samples", "2", task="counting/ones")
         assert done.code == 0
         assert take(lab, answer_all(lab)).code == 0
-        assert journal.read_manifest(lab.the_run()).file == ""
+        assert read_manifest(lab.the_run()).file == ""
 
     def test_what_no_window_holds_is_recorded_and_not_exported(self, lab: Lab) -> None:
         """As a direct run does."""

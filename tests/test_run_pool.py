@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from harness.journal.record import Record
 from harness.plan.cost import Budget, estimate_tokens
 from harness.run.limits import RunLimits
 from harness.run.pool import ask_all
 from harness.run.progress import Progress
-from harness.spec import Sample
+from harness.spec import Condition, Sample
 from providers import base
 from providers.base import (
     AuthError,
@@ -37,12 +38,20 @@ from providers.base import (
 )
 from providers.catalog.model_facts import Prices
 from providers.scripted import Script, ScriptedProvider
+from tests.conftest import as_line
 
 ONE_BY_ONE = RunLimits(max_connections=1)
 
 
+def keeps(records: list[dict[str, Any]]) -> Callable[[Record], None]:
+    """Adds each record to `records` as its line in the journal has it."""
+    return lambda record: records.append(as_line(record))
+
+
 def sample(index: int) -> Sample:
-    return Sample(f"id{index}", {"separator": "none"}, 3, index, f"prompt {index}", index)
+    return Sample(
+        f"id{index}", Condition({"separator": "none"}), 3, index, f"prompt {index}", index
+    )
 
 
 def samples(count: int) -> Iterator[tuple[Sample, int]]:
@@ -58,7 +67,7 @@ class Asked:
         count: int = 1,
         *,
         limits: RunLimits = ONE_BY_ONE,
-        append: Callable[[dict[str, Any]], None] | None = None,
+        append: Callable[[Record], None] | None = None,
         **options: Any,
     ) -> None:
         self.provider = ScriptedProvider(script)
@@ -74,7 +83,7 @@ class Asked:
             await asyncio.sleep(0)
 
         async def main() -> None:
-            write = append or self.records.append
+            write = append or keeps(self.records)
             await ask_all(
                 samples(count),
                 self.provider,
@@ -252,8 +261,8 @@ class TestRetries:
             async def sleep(_pause_s: float) -> None:
                 await others_done.wait()
 
-            def append(record: dict[str, Any]) -> None:
-                order.append(record["index"])
+            def append(record: Record) -> None:
+                order.append(record.index)
                 if len(order) == 4:
                     others_done.set()
 
@@ -334,7 +343,7 @@ class TestStopping:
     def test_a_journal_that_fails_ends_the_run(self) -> None:
         """Answers that cannot be kept are not asked for."""
 
-        def full(_record: dict[str, Any]) -> None:
+        def full(_record: Record) -> None:
             raise OSError("disk full")
 
         done = Asked(["2"], 1000, limits=RunLimits(4), append=full)
@@ -351,7 +360,7 @@ class TestStopping:
 
         provider = ScriptedProvider(["2"])
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(ask_all(broken(), provider, records.append, limits=RunLimits(3)))
+            asyncio.run(ask_all(broken(), provider, keeps(records), limits=RunLimits(3)))
         assert [record["index"] for record in records] == [0, 1]
 
     def test_interrupted_keeps_what_came(self) -> None:
@@ -381,7 +390,7 @@ class TestStopping:
 
         async def main() -> None:
             limits = RunLimits(2, interrupt_drain_s=0.02)
-            task = asyncio.create_task(ask_all(samples(9), Stuck(), records.append, limits=limits))
+            task = asyncio.create_task(ask_all(samples(9), Stuck(), keeps(records), limits=limits))
             await five.wait()
             await asyncio.sleep(0)
             task.cancel()
@@ -409,7 +418,7 @@ def test_a_mistake_of_ours_costs_its_sample_only(error: Exception) -> None:
 
     records: list[dict[str, Any]] = []
     limits = RunLimits(max_connections=1, initial_backoff_s=0, max_attempts=3)
-    asyncio.run(ask_all(samples(3), Odd(["2"]), records.append, limits=limits))
+    asyncio.run(ask_all(samples(3), Odd(["2"]), keeps(records), limits=limits))
     assert [one.get("failure") for one in records] == [
         None,
         {
@@ -444,7 +453,7 @@ class TestFarewell:
 
         limits = RunLimits(max_connections=2, drain_timeout_s=drain_timeout_s)
         with pytest.raises(StopRunError) as caught:
-            asyncio.run(ask_all(samples(9), Stopping(["1"]), records.append, limits=limits))
+            asyncio.run(ask_all(samples(9), Stopping(["1"]), keeps(records), limits=limits))
         return asked, [record["id"] for record in records], caught.value
 
     def test_what_is_in_flight_is_still_written(self) -> None:
@@ -494,7 +503,7 @@ class TestFarewell:
         async def main() -> None:
             limits = RunLimits(3, interrupt_drain_s=5)
             task = asyncio.create_task(
-                ask_all(samples(9), Slow(["2"]), records.append, limits=limits)
+                ask_all(samples(9), Slow(["2"]), keeps(records), limits=limits)
             )
             await asyncio.sleep(0.05)
             task.cancel()
@@ -557,7 +566,7 @@ class TestFarewell:
                 await asyncio.sleep(0.05)
                 return await super().complete(request)
 
-        def full(_record: dict[str, Any]) -> None:
+        def full(_record: Record) -> None:
             raise OSError("disk full")
 
         async def main() -> None:
@@ -609,7 +618,7 @@ class TestFarewell:
                 return await super().complete(request)
 
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(ask_all(broken(), Slow(["2"]), records.append, limits=RunLimits(64)))
+            asyncio.run(ask_all(broken(), Slow(["2"]), keeps(records), limits=RunLimits(64)))
         assert {record["id"] for record in records} == {f"id{index}" for index in range(30)}
 
     def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
@@ -672,7 +681,7 @@ class TestWorkers:
                 pass
 
         records: list[dict[str, Any]] = []
-        asyncio.run(ask_all(stream(), Counting(), records.append, limits=RunLimits(connections)))
+        asyncio.run(ask_all(stream(), Counting(), keeps(records), limits=RunLimits(connections)))
         assert most == connections
         assert sorted(record["index"] for record in records) == list(range(300))
         assert all(record["reply"] == f"prompt {record['index']}" for record in records)
@@ -684,7 +693,7 @@ class TestWorkers:
         def stream() -> Iterator[tuple[Sample, int]]:
             for index in range(9):
                 made.append(index)
-                yield Sample(f"id{index}", {}, 3, index, "1" * 100_000, 3), 10
+                yield Sample(f"id{index}", Condition(), 3, index, "1" * 100_000, 3), 10
 
         class Watching(ScriptedProvider):
             async def complete(self, request: Request) -> Reply:

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.analysis.tables import read_run
+from harness.analysis.judged_run import read_run
 from harness.errors import JournalError
-from harness.journal import journal
-from harness.journal.journal import Settings, read_manifest
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from harness.journal.record import SAMPLES
 from harness.plan.cost import Budget
 from harness.plan.plan import fingerprint, output_budget
+from harness.run import writer
 from harness.run.engine import RunEngine
 from harness.run.fresh import OldRuns
 from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
-from harness.spec import condition_label
+from harness.spec import Settings
 from harness.task import generator
 from providers.base import (
     AuthError,
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.run.progress import Progress
-    from harness.run.run_request import RunRequest
     from harness.run.writer import Judge
     from tests.conftest import Lab
 
@@ -133,9 +134,9 @@ class TestResuming:
         """Nor does it write to the journal."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        before = (wanted.folder / journal.SAMPLES).read_bytes()
+        before = (wanted.folder / SAMPLES).read_bytes()
         assert lab.asked(wanted) == []
-        assert (wanted.folder / journal.SAMPLES).read_bytes() == before
+        assert (wanted.folder / SAMPLES).read_bytes() == before
 
     def test_a_run_that_was_stopped_asks_the_rest(self, lab: Lab) -> None:
         """The manifest knows from the start what was meant, and no answer is asked twice."""
@@ -165,7 +166,7 @@ class TestResuming:
         """It is reported, and that sample alone is asked again."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        path = wanted.folder / journal.SAMPLES
+        path = wanted.folder / SAMPLES
         lines = path.read_bytes().splitlines(keepends=True)
         lost = orjson.loads(lines[6])["id"]
         path.write_bytes(b"".join([*lines[:6], b"\xff\x00 not a record\n", *lines[7:]]))
@@ -176,7 +177,7 @@ class TestResuming:
         """As after `kill -9` in the middle of a write."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        path = wanted.folder / journal.SAMPLES
+        path = wanted.folder / SAMPLES
         last = records(wanted.folder)[-1]["id"]
         path.write_bytes(path.read_bytes()[:-25])
         assert lab.asked(wanted) == [last]
@@ -186,7 +187,7 @@ class TestResuming:
         """With the manifest alone, everything is pending."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        (wanted.folder / journal.SAMPLES).unlink()
+        (wanted.folder / SAMPLES).unlink()
         assert len(lab.asked(wanted)) == 16
 
     def test_a_cancelled_run_keeps_what_came(self, lab: Lab) -> None:
@@ -257,11 +258,7 @@ class TestGrowing:
         wanted = lab.wanted()
         lab.asked(wanted)
         for cell in read_manifest(wanted.folder).cells:
-            mine = (
-                sample
-                for sample in wanted.plan
-                if (condition_label(sample.condition), sample.length) == cell.key
-            )
+            mine = (sample for sample in wanted.plan if sample.key == cell.key)
             assert cell.fingerprint == fingerprint(mine)
 
     def test_an_unfinished_dataset_has_no_fingerprint(self, lab: Lab) -> None:
@@ -333,10 +330,10 @@ class TestTakingBack:
     def test_an_absurd_number_of_samples_is_refused(self, lab: Lab) -> None:
         """Before anything is written."""
         lab.asked(lab.wanted())
-        before = (lab.the_run() / journal.MANIFEST).read_bytes()
+        before = (lab.the_run() / MANIFEST).read_bytes()
         for number in (10**12, 10**20):
             lab.bench_run("--samples", str(number)).one_line(2, "1,000,000")
-        assert (lab.the_run() / journal.MANIFEST).read_bytes() == before
+        assert (lab.the_run() / MANIFEST).read_bytes() == before
 
 
 class TestLongIntegers:
@@ -444,7 +441,7 @@ class TestNeverMixed:
         self, lab: Lab, wanted: RunRequest, *words: str, server: Server | None = None
     ) -> None:
         """Asserts that the run is refused in one line, nothing asked, nothing changed."""
-        before = (wanted.folder / journal.SAMPLES).read_bytes()
+        before = (wanted.folder / SAMPLES).read_bytes()
         provider = server or ScriptedProvider(right)
         with pytest.raises(JournalError) as refused:
             lab.run(wanted, provider)
@@ -452,7 +449,7 @@ class TestNeverMixed:
         assert "\n" not in said
         assert not [word for word in (*words, "--fresh") if word not in said], said
         assert provider.requests == []
-        assert (wanted.folder / journal.SAMPLES).read_bytes() == before
+        assert (wanted.folder / SAMPLES).read_bytes() == before
 
     def moved(self, lab: Lab, one: RunRequest, other: RunRequest) -> RunRequest:
         """`other`, with the finished run of `one` in its place."""
@@ -563,13 +560,13 @@ class TestNeverMixed:
     ) -> None:
         """Few of its names are said and kept; a later command goes on all the same."""
         writes: list[int] = []
-        write = journal.write_manifest
+        write = write_manifest
 
-        def counted(folder: Path, manifest: journal.Manifest) -> None:
+        def counted(folder: Path, manifest: Manifest) -> None:
             writes.append(1)
             write(folder, manifest)
 
-        monkeypatch.setattr(journal, "write_manifest", counted)
+        monkeypatch.setattr(writer, "write_manifest", counted)
         turn = iter(range(10**6))
         named = ScriptedProvider(
             lambda request: Reply(right(request), model=f"m{next(turn):04}" + "x" * 10_000)
@@ -640,7 +637,7 @@ class TestNeverMixed:
         """Nobody knows what made them."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        (wanted.folder / journal.MANIFEST).unlink()
+        (wanted.folder / MANIFEST).unlink()
         self.refused(lab, wanted, "no manifest.json")
 
     @pytest.mark.parametrize("content", [b"", b"null", b'{"model": "scripted/te'])
@@ -648,7 +645,7 @@ class TestNeverMixed:
         """The answers stay."""
         wanted = lab.wanted()
         lab.asked(wanted)
-        (wanted.folder / journal.MANIFEST).write_bytes(content)
+        (wanted.folder / MANIFEST).write_bytes(content)
         with pytest.raises(JournalError, match=r"manifest\.json cannot be read"):
             lab.run(wanted)
         assert len(records(wanted.folder)) == 16
@@ -664,7 +661,7 @@ class TestNeverMixed:
         with pytest.raises(SetupError):
             lab.run(lab.wanted(), down)
         assert down.requests == []
-        assert not (lab.wanted().folder / journal.MANIFEST).exists()
+        assert not (lab.wanted().folder / MANIFEST).exists()
         assert len(lab.asked(lab.wanted())) == 16
 
 

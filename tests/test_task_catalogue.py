@@ -10,6 +10,7 @@ import pytest
 
 from harness.errors import TaskError, TaskFileError, UnknownTaskError
 from harness.plan.plan import plan
+from harness.spec import Condition
 from harness.task.catalogue import built_in_files, find, open_task, tasks_root
 from tests.conftest import PLAIN, ROWS
 
@@ -188,7 +189,7 @@ def test_a_generator_is_found_beside_its_task_file(
         path.write_text(lab.ones.read_text().replace("rows.py:ones", reference))
         monkeypatch.chdir("/")
         task = open_task("deep/x", path)
-        assert len(task.draw(random.Random(0), {"separator": "none"}, 4, 0).symbols) == 4
+        assert len(task.draw(random.Random(0), Condition({"separator": "none"}), 4, 0).symbols) == 4
 
 
 def test_two_generator_files_of_one_name_are_two(lab: Lab) -> None:
@@ -258,7 +259,7 @@ def test_a_generator_that_fails_later_says_where(lab: Lab) -> None:
     """A length that the task file does not try is an error of its own: task, length, sample."""
     (lab.ones.parent / "rows.py").write_text(FAILS_AT_FOUR)
     task = open_task("lab/ones", lab.ones)
-    condition = {"separator": "none"}
+    condition = Condition({"separator": "none"})
     with pytest.raises(
         TaskError,
         match=r"'lab/ones' at length 4, sample 7: the generator raised KeyError: 4 \(line 6\)",
@@ -272,16 +273,18 @@ def test_a_generator_that_exits_later_is_an_error(lab: Lab) -> None:
     """A generator cannot end the run."""
     (lab.ones.parent / "rows.py").write_text(EXITS_AT_FOUR)
     with pytest.raises(TaskError, match="SystemExit"):
-        open_task("lab/ones", lab.ones).draw(random.Random(0), {"separator": "none"}, 4, 0)
+        open_task("lab/ones", lab.ones).draw(
+            random.Random(0), Condition({"separator": "none"}), 4, 0
+        )
 
 
 def test_a_prompt_that_fails_later_says_where(lab: Lab) -> None:
     """A template's error on one item names task and length."""
     lab.plain.write_text(lab.plain.read_text().replace("{{ sequence }}", "{{ 1 / (length - 3) }}"))
     task = open_task("lab/plain", lab.plain)
-    item = task.draw(random.Random(0), {}, 3, 0)
+    item = task.draw(random.Random(0), Condition(), 3, 0)
     with pytest.raises(TaskError, match="'lab/plain' at length 3, line 2 of the prompt: Zero"):
-        task.prompt(item, {}, 3)
+        task.prompt(item, Condition(), 3)
 
 
 BAD_LATER = """\
@@ -319,7 +322,7 @@ def test_memory_and_half_characters_are_errors_of_the_task(
     )
     planned = plan(open_task("lab/plain", lab.plain), lengths=[length])
     with pytest.raises(TaskError, match=f"^task 'lab/plain' {said}"):
-        planned.sample({}, length, 2)
+        planned.sample(Condition(), length, 2)
 
 
 def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
@@ -328,7 +331,7 @@ def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "ones.yaml").write_text(PLAIN)
     (folder / "rows.py").write_text(ROWS)
-    assert open_task("sound/ones", folder / "ones.yaml").draw(random.Random(0), {}, 4, 0)
+    assert open_task("sound/ones", folder / "ones.yaml").draw(random.Random(0), Condition(), 4, 0)
     assert list(find(str(folder / "ones.yaml"))) == ["sound/ones"]
     with pytest.raises(UnknownTaskError, match=r"not UTF-8.*rename"):
         find(str(folder.parent))

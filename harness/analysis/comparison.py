@@ -8,29 +8,27 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.reach import conditions, scored
+from harness.analysis.judged_run import JudgedCondition, JudgedRun
 from harness.analysis.stats import (
     Pair,
     Paired,
     PairedArea,
     compare_pairs,
-    curve,
     holm,
     mean_area,
     paired,
     smallest_difference,
 )
-from harness.analysis.tables import Run
 from harness.columns import COMPARISON
 from harness.errors import CompareError
-from harness.spec import Condition, condition_label
+from harness.spec import Condition
 
 SIGNIFICANT = 0.05
 _DIGITS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, eq=False)
+class ConditionComparison:
     """First against second under one condition."""
 
     condition: Condition
@@ -38,12 +36,20 @@ class Comparison:
     pair: Pair
     paired: Paired
     p_values: tuple[float, ...]
-    """Of each length, corrected for all tests of the command (Holm)."""
+    """Of each length, with Holm's correction for all tests of the comparison."""
+    same_targets: bool
+    """Whether the answer to each sample is the same in both."""
+    control: bool
+    """Whether one of both is a control, see `JudgedCondition.control`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """All comparisons of two names on one task, and what they come to."""
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two names on one task, condition by condition, and what they come to.
+
+    All its tests, one for each condition and length, are the family that Holm's method corrects:
+    they answer one question, whether first and second differ on this task.
+    """
 
     task: str
     task_version: int
@@ -51,7 +57,7 @@ class Verdict:
     """Whose conditions are compared; `None` for two models."""
     first: str
     second: str
-    comparisons: tuple[Comparison, ...]
+    conditions: tuple[ConditionComparison, ...]
     area: PairedArea
     """Mean over the conditions."""
 
@@ -67,11 +73,11 @@ class Verdict:
         ahead, behind = (self.second, self.first) if turned else (self.first, self.second)
         area = self.area.swapped if turned else self.area
         low, high = area.difference_ci
-        over = len(self.comparisons)
+        over = len(self.conditions)
         where = self.task + (f" (mean of {over} conditions)" if over > 1 else "")
         tests = [
             (row, p)
-            for one in self.comparisons
+            for one in self.conditions
             for row, p in zip(one.paired.lengths, one.p_values, strict=True)
         ]
         real = sorted({row.length for row, p in tests if p < SIGNIFICANT})
@@ -113,79 +119,125 @@ def _at_least(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"from {p:.3f}"  # noqa: PLR2004  as is usual
 
 
-def compare_runs(first: Run, second: Run) -> Verdict:
+def compare_runs(
+    first: JudgedRun, second: JudgedRun, *, names: tuple[str, str] | None = None
+) -> Comparison:
     """Two runs of one task on the same samples, condition by condition.
+
+    `names` are what the runs are called; without them their models, with what tells them apart.
 
     Raises:
         CompareError: they are of different tasks, versions, rows or prompts, or share nothing.
     """
     _check_same_task(first, second)
-    common = [label for label in conditions(first) if label in conditions(second)]
+    common = [condition for condition in first.conditions if condition in second.conditions]
     if not common:
         raise CompareError(
             f"{first.folder} and {second.folder} have no condition in common: "
-            f"{'; '.join(conditions(first))} against {'; '.join(conditions(second))}"
+            f"{_labels(first)} against {_labels(second)}"
         )
-    pairs = []
-    for label in common:
-        pair = _paired(scored(first, label), scored(second, label), same_prompts=True)
-        if pair is not None:
-            pairs.append((conditions(first)[label], pair))
-    return _verdict(first, None, _names(first, second), pairs)
+    pairs = [
+        (condition, first.conditions[condition], second.conditions[condition])
+        for condition in common
+    ]
+    for _, one, other in pairs:
+        _check_same_prompts(one, other)
+    return _compare(first, None, names or _names(first, second), pairs)
 
 
-def compare_conditions(run: Run, axis: str, values: Sequence[str]) -> Verdict:
+def _labels(run: JudgedRun) -> str:
+    return "; ".join(condition.label for condition in run.conditions)
+
+
+def compare_conditions(run: JudgedRun, axis: str, values: Sequence[str]) -> Comparison:
     """Two values of an axis on the same rows, everything else equal.
 
     Raises:
         CompareError: the run has not both of them, or no sample in both.
     """
-    known = conditions(run)
-    tried = list(dict.fromkeys(condition.get(axis, "") for condition in known.values()))
+    axes = run.spec.axes
+    tried = list(dict.fromkeys(condition.get(axis, "") for condition in run.conditions))
     if not any(tried):
-        axes = ", ".join(run.manifest.spec["axes"]) or "none"
-        raise CompareError(f"{run.folder} has no axis {axis!r}; it has {axes}")
+        raise CompareError(f"{run.folder} has no axis {axis!r}; it has {', '.join(axes) or 'none'}")
     wanted = tried if list(values) == ["all"] else list(values)
     for value in wanted:
         if value not in tried:
             raise CompareError(
                 f"{run.folder} has no {axis}={value}; it has {', '.join(tried)}, and the task "
-                f"{', '.join(run.manifest.spec['axes'][axis]['values'])}"
+                f"{', '.join(axes[axis].values)}"
             )
     if len(wanted) != 2:  # noqa: PLR2004  one against the other
         raise CompareError(f"{axis} needs two values to compare, not {', '.join(wanted)}")
-    one, other = wanted
-    pairs = []
-    for condition in known.values():
-        against = condition_label({**condition, axis: other})
-        if condition[axis] != one or against not in known:
-            continue
-        pair = _paired(
-            scored(run, condition_label(condition)), scored(run, against), same_prompts=False
-        )
-        if pair is not None:
-            rest = {name: value for name, value in condition.items() if name != axis}
-            pairs.append((rest, pair))
-    return _verdict(run, run.manifest.model, (f"{axis}={one}", f"{axis}={other}"), pairs)
+    value, other_value = wanted
+    pairs = [
+        (condition.without(axis), judged, run.conditions[other])
+        for condition, judged in run.conditions.items()
+        if condition[axis] == value
+        and (other := condition.with_value(axis, other_value)) in run.conditions
+    ]
+    names = f"{axis}={value}", f"{axis}={other_value}"
+    return _compare(run, run.manifest.model, names, pairs)
 
 
-def _verdict(
-    run: Run, model: str | None, names: tuple[str, str], pairs: Sequence[tuple[Condition, Pair]]
-) -> Verdict:
-    if not pairs:
+def _compare(
+    run: JudgedRun,
+    model: str | None,
+    names: tuple[str, str],
+    conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
+) -> Comparison:
+    """Raises `CompareError` where nothing was scored in both."""
+    matched = [
+        (condition, pair, first, second)
+        for condition, first, second in conditions
+        if first.curve is not None
+        and second.curve is not None
+        and (pair := paired(first.curve, second.curve)) is not None
+    ]
+    if not matched:
         raise CompareError(f"{names[0]} and {names[1]} have no scored sample in common")
-    results = [compare_pairs(pair) for _, pair in pairs]
-    corrected = iter(holm([row.p for one in results for row in one.lengths]))
-    comparisons = tuple(
-        Comparison(condition, pair, one, tuple(next(corrected) for _ in one.lengths))
-        for (condition, pair), one in zip(pairs, results, strict=True)
+    results = [compare_pairs(pair) for _, pair, _, _ in matched]
+    corrected = iter(holm([row.p for result in results for row in result.lengths]))
+    compared = tuple(
+        ConditionComparison(
+            condition,
+            pair,
+            result,
+            tuple(next(corrected) for _ in result.lengths),
+            _same_targets(first, second),
+            first.control or second.control,
+        )
+        for (condition, pair, first, second), result in zip(matched, results, strict=True)
     )
     manifest = run.manifest
-    area = mean_area([pair for _, pair in pairs])
-    return Verdict(manifest.task, manifest.task_version, model, *names, comparisons, area)
+    area = mean_area([pair for _, pair, _, _ in matched])
+    return Comparison(manifest.task, manifest.task_version, model, *names, compared, area)
 
 
-def _check_same_task(first: Run, second: Run) -> None:
+def _common(first: JudgedCondition, second: JudgedCondition, column: str) -> pd.DataFrame:
+    """The samples that both have, with `column` of first and, as `column_other`, of second."""
+    names = ["length", "index", column]
+    other = second.recorded[names]
+    return first.recorded[names].merge(other, on=names[:2], suffixes=("", "_other"))
+
+
+def _same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
+    both = _common(first, second, "target")
+    return bool((both["target"] == both["target_other"]).all())
+
+
+def _check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
+    both = _common(first, second, "prompt")
+    other = both[both["prompt"] != both["prompt_other"]]
+    if len(other):
+        place = other.iloc[0]
+        raise CompareError(
+            f"the prompts of {len(other):,} samples differ, the first at length "
+            f"{place['length']}, index {place['index']}: the task's generator or items changed "
+            "and its version did not; run both with the same"
+        )
+
+
+def _check_same_task(first: JudgedRun, second: JudgedRun) -> None:
     one, other = first.manifest, second.manifest
     where = f"{first.folder} and {second.folder} cannot be compared"
     if first.folder.resolve() == second.folder.resolve():
@@ -209,7 +261,7 @@ def _check_same_task(first: Run, second: Run) -> None:
         raise CompareError(f"{where}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
 
 
-def _names(first: Run, second: Run) -> tuple[str, str]:
+def _names(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
     """The models; with the settings that differ, or the folders, where those are the same."""
     one, other = first.manifest, second.manifest
     if one.model != other.model:
@@ -228,36 +280,19 @@ def _names(first: Run, second: Run) -> tuple[str, str]:
     return named(one.settings), named(other.settings)
 
 
-def _paired(first: pd.DataFrame, second: pd.DataFrame, *, same_prompts: bool) -> Pair | None:
-    both = first.merge(second, on=["length", "index"], suffixes=("", "_other"))
-    if same_prompts and (other := both[both["prompt"] != both["prompt_other"]]).size:
-        place = other.iloc[0]
-        raise CompareError(
-            f"the prompts of {len(other):,} samples differ, the first at length "
-            f"{place['length']}, index {place['index']}: the task's generator or items changed "
-            "and its version did not; run both with the same"
-        )
-    if both.empty:
-        return None
-    lengths, indexes = both["length"].to_numpy(), both["index"].to_numpy()
-    return paired(
-        *(curve(lengths, indexes, both[name].to_numpy()) for name in ("correct", "correct_other"))
-    )
-
-
-def comparison_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
+def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     """Tidy: a row a length, and one of the measure `area` after the lengths of each condition."""
     rows = [
         {
-            "task": verdict.task,
-            "task_version": verdict.task_version,
-            "condition": condition_label(one.condition),
-            "first": verdict.first,
-            "second": verdict.second,
+            "task": comparison.task,
+            "task_version": comparison.task_version,
+            "condition": one.condition.label,
+            "first": comparison.first,
+            "second": comparison.second,
             **row,
         }
-        for verdict in verdicts
-        for one in verdict.comparisons
+        for comparison in comparisons
+        for one in comparison.conditions
         for row in _rows(one)
     ]
     table = pd.DataFrame(rows, columns=list(COMPARISON))
@@ -268,7 +303,7 @@ def comparison_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
     return table
 
 
-def _rows(one: Comparison) -> Iterator[dict[str, Any]]:
+def _rows(one: ConditionComparison) -> Iterator[dict[str, Any]]:
     for row, corrected in zip(one.paired.lengths, one.p_values, strict=True):
         yield {
             "measure": "accuracy",

@@ -6,16 +6,14 @@ models say 100, and copy the symbol that is repeated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness.columns import DIAGNOSIS, RUN, SIGNS
-
-if TYPE_CHECKING:
-    from harness.analysis.tables import Run
-    from harness.score.verdict import Verdict
+from harness.columns import SIGNS
+from harness.score.verdict import Verdict
 
 _ROUND = 10
 _DIGITS = 6
@@ -37,15 +35,14 @@ def collapsed(verdict: Verdict, target: int | str, repeated: object) -> int:
     return int(verdict.answer == repeated)
 
 
-def diagnosis(run: Run) -> pd.DataFrame:
-    """One row a cell of the run, in the order of its cells: `SIGNS`.
+def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.DataFrame:
+    """One row for each of so many cells: `SIGNS`. For `samples` and `answers` see `JudgedRun`.
 
     Counts: the median distance from the truth, the share of answers that are multiples of ten, the
     most frequent answer (the smallest of several) and its share. Copies: the share that `collapsed`
     and the mean place of the first word that differs. What does not apply is NaN, and a median
     distance that no float is as large as.
     """
-    samples = run.samples
     read = pd.DataFrame(
         {
             "cell": samples["cell"],
@@ -58,9 +55,9 @@ def diagnosis(run: Run) -> pd.DataFrame:
     )
     grouped = read.groupby("cell")
     counted = read[read["answer"] >= 0].groupby("cell")["answer"]
-    is_round = np.array([answer % _ROUND == 0 for answer in run.answers], bool)
+    is_round = np.array([answer % _ROUND == 0 for answer in answers], bool)
     copied = read[read["collapsed"] >= 0].groupby("cell")["collapsed"]
-    every = range(len(run.manifest.cells))
+    every = range(cells)
     columns: dict[str, Any] = {
         "median_abs_error": grouped["distance"].median(),
         "round_answers": counted.agg(lambda places: float(is_round[places].mean())),
@@ -71,15 +68,9 @@ def diagnosis(run: Run) -> pd.DataFrame:
     table = pd.DataFrame(columns).reindex(every).astype(float).round(_DIGITS)
     table = table.replace([np.inf, -np.inf], np.nan)
     modal = counted.agg(lambda places: places.mode().iloc[0]).reindex(every)
-    exact = [None if place != place else run.answers[int(place)] for place in modal]  # noqa: PLR0124  NaN
+    exact = [None if place != place else answers[int(place)] for place in modal]  # noqa: PLR0124  NaN
     table["modal_answer"] = pd.Series(exact, every, object)
     return table[list(SIGNS)]
-
-
-def diagnosis_table(run: Run) -> pd.DataFrame:
-    """`diagnosis` with the columns that say which cell a row is, and how many were scored."""
-    table = pd.concat([run.cells, diagnosis(run)], axis="columns")
-    return table[[*RUN, *run.manifest.spec["axes"], *DIAGNOSIS]]
 
 
 def error_growth(lengths: Any, median_errors: Any) -> float | None:

@@ -23,14 +23,15 @@ from filelock import FileLock, Timeout
 
 from harness import errors
 from harness.analysis.cells import csv_text, from_csv
-from harness.analysis.reach import sight_columns, sights
+from harness.analysis.judged_run import NOT_SCORED, JudgedRun
 from harness.analysis.stats import Threshold
-from harness.analysis.tables import NOT_SCORED, Run
-from harness.columns import ACCURACY_AT, LEADERBOARD, OUTCOMES, SIGHT
+from harness.analysis.tables import estimate_columns, threshold_columns
+from harness.columns import ACCURACY_AT, ESTIMATE, LEADERBOARD
 from harness.errors import LeaderboardError
-from harness.journal import journal
-from harness.journal.journal import Cell, Manifest
-from harness.spec import condition_label
+from harness.journal.files import replace_file
+from harness.journal.manifest import MANIFEST, Manifest
+from harness.journal.record import Warn
+from harness.spec import Cell
 
 Row = dict[str, str]
 """Column -> what stands in the file; nothing known is an empty text."""
@@ -41,7 +42,7 @@ _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
 _COUNTS = ("task_version", "n", "not_scored")
 _COUNT = re.compile(r"[0-9]{1,15}")
-_NUMBERS = ("threshold", *SIGHT)
+_NUMBERS = ("threshold", *ESTIMATE)
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
@@ -58,7 +59,7 @@ class Leaderboard:
 
 @contextlib.contextmanager
 def only_writer(
-    path: Path, say: journal.Warn, *, quiet_s: float = 1.0, patience_s: float = 600.0
+    path: Path, say: Warn, *, quiet_s: float = 1.0, patience_s: float = 600.0
 ) -> Iterator[None]:
     """While this lasts nobody else merges runs into the leaderboard at `path`.
 
@@ -93,42 +94,43 @@ def only_writer(
 
 def find_runs(out: Path) -> list[Path]:
     """The folders of all runs under `out`, in the order of their names."""
-    return sorted(path.parent for path in (out / "runs").rglob(journal.MANIFEST))
+    return sorted(path.parent for path in (out / "runs").rglob(MANIFEST))
 
 
-def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
+def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]]:
     """A row for each condition that is complete, and a line for each that is not."""
     manifest = run.manifest
-    labels = [condition_label(cell.condition) for cell in manifest.cells]
     rows, left_out = [], []
-    for label, found in sights(run, threshold):
-        cells = run.cells[[one == label for one in labels]]
-        planned = [cell for cell, one in zip(manifest.cells, labels, strict=True) if one == label]
-        missing = int(cells["not_run"].sum())
-        fingerprint = _fingerprint(planned)
-        if missing or fingerprint is None or found is None:
+    for judged in run.conditions.values():
+        estimate = judged.effective_length(threshold)
+        missing = int(judged.cells["not_run"].sum())
+        fingerprint = _fingerprint(judged.planned)
+        if missing or fingerprint is None or estimate is None:
             what = (
                 f"{missing:,} samples were never asked"
                 if missing
                 else "no sample was scored"
-                if found is None
+                if estimate is None
                 else "it was never completed"
             )
-            left_out.append(f"{run.folder}, {label}: {what}; the same command again asks them")
+            left_out.append(
+                f"{run.folder}, {judged.label}: {what}; the same command again asks them"
+            )
             continue
-        sums = cells[["n", *NOT_SCORED]].sum()
+        sums = judged.cells[["n", *NOT_SCORED]].sum()
+        of_threshold = threshold_columns(threshold)
         rows.append(
             {
                 "task": manifest.task,
                 "task_version": str(manifest.task_version),
-                "condition": label,
+                "condition": judged.label,
                 "model": manifest.model,
-                "control": "yes" if is_control(run, cells.index) else "",
+                "control": "yes" if judged.control else "",
                 "n": str(int(sums["n"])),
                 "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
-                "threshold": f"{threshold.share:g}",
-                "threshold_of": "own accuracy" if threshold.relative else "accuracy",
-                **{name: _number(value) for name, value in sight_columns(found).items()},
+                "threshold": f"{of_threshold['threshold']:g}",
+                "threshold_of": of_threshold["threshold_of"],
+                **{name: _number(value) for name, value in estimate_columns(estimate).items()},
                 "settings": _settings(manifest),
                 "fingerprint": fingerprint,
                 "date": manifest.updated,
@@ -141,21 +143,13 @@ def run_rows(run: Run, threshold: Threshold) -> tuple[list[Row], list[str]]:
                 "command": manifest.commands[-1] if manifest.commands else "",
                 **{
                     f"{ACCURACY_AT}{length}": _number(accuracy)
-                    for length, accuracy in zip(cells["length"], cells["accuracy"], strict=True)
+                    for length, accuracy in judged.cells[["length", "accuracy"]].itertuples(
+                        index=False, name=None
+                    )
                 },
             }
         )
     return rows, left_out
-
-
-def is_control(run: Run, places: Iterable[int]) -> bool:
-    """Whether the answer is the repeated symbol throughout: right for a model that sees nothing."""
-    if not isinstance(run.manifest.task_spec().params.get("repeated"), str):
-        return False
-    samples = run.samples
-    read = samples["outcome"].isin([OUTCOMES.index(name) for name in ("correct", "incorrect")])
-    mine = samples[read & samples["cell"].isin(list(places))]
-    return len(mine) > 0 and bool((mine["collapsed"] == -1).all())
 
 
 def _fingerprint(cells: Sequence[Cell]) -> str | None:
@@ -358,4 +352,4 @@ def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
         for row in leaderboard.rows
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    journal.replace_file(path.resolve(), text.getvalue().encode())
+    replace_file(path.resolve(), text.getvalue().encode())

@@ -160,13 +160,13 @@ def curve(
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class EffectiveLength:
     """How far a model sees under one condition."""
 
     threshold: Threshold
-    effective_length: Bound
+    length: Bound
     """Longest tested length up to which accuracy stays at or above the threshold at every one."""
-    effective_length_ci: Span
+    length_ci: Span
     crossing_length: Bound
     """Where a logistic curve over log length falls below the threshold."""
     crossing_length_ci: Span
@@ -175,13 +175,13 @@ class Sight:
     area_ci: tuple[float, float]
 
 
-def sight(
+def effective_length(
     samples: Curve,
     threshold: Threshold = Threshold(),
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Sight:
+) -> EffectiveLength:
     """How far, with intervals from `resamples` draws of `drawn_accuracies`.
 
     The effective length is that of RULER (arXiv 2404.06654), with every shorter length asked to
@@ -189,14 +189,14 @@ def sight(
     """
     lengths, observed = samples.lengths, samples.accuracies[None]
     draws = drawn_accuracies([samples], resamples, seed)[0]
-    passed = int(reach(observed, threshold)[0])
-    reached = _ends(reach(draws, threshold), passed)
+    passed = int(passing_lengths(observed, threshold)[0])
+    reached = _ends(passing_lengths(draws, threshold), passed)
     area = float(areas_under(lengths, observed)[0])
     crossing, crossing_ci = crossing_length(samples, threshold)
-    return Sight(
+    return EffectiveLength(
         threshold=threshold,
-        effective_length=_passed(lengths, passed),
-        effective_length_ci=(_passed(lengths, int(reached[0])), _passed(lengths, int(reached[1]))),
+        length=_passed(lengths, passed),
+        length_ci=(_passed(lengths, int(reached[0])), _passed(lengths, int(reached[1]))),
         crossing_length=crossing,
         crossing_length_ci=crossing_ci,
         area=area,
@@ -210,7 +210,7 @@ def _ends(draws: npt.NDArray[Any], observed: float) -> tuple[float, float]:
     return min(float(low), observed), max(float(high), observed)
 
 
-def reach(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.int64]:
+def passing_lengths(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.int64]:
     """How many of the lengths, from the shortest on, pass before one does not.
 
     `accuracies` has shape (B, L); the result (B,), 0 to L. Nothing right is never a pass, whatever

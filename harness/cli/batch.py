@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from harness.analysis.judged_run import read_run
 from harness.analysis.leaderboard import find_runs
-from harness.analysis.tables import incomplete, read_run
 from harness.cli.results import show_run
 from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
 from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
-from harness.journal.journal import Journal, Manifest
+from harness.journal.manifest import Manifest
+from harness.journal.writer import Journal
 from harness.plan.plan import Plan
 from harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
 from harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read_replies
@@ -110,7 +111,7 @@ def _show(folder: Path, importer: ReplyImporter) -> int:
     """Judges a run, prints its table, and says what is missing; how many samples are."""
     judged = read_run(folder, warn)
     show_run(judged)
-    missing = incomplete(judged)
+    missing = judged.missing
     if missing:
         size = sum(cell.samples for cell in judged.manifest.cells)
         failed = int(judged.cells["error"].sum())

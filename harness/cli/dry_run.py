@@ -12,13 +12,13 @@ from harness.analysis.stats import smallest_difference
 from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, take_logs, warn
 from harness.errors import COMPLETE
-from harness.journal.journal import Journal
+from harness.journal.writer import Journal
 from harness.plan.context_fit import ContextFit, context_fits
 from harness.plan.estimate import Forecast, forecast
 from harness.plan.plan import Plan
 from harness.run.event_loop import run_in_loop
 from harness.run.run_request import RunRequest
-from harness.spec import CellKey, condition_label
+from harness.spec import CellKey
 from providers.base import Provider, SetupError
 
 
@@ -95,7 +95,7 @@ def _show(preview: _Preview) -> None:
     rows = [
         ("model", request.model.label),
         ("conditions", str(len(plan.conditions))),
-        *(("", condition_label(condition)) for condition in plan.conditions),
+        *(("", condition.label) for condition in plan.conditions),
         ("lengths", ", ".join(map(str, plan.lengths))),
         ("requests", f"{plan.size:,} ({plan.samples} a cell){_answered(request)}"),
         ("can show", can_show),
@@ -106,8 +106,8 @@ def _show(preview: _Preview) -> None:
         expected, most = ahead.dollars(request.model.prices)
         rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
     rows += [
-        ("too long", f"{label} at length {length}: {fit}; not to be sent")
-        for (label, length), fit in preview.fits.items()
+        ("too long", f"{condition.label} at length {length}: {fit}; not to be sent")
+        for (condition, length), fit in preview.fits.items()
         if not fit.fits
     ]
     rows += [("run folder", str(request.folder)), ("sample", first.id)]
@@ -120,7 +120,7 @@ def _answered(request: RunRequest) -> str:
     """How much of a plan its run has answers to; empty if none."""
     plan = request.plan
     sizes = {
-        (condition_label(condition), length): plan.cell_size(length)
+        (condition, length): plan.cell_size(length)
         for condition, length in product(plan.conditions, plan.lengths)
     }
     answers = Journal(request.folder, warn).answered()

@@ -7,15 +7,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from harness.analysis.judging import verdict_of
 from harness.cli.terminal import live_console, one_line
+from harness.journal.record import Record
 from harness.run import progress as run_progress
 from harness.run.run_request import RunRequest
 from harness.run.writer import Judge
-from harness.score.verdict import judge_record
 
 _REFRESH_S = 0.2
 
@@ -74,9 +75,8 @@ class LiveDisplay:
             return None
         answer = request.plan.task.spec.answer
 
-        def judge(record: dict[str, Any]) -> bool | None:
-            outcome = judge_record(record, answer).outcome
-            return None if outcome == "error" else outcome == "correct"
+        def judge(record: Record) -> bool | None:
+            return None if record.is_error else verdict_of(record, answer).outcome == "correct"
 
         return judge
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from harness import exact_json
+from harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
 from harness.analysis.stats import Threshold
 from harness.cli.terminal import echo, warn
 from harness.errors import COMPLETE, IncompleteError, JournalError, UsageError
@@ -23,9 +24,8 @@ from harness.export.every_eval_ever.samples import lines
 from harness.export.hub import FOLDER, HEADER, Benchmark, hub_files
 from harness.export.model_identity import HUB_NAME, UNKNOWN, Weights
 from harness.export.publishable import Publishable, publishable
-from harness.journal.journal import replace_file
+from harness.journal.files import replace_file
 from harness.plan.selection import check_text
-from harness.report.details import Prompts, Shown, prompts_of, read_details
 
 DATASET = "eyechart/eyechart"
 """Stands for the benchmark's data set on the hub until there is one."""
@@ -164,7 +164,7 @@ def _write_record(one: Evaluation, output: Path, prompts: Prompts | None) -> lis
 def _write_samples(one: Evaluation, path: Path, prompts: Prompts) -> dict[str, object]:
     """Writes them; how the record refers to them."""
     run = one.of.run
-    shown = Shown(run, read_details(run), run.manifest.model)
+    shown = RunDetails(run, read_details(run), run.manifest.model)
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     digest = hashlib.sha256()
     try:
@@ -184,11 +184,11 @@ def _write_samples(one: Evaluation, path: Path, prompts: Prompts) -> dict[str, o
     }
 
 
-def _made_again(shown: Shown, prompts: Prompts) -> Iterator[str]:
+def _made_again(shown: RunDetails, prompts: Prompts) -> Iterator[str]:
     for detail, prompt in zip(shown.details, prompts.of(shown), strict=True):
         if prompt is None:
             raise UsageError(
-                f"{shown.run.folder}: the prompt of {detail.record['id']} is not what was asked: "
+                f"{shown.run.folder}: the prompt of {detail.record.id} is not what was asked: "
                 "the task's generator or items changed; --no-samples leaves the samples out"
             )
         yield prompt

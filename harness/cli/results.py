@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.analysis.comparison import compare_conditions, compare_runs, comparison_table
+from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
     Row,
     find_runs,
@@ -15,18 +16,16 @@ from harness.analysis.leaderboard import (
     run_rows,
     write_leaderboard,
 )
-from harness.analysis.rescore import said_of_changes, write_results
+from harness.analysis.results import said_of_changes, write_results
 from harness.analysis.stats import Threshold
-from harness.analysis.tables import Run, incomplete, read_run, to_csv
-from harness.cli.tables import print_table, print_verdict
+from harness.analysis.tables import to_csv
+from harness.cli.tables import print_comparison, print_table
 from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
 from harness.errors import (
     COMPLETE,
     INCOMPLETE,
-    CompareError,
     JournalError,
-    LeaderboardError,
     UsageError,
 )
 from harness.plan.selection import read_axes
@@ -55,11 +54,11 @@ def score(folders: Sequence[Path], threshold: Threshold) -> int:
         for line in said_of_changes(judged):
             say(line)
         show_run(judged, threshold)
-        missing += incomplete(judged)
+        missing += judged.missing
     return INCOMPLETE if missing else COMPLETE
 
 
-def show_run(judged: Run, threshold: Threshold = Threshold()) -> None:
+def show_run(judged: JudgedRun, threshold: Threshold = Threshold()) -> None:
     """Writes all that follows from a run and prints its table."""
     path = write_results(judged, threshold)
     print_table(judged, judged.cells, threshold)
@@ -75,17 +74,14 @@ def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
         )
     check_output("-o", output)
     runs = [read_run(folder, warn) for folder in folders]
-    try:
-        if axis is None:
-            verdicts = [compare_runs(*runs)]
-        else:
-            ((name, values),) = read_axes([axis]).items()
-            verdicts = [compare_conditions(run, name, values) for run in runs]
-    except CompareError as error:
-        raise UsageError(str(error)) from None
-    for verdict in verdicts:
-        print_verdict(verdict)
-    echo("", str(to_csv(comparison_table(verdicts), output)))
+    if axis is None:
+        comparisons = [compare_runs(runs[0], runs[1])]
+    else:
+        ((name, values),) = read_axes([axis]).items()
+        comparisons = [compare_conditions(run, name, values) for run in runs]
+    for comparison in comparisons:
+        print_comparison(comparison)
+    echo("", str(to_csv(comparison_table(comparisons), output)))
     return COMPLETE
 
 
@@ -107,40 +103,42 @@ def leaderboard(
     found = list(folders) or find_runs(out)
     if not found:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
-    try:
-        read_rows(output)  # what is wrong with a file is said before runs are judged
-        if readme is not None:
-            around(readme)
-        new, left_out = _rows(found, threshold)
-        for line in left_out:
-            warn(f"left out: {line}")
-        if folders and not new:
-            return INCOMPLETE
-        with only_writer(output, warn):
-            used = _write_leaderboard(output, new, readme)
-            _write_page(output, used, threshold, tasks)
-    except LeaderboardError as error:
-        raise UsageError(str(error)) from None
-    return INCOMPLETE if set(folders) - set(new) else COMPLETE
+    read_rows(output)  # what is wrong with a file is said before runs are judged
+    if readme is not None:
+        around(readme)
+    new, left_out = _rows(found, threshold)
+    for line in left_out:
+        warn(f"left out: {line}")
+    if folders and not new:
+        return INCOMPLETE
+    with only_writer(output, warn):
+        used = _write_leaderboard(output, new, readme)
+        _write_page(output, used, threshold, tasks)
+    return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
 
 
-def _rows(folders: Iterable[Path], threshold: Threshold) -> tuple[dict[Path, list[Row]], list[str]]:
-    """The rows of each run that can be read, and why others have none."""
-    rows, left_out = {}, []
+def _rows(
+    folders: Iterable[Path], threshold: Threshold
+) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
+    """The runs that can be read with their rows, and why others have none."""
+    runs, left_out = [], []
     for folder in folders:
         try:
-            rows[folder], without = run_rows(read_run(folder, warn), threshold)
+            run = read_run(folder, warn)
         except JournalError as error:
-            without = [str(error)]
+            left_out.append(str(error))
+            continue
+        rows, without = run_rows(run, threshold)
+        runs.append((run, rows))
         left_out += without
-    return rows, left_out
+    return runs, left_out
 
 
 def _write_leaderboard(
-    output: Path, new: Mapping[Path, Sequence[Row]], readme: Path | None
-) -> list[Path]:
-    """Merges new rows into the file and its table; the folders of runs that are in it."""
-    merged = merge([row for rows in new.values() for row in rows], read_rows(output))
+    output: Path, new: Sequence[tuple[JudgedRun, Sequence[Row]]], readme: Path | None
+) -> list[JudgedRun]:
+    """Merges new rows into the file and its table; the runs that are in it."""
+    merged = merge([row for _, rows in new for row in rows], read_rows(output))
     for line in merged.ahead:
         warn(line)
     for line in merged.left_out:
@@ -150,19 +148,19 @@ def _write_leaderboard(
     if readme is not None:
         put_into(readme, markdown(merged))
         echo(str(readme))
-    chosen = list(map(id, merged.rows))
-    away = len(chosen) - sum(id(row) in chosen for rows in new.values() for row in rows)
+    chosen = set(map(id, merged.rows))
+    away = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
     if away:
         warn(f"the page lacks {away} of the rows: their runs are not here")
-    return [folder for folder, rows in new.items() if any(id(row) in chosen for row in rows)]
+    return [run for run, rows in new if any(id(row) in chosen for row in rows)]
 
 
-def _write_page(output: Path, used: Sequence[Path], threshold: Threshold, tasks: str) -> None:
+def _write_page(output: Path, runs: Sequence[JudgedRun], threshold: Threshold, tasks: str) -> None:
     from harness.report.page import write_report
 
-    if used:
+    if runs:
         page = output.with_suffix(".html")
-        for path in write_report(used, page, threshold=threshold, tasks=tasks, warn=warn):
+        for path in write_report(runs, page, threshold=threshold, tasks=tasks, warn=warn):
             echo(str(path))
 
 
@@ -182,8 +180,9 @@ def report(
         if one not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {one!r}")
     check_output("-o", output)
+    runs = [read_run(folder, warn) for folder in dict.fromkeys(folders)]
     written = write_report(
-        folders, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
+        runs, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
     )
     for path in written:
         echo(str(path))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, say, take_logs, warn
+from harness.columns import OUTCOMES
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
@@ -19,7 +20,6 @@ from harness.run.event_loop import run_in_loop
 from harness.run.fresh import OldRuns
 from harness.run.outcome import RunOutcome
 from harness.run.run_request import RunRequest
-from harness.spec import condition_label
 from providers.base import ProviderError
 from providers.registry import open_batch_form, open_batches
 
@@ -111,15 +111,15 @@ def _share_log(logs: Sequence[Path]) -> None:
 
 def _report_run(request: RunRequest) -> int:
     """Writes and prints the run's table; how many samples of the plan have no reply."""
-    from harness.analysis.rescore import write_results
-    from harness.analysis.tables import OUTCOMES, read_run
+    from harness.analysis.judged_run import read_run
+    from harness.analysis.results import write_results
     from harness.cli.tables import print_table
 
     judged = read_run(request.folder)
     path = write_results(judged)
     plan = request.plan
     sizes = {
-        (condition_label(condition), length): plan.cell_size(length)
+        (condition, length): plan.cell_size(length)
         for condition, length in product(plan.conditions, plan.lengths)
     }
     keys = [cell.key for cell in judged.manifest.cells]

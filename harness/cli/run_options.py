@@ -10,13 +10,13 @@ from typing import get_args
 
 from harness.cli.terminal import warn
 from harness.errors import UsageError
-from harness.journal.journal import Settings
 from harness.plan import selection
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel, resolve_model
 from harness.plan.selection import check_text
 from harness.run.limits import RunLimits
 from harness.run.run_request import RunRequest
+from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
 from providers.registry import ModelName, has_batches, known_facts, open_model, parse_model
 

@@ -9,36 +9,34 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from harness.analysis.comparison import SIGNIFICANT
-from harness.analysis.reach import curve_of
-from harness.analysis.stats import Threshold, sight, span_text
-from harness.analysis.tables import NOT_SCORED, UNANSWERED, Run
+from harness.analysis.comparison import SIGNIFICANT, ConditionComparison
+from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun
+from harness.analysis.stats import Threshold, span_text
 from harness.cli.terminal import one_line, show
-from harness.spec import condition_label
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.analysis.comparison import Comparison, Verdict
+    from harness.analysis.comparison import Comparison
 
 GOOD, FAIR = 85, 50
 """Percent from which an accuracy is green, or yellow."""
 
 
-def print_table(run: Run, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
+def print_table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
     """One table on stdout: lengths as rows, conditions as columns, `accuracy ± half width` of the
     95 % interval in percent, and the effective length; plain text where stdout is no terminal.
     """
     show(_bold(_title(run, cells)), _table(run, cells, threshold, _border()))
 
 
-def print_verdict(verdict: Verdict) -> None:
+def print_comparison(comparison: Comparison) -> None:
     """A table a condition on stdout, both accuracies length by length, then the sentence."""
-    for one in verdict.comparisons:
-        title = f"{verdict.task}  {verdict.first} against {verdict.second}"
+    for one in comparison.conditions:
+        title = f"{comparison.task}  {comparison.first} against {comparison.second}"
         fixed = "  ".join(f"{axis}={value}" for axis, value in one.condition.items())
         show(_bold(f"{title}  {fixed}".rstrip()), _comparison(one, _border()))
-    show(one_line(str(verdict)))
+    show(one_line(str(comparison)))
 
 
 def _border() -> box.Box:
@@ -49,7 +47,7 @@ def _bold(title: str) -> Text:
     return Text(one_line(title), "bold")
 
 
-def _comparison(one: Comparison, border: box.Box) -> Table:
+def _comparison(one: ConditionComparison, border: box.Box) -> Table:
     table = Table(box=border)
     names = ("length", "pairs", "first %", "second %", "difference", "95 % interval", "p (Holm)")
     for name in names:
@@ -79,18 +77,18 @@ def _comparison(one: Comparison, border: box.Box) -> Table:
     return table
 
 
-def _axes(run: Run, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
+def _axes(run: JudgedRun, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
     axes = list(run.manifest.spec["axes"])
     varied = [axis for axis in axes if len(cells[axis].unique()) > 1]
     return varied, [axis for axis in axes if axis not in varied]
 
 
-def _title(run: Run, cells: pd.DataFrame) -> str:
+def _title(run: JudgedRun, cells: pd.DataFrame) -> str:
     fixed = [f"{axis}={cells[axis].iloc[0]}" for axis in _axes(run, cells)[1]]
     return "  ".join([run.manifest.task, run.manifest.model, *fixed])
 
 
-def _table(run: Run, cells: pd.DataFrame, threshold: Threshold, border: box.Box) -> Table:
+def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: box.Box) -> Table:
     varied, _ = _axes(run, cells)
     parts = [part for _, part in cells.groupby(varied, sort=False)] if varied else [cells]
     table = Table(box=border)
@@ -117,14 +115,13 @@ def _table(run: Run, cells: pd.DataFrame, threshold: Threshold, border: box.Box)
     return table
 
 
-def _effective_length(run: Run, part: pd.DataFrame, threshold: Threshold) -> tuple[str, str]:
+def _effective_length(run: JudgedRun, part: pd.DataFrame, threshold: Threshold) -> tuple[str, str]:
     """How far the model sees over the shown lengths of one condition, and the interval."""
-    label = condition_label(run.manifest.cells[part.index[0]].condition)
-    samples = curve_of(run, label, set(part["length"]))
-    if samples is None:
+    condition = run.manifest.cells[part.index[0]].condition
+    estimate = run.conditions[condition].effective_length(threshold, set(part["length"]))
+    if estimate is None:
         return "-", ""
-    found = sight(samples, threshold)
-    return str(found.effective_length), span_text(found.effective_length_ci)
+    return str(estimate.length), span_text(estimate.length_ci)
 
 
 def _count(part: pd.DataFrame) -> Text:

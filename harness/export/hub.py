@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import yaml
 
-from harness.analysis.reach import curve_of
-from harness.analysis.stats import Sight, Threshold, sight, span_text
-from harness.analysis.tables import NOT_SCORED
-from harness.export.publishable import Part, Publishable, counted
-from harness.spec import condition_label
+from harness.analysis.judged_run import NOT_SCORED, JudgedCondition
+from harness.analysis.stats import EffectiveLength, Threshold, span_text
+from harness.export.publishable import Publishable, counted
+from harness.spec import Condition
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -54,11 +54,11 @@ def hub_files(
     from huggingface_hub import eval_result_entries_to_yaml  # noqa: PLC0415  70 ms
 
     manifest = of.run.manifest
-    for part in of.parts:
-        samples = curve_of(of.run, part.label)
-        if samples is None:
+    for part in of.run.conditions.values():
+        estimate = part.effective_length(threshold)
+        if estimate is None:
             continue
-        entries = [_area(of, part, benchmark, sight(samples, threshold))]
+        entries = [_area(of, part, benchmark, estimate)]
         if per_length:
             entries += _accuracies(of, part, benchmark)
         head = f"{HEADER} of {manifest.task}@{manifest.task_version}-{of.settings_hash}\n"
@@ -68,7 +68,7 @@ def hub_files(
         yield f"{_task_id(of, part)}-{of.settings_hash}.yaml", head + text
 
 
-def _task_id(of: Publishable, part: Part, *more: str) -> str:
+def _task_id(of: Publishable, part: JudgedCondition, *more: str) -> str:
     """`counting_ones_v1__separator_none__strategy_direct`, of letters, digits and underscores."""
     manifest = of.run.manifest
     axes = (f"{axis}_{value}" for axis, value in part.condition.items())
@@ -99,47 +99,51 @@ def _entry(
     )
 
 
-def _area(of: Publishable, part: Part, benchmark: Benchmark, found: Sight) -> EvalResultEntry:
-    lengths, sizes = part.lengths, sorted({int(n) for n in part.scored["n"]})
+def _area(
+    of: Publishable, part: JudgedCondition, benchmark: Benchmark, estimate: EffectiveLength
+) -> EvalResultEntry:
+    lengths, sizes = part.lengths, sorted({int(n) for n in part.scored_cells["n"]})
     own = of.run.manifest.task_spec().lengths
     same = own is not None and sorted(set(own)) == lengths
-    low, high = found.area_ci
-    span = span_text(found.effective_length_ci)
+    low, high = estimate.area_ci
+    span = span_text(estimate.length_ci)
     each = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     notes = [
         f"area under accuracy over log length, 0 to 1 (95 % {low:.2f} to {high:.2f})",
-        f"sees to {found.effective_length} symbols ({span}) at {found.threshold}",
+        f"sees to {estimate.length} symbols ({span}) at {estimate.threshold}",
         f"{each} scored samples at each of lengths {', '.join(map(str, lengths))}",
-        *_notes(of, part),
+        *_notes(of, part, part.cells),
     ]
     more = [] if same else ["_".join(["lengths", *map(str, lengths)])]
-    return _entry(of, benchmark, _task_id(of, part, *more), found.area, notes)
+    return _entry(of, benchmark, _task_id(of, part, *more), estimate.area, notes)
 
 
-def _accuracies(of: Publishable, part: Part, benchmark: Benchmark) -> Iterator[EvalResultEntry]:
+def _accuracies(
+    of: Publishable, part: JudgedCondition, benchmark: Benchmark
+) -> Iterator[EvalResultEntry]:
     """One number a length, each a task of its own."""
-    for _, cell in part.scored.iterrows():
+    for _, cell in part.scored_cells.iterrows():
         length = int(cell["length"])
         interval = f"95 % {cell['ci_low']:.2f} to {cell['ci_high']:.2f}"
         notes = [
             f"accuracy at length {length}, 0 to 1 ({interval}), {int(cell['n'])} scored samples",
-            *_notes(of, replace(part, cells=part.cells.loc[[cell.name]])),
+            *_notes(of, part, part.cells.loc[[cell.name]]),
         ]
         task_id = _task_id(of, part, f"length_{length}")
         yield _entry(of, benchmark, task_id, float(cell["accuracy"]), notes)
 
 
-def _notes(of: Publishable, part: Part) -> Iterator[str]:
-    """What was no answer, and what shaped the answers."""
+def _notes(of: Publishable, part: JudgedCondition, cells: pd.DataFrame) -> Iterator[str]:
+    """What was no answer in `cells`, and what shaped the answers."""
     manifest = of.run.manifest
     if part.control:
         yield "a control: a model that sees nothing is right"
-    no_answer, no_reply = counted(part), counted(part, NOT_SCORED)
+    no_answer, no_reply = counted(cells), counted(cells, NOT_SCORED)
     if no_answer:
         yield f"no answer and so not correct: {no_answer}"
     if no_reply:
         yield f"incomplete, without a reply and not scored: {no_reply}"
-    if part.label != condition_label({}):
+    if part.label != Condition().label:
         yield part.label.replace(",", ", ")
     settings = {**manifest.settings, "max_tokens": manifest.settings.get("max_tokens") or "auto"}
     known = {name: said for name, said in settings.items() if said is not None}

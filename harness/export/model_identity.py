@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from harness.journal.journal import Manifest
+from harness.journal.manifest import Manifest
 
 UNKNOWN: Literal["unknown"] = "unknown"
 Weights: TypeAlias = Literal["open", "closed", "unknown"]

@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from harness.plan.plan import answer_budget, output_budget
-from harness.spec import CellKey, condition_label
+from harness.spec import CellKey
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
@@ -76,7 +76,7 @@ async def context_fits(
     if provider is not None and close:
         counts = await provider.count_tokens([sample.prompt for sample in close])
     return {
-        (condition_label(sample.condition), sample.length): ContextFit(
+        sample.key: ContextFit(
             tokens=len(sample.prompt) // _MAX_TOKEN_CHARACTERS if counts is None else counts[place],
             answer=answer_budget(sample),
             window=window,

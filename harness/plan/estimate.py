@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.plan.cost import cost, estimate_tokens, most_tokens
 from harness.plan.plan import answer_budget, output_budget
-from harness.spec import CellKey, Sample, condition_label
+from harness.spec import CellKey, Sample
 
 if TYPE_CHECKING:
     from harness.plan.context_fit import ContextFit
@@ -68,11 +68,7 @@ async def forecast(
         ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
     )
     unsent = {key for key, fit in (fits or {}).items() if not fit.fits}
-    pairs = [
-        (sample, weight)
-        for sample, weight in chosen
-        if (condition_label(sample.condition), sample.length) not in unsent
-    ]
+    pairs = [(sample, weight) for sample, weight in chosen if sample.key not in unsent]
     samples = [sample for sample, _ in pairs]
     weights = [weight for _, weight in pairs]
     prompts = [sample.prompt for sample in samples]

@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from harness.errors import PlanError
-from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Item, Sample, condition_label
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Item, Sample
 
 if TYPE_CHECKING:
     from harness.task.catalogue import Task
@@ -98,7 +98,7 @@ def plan(
                     f"{', '.join(known)}"
                 )
         chosen[axis] = wanted
-    conditions = [dict(zip(chosen, values, strict=True)) for values in product(*chosen.values())]
+    conditions = _conditions(chosen)
     wanted_lengths = sorted(set(lengths or task.lengths))
     if samples is not None and samples < 1:
         raise PlanError(f"samples must be at least 1, not {samples}")
@@ -112,10 +112,15 @@ def plan(
     return Plan(task, conditions, wanted_lengths, samples or task.samples, seed)
 
 
+def _conditions(values: Mapping[str, Iterable[str]]) -> list[Condition]:
+    """Every combination of values, axis by axis."""
+    return [Condition(zip(values, names, strict=True)) for names in product(*values.values())]
+
+
 def sample_id(task: Task, condition: Condition, length: int, index: int, seed: int) -> str:
     """`task@version|axis=value,…|length=…|seed=…|index=…`: enough to make the sample again."""
     return (
-        f"{task.name}@{task.spec.version}|{condition_label(condition)}"
+        f"{task.name}@{task.spec.version}|{condition.label}"
         f"|length={length}|seed={seed}|index={index}"
     )
 
@@ -162,20 +167,17 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
         raise PlanError(f"not a sample id: {identifier!r}")
     if (match["task"], int(match["version"])) != (task.name, task.spec.version):
         raise PlanError(f"{identifier!r} is not of task {task.name}@{task.spec.version}")
-    given = match["condition"]
-    pairs = () if given == "-" else (pair.partition("=") for pair in given.split(","))
-    condition = {axis: value for axis, _, value in pairs}
-    axes = task.spec.axes
-    if set(condition) != set(axes) or any(condition[a] not in axes[a].values for a in axes):
-        raise PlanError(f"task {task.name!r} has no condition {given!r}")
-    ordered = {axis: condition[axis] for axis in axes}
+    axes = {axis: of_task.values for axis, of_task in task.spec.axes.items()}
+    condition = next((one for one in _conditions(axes) if one.label == match["condition"]), None)
+    if condition is None:
+        raise PlanError(f"task {task.name!r} has no condition {match['condition']!r}")
     length, index = int(match["length"]), int(match["index"])
     available = task.items_at(length)
     if available is not None and index >= available:
         raise PlanError(f"task {task.name!r} has no item {index} of length {length}")
-    if sample_id(task, ordered, length, index, int(match["seed"])) != identifier or length < 1:
+    if sample_id(task, condition, length, index, int(match["seed"])) != identifier or length < 1:
         raise PlanError(f"not a sample id: {identifier!r}")
-    return make_sample(task, ordered, length, index, int(match["seed"]))
+    return make_sample(task, condition, length, index, int(match["seed"]))
 
 
 def sample_hash(sample: Sample) -> int:

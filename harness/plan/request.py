@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.spec import Sample, condition_label
+from harness.spec import Sample
 from providers.base import Request
 
 
@@ -14,5 +14,5 @@ def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -
         temperature=temperature,
         seed=seed if temperature else None,
         sample_id=sample.id,
-        prefix=f"{condition_label(sample.condition)}|{sample.index}",
+        prefix=f"{sample.condition.label}|{sample.index}",
     )

@@ -1,6 +1,6 @@
 """Vega-Lite specs of a report's charts, made with Altair.
 
-A spec is made once for a study and names its data; each panel brings rows of its own.
+A spec is made once for a section and names its data; each panel brings rows of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from harness.analysis.tables import OUTCOMES
+from harness.columns import OUTCOMES
 from harness.report.looks import LABEL, OUTCOME_INKS, Look, Spec
 
 WIDTH, HEIGHT = 300, 170

@@ -8,58 +8,47 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
+from harness.analysis.comparison import ConditionComparison, compare_conditions, compare_runs
+from harness.analysis.details import RunDetails
 from harness.analysis.stats import (
     Bound,
-    Pair,
-    Paired,
+    EffectiveLength,
     PairedArea,
-    Sight,
     Threshold,
-    compare_pairs,
-    holm,
-    mean_area,
-    paired,
-    sight,
+    effective_length,
     span_text,
 )
-from harness.report.details import Shown
-from harness.report.studies import Series, Study, key_of
+from harness.errors import CompareError
+from harness.report.section import Section, key_of
 from harness.spec import Condition
 
 _SAID = 2
 """Moves that are said of a model; the tables have all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Effect:
     """One value of an axis against the first, all else equal, on samples that have both."""
 
-    shown: Shown
+    shown: RunDetails
     axis: str
     baseline: str
     value: str
     others: Condition
-    """The values of the other axes that the study varies."""
-    pair: Pair
-    """The value first, the baseline second."""
+    """The values of the other axes that the section varies."""
     threshold: Threshold
-    compared: Paired
-    adjusted: tuple[float, ...]
-    """Holm's p-values, over the lengths."""
-    same_rows: bool
-    """Whether the answer to each sample is the same under both."""
-    control: bool
-    """Whether one of both is a control, see `Series.control`."""
+    compared: ConditionComparison
+    """The value first, the baseline second."""
 
     @cached_property
-    def before(self) -> Sight:
+    def before(self) -> EffectiveLength:
         """How far with the baseline, on the pairs alone."""
-        return sight(self.pair[1], self.threshold)
+        return effective_length(self.compared.pair[1], self.threshold)
 
     @cached_property
-    def after(self) -> Sight:
+    def after(self) -> EffectiveLength:
         """How far with the value, on the pairs alone."""
-        return sight(self.pair[0], self.threshold)
+        return effective_length(self.compared.pair[0], self.threshold)
 
     @property
     def where(self) -> str:
@@ -69,12 +58,12 @@ class Effect:
     @property
     def area(self) -> PairedArea:
         """Under the curves of both."""
-        return self.compared.area
+        return self.compared.paired.area
 
     @property
     def fair(self) -> bool:
         """Whether the difference is one of the axis alone."""
-        return self.same_rows and not self.control
+        return self.compared.same_targets and not self.compared.control
 
     @property
     def moved(self) -> bool:
@@ -85,7 +74,7 @@ class Effect:
     @property
     def apart(self) -> bool:
         """Whether the intervals of both effective lengths do not overlap."""
-        (low, high), (least, most) = self.before.effective_length_ci, self.after.effective_length_ci
+        (low, high), (least, most) = self.before.length_ci, self.after.length_ci
         return _order(high) < _order(least) or _order(most) < _order(low)
 
     @property
@@ -93,14 +82,14 @@ class Effect:
         """Log ratio of the effective lengths if the move is real and the area agrees, else 0."""
         if not (self.moved and self.apart):
             return 0.0
-        ends = self.before.effective_length, self.after.effective_length
+        ends = self.before.length, self.after.length
         ratio = math.log(_order(ends[1]) / _order(ends[0]))
         return ratio if ratio * self.area.difference > 0 else 0.0
 
     @property
     def intervals(self) -> str:
         """Of both effective lengths; empty if both are single points."""
-        spans = self.before.effective_length_ci, self.after.effective_length_ci
+        spans = self.before.length_ci, self.after.length_ci
         if all(low == high for low, high in spans):
             return ""
         return " \u2192 ".join(map(span_text, spans))
@@ -111,66 +100,62 @@ def _order(bound: Bound) -> float:
     return {"<": 0.5, "=": 1.0, ">": 2.0}[bound.sign] * bound.length
 
 
-def effects(study: Study) -> list[Effect]:
+def effects(section: Section) -> list[Effect]:
     """Every value of every varied axis against the first that was run."""
     return [
         effect
-        for shown in study.runs
-        for axis in study.varied
-        for effect in _of_axis(study, shown, axis)
+        for shown in section.runs
+        for axis in section.varied
+        for effect in _of_axis(section, shown, axis)
     ]
 
 
-def _of_axis(study: Study, shown: Shown, axis: str) -> Iterator[Effect]:
-    mine = [series for series in study.series if series.shown is shown]
-    rest = [other for other in study.varied if other != axis]
-    groups: dict[tuple[str, ...], dict[str, Series]] = {}
-    for series in mine:
-        held = tuple(series.condition[other] for other in rest)
-        groups.setdefault(held, {})[series.condition[axis]] = series
-    for held, by_value in groups.items():
-        run = [value for value in study.axes[axis] if value in by_value]
-        for value in run[1:]:
-            others = dict(zip(rest, held, strict=True))
-            names = axis, run[0], value
-            effect = _effect(study, by_value[run[0]], by_value[value], names, others)
-            if effect is not None:
-                yield effect
+def _of_axis(section: Section, shown: RunDetails, axis: str) -> Iterator[Effect]:
+    rest = [other for other in section.varied if other != axis]
+    tried: dict[Condition, set[str]] = {}
+    for condition in shown.run.conditions:
+        tried.setdefault(condition.without(axis), set()).add(condition[axis])
+    baselines = {
+        condition: next(value for value in section.axes[axis] if value in values)
+        for condition, values in tried.items()
+    }
+    compared = {
+        (value, baseline): _compared(shown, axis, value, baseline)
+        for baseline in dict.fromkeys(baselines.values())
+        for value in section.axes[axis]
+    }
+    for condition, baseline in baselines.items():
+        for value in section.axes[axis]:
+            comparison = compared[value, baseline].get(condition)
+            if comparison is not None:
+                others = condition.only(rest)
+                yield Effect(shown, axis, baseline, value, others, section.threshold, comparison)
 
 
-def _effect(
-    study: Study, base: Series, other: Series, names: tuple[str, str, str], others: Condition
-) -> Effect | None:
-    """`None` where no pair was scored; `names` are the axis, the baseline and the value."""
-    pair = paired(other.rows, base.rows)
-    if pair is None:
-        return None
-    compared = compare_pairs(pair)
-    adjusted = tuple(holm([row.p for row in compared.lengths]))
-    one, two = base.targets, other.targets
-    same_rows = all(one[key] == two[key] for key in one.keys() & two.keys())
-    return Effect(
-        other.shown,
-        *names,
-        others,
-        pair,
-        study.threshold,
-        compared,
-        adjusted,
-        same_rows,
-        base.control or other.control,
-    )
+def _compared(
+    shown: RunDetails, axis: str, value: str, baseline: str
+) -> dict[Condition, ConditionComparison]:
+    """What `bench compare` says of two values, by the rest of the condition; empty where they have
+    no scored sample in common.
+    """
+    if value == baseline:
+        return {}
+    try:
+        comparison = compare_conditions(shown.run, axis, (value, baseline))
+    except CompareError:
+        return {}
+    return {one.condition: one for one in comparison.conditions}
 
 
-def finding(study: Study, shown: Shown, found: Sequence[Effect]) -> str:
+def finding(section: Section, shown: RunDetails, found: Sequence[Effect]) -> str:
     """A few sentences: what moved the breaking point of a model, and by how much."""
     mine = [effect for effect in found if effect.shown is shown and effect.fair]
-    if not any(key_of(series)[0] == shown.name for series in study.series if series.curve):
+    if not any(key_of(series)[0] == shown.name for series in section.series if series.curve):
         return f"{shown.name} has no scored sample here."
     if not mine:
         reached = [
-            str(study.sights[key_of(series)].effective_length)
-            for series in study.series
+            str(section.estimates[key_of(series)].length)
+            for series in section.series
             if series.shown is shown and series.curve is not None
         ]
         only = f" under {len(reached)} conditions" if len(reached) > 1 else ""
@@ -197,7 +182,7 @@ def _moved(effect: Effect) -> str:
     where = f" ({effect.where})" if effect.where else ""
     axis = _plain(effect.axis)
     begin = f"With {axis} {effect.value} instead of {effect.baseline}{where}"
-    before, after = effect.before.effective_length, effect.after.effective_length
+    before, after = effect.before.length, effect.after.length
     if effect.apart:
         link = "; its" if effect.shift else ", but its"
         return (
@@ -212,11 +197,11 @@ def _moved(effect: Effect) -> str:
     return f"{begin}, the accuracy of {model} {change}; the effective length {ends}."
 
 
-def _seen(found: Sight) -> str:
+def _seen(found: EffectiveLength) -> str:
     """The effective length, with its interval unless that is a single point."""
-    low, high = found.effective_length_ci
+    low, high = found.length_ci
     interval = "" if low == high else f" ({span_text((low, high))})"
-    return f"{found.effective_length}{interval}"
+    return f"{found.length}{interval}"
 
 
 def _unmoved(model: str, found: Sequence[Effect]) -> str:
@@ -283,17 +268,17 @@ class Gap:
         return f"No difference in area between {ahead} and {behind} is shown: {numbers}."
 
 
-def gaps(study: Study) -> list[Gap]:
+def gaps(section: Section) -> list[Gap]:
     """Each model against the one with the largest area; of those that were asked the same."""
     areas: dict[str, dict[str, float]] = {}
-    for (name, label), found in study.sights.items():
+    for (name, label), found in section.estimates.items():
         areas.setdefault(name, {})[label] = found.area
     common = set.intersection(*map(set, areas.values())) if areas else set()
     ranked = sorted(
-        (shown for shown in study.runs if shown.name in areas),
+        (shown for shown in section.runs if shown.name in areas),
         key=lambda shown: -_mean(areas[shown.name], common),
     )
-    made = [_gap(study, ranked[0], other) for other in ranked[1:]]
+    made = [_gap(section, ranked[0], other) for other in ranked[1:]]
     return [gap for gap in made if gap is not None]
 
 
@@ -302,25 +287,22 @@ def _mean(areas: Mapping[str, float], common: Collection[str]) -> float:
     return fmean(area for label, area in areas.items() if label in common or not common)
 
 
-def _gap(study: Study, best: Shown, other: Shown) -> Gap | None:
-    """`None` where their rows differ or nothing was scored in both."""
-    seeds = {shown.run.manifest.settings["seed"] for shown in (best, other)}
-    if len(seeds) > 1:
+def _gap(section: Section, best: RunDetails, other: RunDetails) -> Gap | None:
+    """`None` where they were not asked the same, or nothing was scored in both."""
+    try:
+        comparison = compare_runs(best.run, other.run, names=(best.name, other.name))
+    except CompareError:
         return None
-    mine, theirs = (
-        {key_of(series)[1]: series for series in study.series if series.shown is shown}
-        for shown in (best, other)
+    effects_of_models = tuple(
+        Effect(
+            best,
+            "model",
+            other.name,
+            best.name,
+            compared.condition.only(section.varied),
+            section.threshold,
+            compared,
+        )
+        for compared in comparison.conditions
     )
-    found = []
-    for label, series in mine.items():
-        if label not in theirs:
-            continue
-        others = {axis: series.condition[axis] for axis in study.varied}
-        names = "model", other.name, best.name
-        effect = _effect(study, theirs[label], series, names, others)
-        if effect is not None and effect.same_rows:
-            found.append(effect)
-    if not found:
-        return None
-    area = mean_area([effect.pair for effect in found])
-    return Gap(best.name, other.name, area, tuple(found))
+    return Gap(best.name, other.name, comparison.area, effects_of_models)

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.analysis.details import FIRST_ROUNDED
 from harness.analysis.stats import Bound
-from harness.analysis.tables import OUTCOMES
+from harness.columns import OUTCOMES
 from harness.report import charts
-from harness.report.details import FIRST_ROUNDED
 from harness.report.effects import Effect
 from harness.report.looks import Look
 from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
 from harness.report.reported import Reported, counting_errors
-from harness.report.studies import UNITS, Series, Study, key_of
+from harness.report.section import UNITS, Section, Series, key_of
 
 _SAID = 12
 """Answers in the histogram."""
@@ -30,26 +30,26 @@ _TOO_LONG = 1e12
 """Answers further out are drawn here."""
 
 
-def sight_figure(study: Study) -> Figure:
+def sight_figure(section: Section) -> Figure:
     """Accuracy over length and effective length."""
-    look = look_of(study)
+    look = look_of(section)
     panels = []
     most = 1
-    for model, title, mine in panels_of(study):
-        data: dict[str, Rows] = {"curve": [], "sight": [], "threshold": _thresholds(study, mine)}
+    for model, title, mine in panels_of(section):
+        data: dict[str, Rows] = {"curve": [], "sight": [], "threshold": _thresholds(section, mine)}
         for row, series in enumerate(mine):
-            data["curve"] += _curve_rows(study, series)
-            data["sight"] += _sight_rows(study, series, row)
+            data["curve"] += _curve_rows(section, series)
+            data["sight"] += _sight_rows(section, series, row)
         most = max(most, len(mine))
         panels.append(Panel(model, title, data))
-    spec = charts.sight_chart(look, study.lengths, most)
+    spec = charts.sight_chart(look, section.lengths, most)
     return Figure("accuracy", "Accuracy by length", spec, tuple(panels), look)
 
 
-def _curve_rows(study: Study, series: Series) -> Rows:
+def _curve_rows(section: Section, series: Series) -> Rows:
     return [
         {
-            **marks_of(study, series),
+            **marks_of(section, series),
             **units_of(series.at(row["length"]), "x"),
             "length": int(row["length"]),
             "y": row["accuracy"],
@@ -63,16 +63,16 @@ def _curve_rows(study: Study, series: Series) -> Rows:
     ]
 
 
-def _sight_rows(study: Study, series: Series, row: int) -> Rows:
-    found = study.sights.get(key_of(series))
+def _sight_rows(section: Section, series: Series, row: int) -> Rows:
+    found = section.estimates.get(key_of(series))
     if found is None:
         return []
-    low, high = found.effective_length_ci
-    made: dict[str, Any] = {**marks_of(study, series), "row": row}
-    for name, bound in (("x", found.effective_length), ("low", low), ("high", high)):
+    low, high = found.length_ci
+    made: dict[str, Any] = {**marks_of(section, series), "row": row}
+    for name, bound in (("x", found.length), ("low", low), ("high", high)):
         made |= units_of(series.at(bound.length), name)
     for unit in UNITS:
-        made[f"label@{unit}"] = _in_unit(found.effective_length, series, unit)
+        made[f"label@{unit}"] = _in_unit(found.length, series, unit)
         ends = [_in_unit(low, series, unit), _in_unit(high, series, unit)]
         made[f"span@{unit}"] = " to ".join(dict.fromkeys(ends))
     return [made]
@@ -86,18 +86,18 @@ def _in_unit(bound: Bound, series: Series, unit: str) -> str:
     return said if bound.sign == "=" else f"{bound.sign} {said}"
 
 
-def _thresholds(study: Study, mine: Sequence[Series]) -> Rows:
-    threshold = study.threshold
+def _thresholds(section: Section, mine: Sequence[Series]) -> Rows:
+    threshold = section.threshold
     if not threshold.relative:
         return [{"y": threshold.share}]
     firsts = [series.curve.accuracies for series in mine if series.curve is not None]
     return [{"y": float(threshold.of(first)[0])} for first in firsts]
 
 
-def outcomes_figure(study: Study) -> Figure:
+def outcomes_figure(section: Section) -> Figure:
     """What became of the samples, a panel a condition."""
     panels = []
-    for series in study.series:
+    for series in section.series:
         rows: Rows = []
         for _, cell in series.cells.iterrows():
             counts = [int(cell[name]) for name in OUTCOMES]
@@ -113,28 +113,28 @@ def outcomes_figure(study: Study) -> Figure:
                 for rank, (name, count) in enumerate(zip(OUTCOMES, counts, strict=True))
                 if count
             ]
-        title = series.label(study.varied)
+        title = series.label(section.varied)
         panels.append(Panel(series.shown.name, title, {"outcomes": rows}))
-    spec = charts.outcomes_chart(study.lengths)
+    spec = charts.outcomes_chart(section.lengths)
     return Figure("outcomes", "Outcomes by length", spec, tuple(panels), lengths=False)
 
 
-def answer_figures(study: Study) -> list[Figure]:
+def answer_figures(section: Section) -> list[Figure]:
     """Answers against true counts, the commonest answers, and signed errors; of integers only."""
-    if not study.integer:
+    if not section.integer:
         return []
-    look = look_of(study)
+    look = look_of(section)
     pairs, said, errors = [], [], []
-    for shown in study.runs:
-        mine = [series for series in study.series if series.shown is shown]
+    for shown in section.runs:
+        mine = [series for series in section.series if series.shown is shown]
         read = _read(shown.samples)
         if read.empty:
             continue
-        pairs.append(Panel(shown.name, "", _answer_rows(study, mine)))
+        pairs.append(Panel(shown.name, "", _answer_rows(section, mine)))
         if commonest := _said_rows(read[read["answer"].abs() < FIRST_ROUNDED]):
             said.append(Panel(shown.name, "", {"said": commonest}))
-    for model, title, mine in panels_of(study):
-        rows = [row for series in mine for row in _error_rows(study, series)]
+    for model, title, mine in panels_of(section):
+        rows = [row for series in mine for row in _error_rows(section, series)]
         if rows:
             errors.append(Panel(model, title, {"error": rows, "zero": [{"y": 0}]}))
     made = [
@@ -150,7 +150,7 @@ def answer_figures(study: Study) -> list[Figure]:
         Figure(
             "error",
             "Signed error by length",
-            charts.error_chart(look, study.lengths),
+            charts.error_chart(look, section.lengths),
             tuple(errors),
             look,
         ),
@@ -163,13 +163,13 @@ def _read(samples: pd.DataFrame) -> pd.DataFrame:
     return samples[samples["answer"].notna() & samples["target"].notna()]
 
 
-def _answer_rows(study: Study, mine: Sequence[Series]) -> dict[str, Rows]:
+def _answer_rows(section: Section, mine: Sequence[Series]) -> dict[str, Rows]:
     parts = []
     for series in mine:
         read = _read(series.samples)
         given = read["answer"].clip(-_TOO_LONG, _TOO_LONG)
         parts.append(
-            pd.DataFrame({"true": read["target"], "given": given, **marks_of(study, series)})
+            pd.DataFrame({"true": read["target"], "given": given, **marks_of(section, series)})
         )
     whole = pd.concat(parts, ignore_index=True)
     if len(whole[["true", "given", "where"]].drop_duplicates()) > _POINTS:
@@ -215,7 +215,7 @@ def _said_rows(read: pd.DataFrame) -> Rows:
     ]
 
 
-def _error_rows(study: Study, series: Series) -> Rows:
+def _error_rows(section: Section, series: Series) -> Rows:
     rows = []
     for length, part in series.samples.groupby("length"):
         errors = part["signed_error"].dropna().clip(-_TOO_LONG, _TOO_LONG)
@@ -224,7 +224,7 @@ def _error_rows(study: Study, series: Series) -> Rows:
         low, middle, high = (float(value) for value in errors.quantile([0.1, 0.5, 0.9]))
         rows.append(
             {
-                **marks_of(study, series),
+                **marks_of(section, series),
                 **units_of(series.at(float(str(length))), "x"),
                 "length": int(str(length)),
                 "y": middle,
@@ -237,28 +237,28 @@ def _error_rows(study: Study, series: Series) -> Rows:
     return rows
 
 
-def published_figure(study: Study, files: list[Reported]) -> Figure | None:
+def published_figure(section: Section, files: list[Reported]) -> Figure | None:
     """Mean error's size beside what was published of the same task; `None` where nothing was."""
-    published = counting_errors(study.task, files)
+    published = counting_errors(section.task, files)
     if published is None:
         return None
     panels = []
-    for shown in study.runs:
-        for strategy in study.axes.get("strategy", []):
+    for shown in section.runs:
+        for strategy in section.axes.get("strategy", []):
             ghosts = _ghosts(published[published["strategy"] == strategy])
             mine = [
                 series
-                for series in study.series
+                for series in section.series
                 if series.shown is shown and series.condition["strategy"] == strategy
             ]
-            rows = [row for series in mine for row in _mean_errors(study, series)]
+            rows = [row for series in mine for row in _mean_errors(section, series)]
             if ghosts and rows:
                 data = {"published": ghosts, "names": _names(ghosts), "error": rows}
                 panels.append(Panel(shown.name, f"strategy {strategy}", data))
     if not panels:
         return None
-    look = look_of(study)
-    spec = charts.published_chart(look, study.lengths, published["length"].tolist())
+    look = look_of(section)
+    spec = charts.published_chart(look, section.lengths, published["length"].tolist())
     return Figure("published", "Beside published figures", spec, tuple(panels), look, lengths=False)
 
 
@@ -291,10 +291,10 @@ def _names(ghosts: Rows) -> Rows:
     return names
 
 
-def _mean_errors(study: Study, series: Series) -> Rows:
+def _mean_errors(section: Section, series: Series) -> Rows:
     return [
         {
-            **marks_of(study, series),
+            **marks_of(section, series),
             "x": int(cell["length"]),
             "length": int(cell["length"]),
             "y": cell["mean_abs_error"],
@@ -305,23 +305,23 @@ def _mean_errors(study: Study, series: Series) -> Rows:
     ]
 
 
-def effect_figures(study: Study, found: Sequence[Effect]) -> list[Figure]:
+def effect_figures(section: Section, found: Sequence[Effect]) -> list[Figure]:
     """A figure an axis: each value's difference from the first one."""
     made = []
-    for axis in study.varied:
+    for axis in section.varied:
         mine = [effect for effect in found if effect.axis == axis]
         # the first value keeps its colour, though it has no line of its own
-        look = Look(tuple(study.axes[axis]), (), axis)
+        look = Look(tuple(section.axes[axis]), (), axis)
         panels: dict[tuple[str, str], Rows] = {}
         for effect in mine:
             rows = panels.setdefault((effect.shown.name, effect.where), [])
-            rows += _effect_rows(study, effect, look)
+            rows += _effect_rows(section, effect, look)
         if panels:
             made.append(
                 Figure(
                     f"effect-{axis}",
                     f"What {axis.replace('_', ' ')} changes",
-                    charts.effects_chart(look, study.lengths),
+                    charts.effects_chart(look, section.lengths),
                     tuple(
                         Panel(model, where, {"effects": rows, "zero": [{"y": 0}]})
                         for (model, where), rows in panels.items()
@@ -329,7 +329,7 @@ def effect_figures(study: Study, found: Sequence[Effect]) -> list[Figure]:
                     look,
                     note=(
                         "on the same samples"
-                        if all(effect.same_rows for effect in mine)
+                        if all(effect.compared.same_targets for effect in mine)
                         else "on other rows of the same length"
                     ),
                 )
@@ -337,19 +337,19 @@ def effect_figures(study: Study, found: Sequence[Effect]) -> list[Figure]:
     return made
 
 
-def _effect_rows(study: Study, effect: Effect, look: Look) -> Rows:
+def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
     series = next(
         series
-        for series in study.series
+        for series in section.series
         if series.shown is effect.shown
         and series.condition[effect.axis] == effect.value
         and all(series.condition[axis] == value for axis, value in effect.others.items())
     )
-    values = study.axes[effect.axis]
+    values = section.axes[effect.axis]
     # side by side, so that intervals do not hide each other
     aside = 1.02 ** (values.index(effect.value) - len(values) / 2)
     rows = []
-    for row, p in zip(effect.compared.lengths, effect.adjusted, strict=True):
+    for row, p in zip(effect.compared.paired.lengths, effect.compared.p_values, strict=True):
         low, high = row.difference_ci
         at = {unit: x and x * aside for unit, x in series.at(row.length).items()}
         rows.append(

@@ -20,12 +20,12 @@ _SCALE = 3.0
 
 
 def write_charts(
-    studies: Sequence[tuple[str, Sequence[Figure]]], folder: Path, formats: Sequence[str]
+    sections: Sequence[tuple[str, Sequence[Figure]]], folder: Path, formats: Sequence[str]
 ) -> list[Path]:
     """Every panel as `<folder>/<task>/<model>/<chart>.<format>`; the paths."""
     written = []
     names = _Names()
-    for name, figures in studies if formats else ():
+    for name, figures in sections if formats else ():
         for figure in figures:
             for panel in figure.panels:
                 spec = whole(name, figure, panel)
@@ -91,12 +91,12 @@ def _outline_legends(compiled: object) -> None:
             _outline_legends(value)
 
 
-def whole(study: str, figure: Figure, panel: Panel) -> Spec:
+def whole(section: str, figure: Figure, panel: Panel) -> Spec:
     """A panel's spec with its rows, title, legend and colours."""
     spec = copy.deepcopy(figure.spec)
     spec["datasets"] = {name: _in_symbols(rows) for name, rows in panel.data.items()}
     spec["title"] = {
-        "text": f"{study}: {figure.title[0].lower()}{figure.title[1:]}",
+        "text": f"{section}: {figure.title[0].lower()}{figure.title[1:]}",
         "subtitle": ", ".join(filter(None, (panel.model, panel.title))),
         "anchor": "start",
         "offset": 12,

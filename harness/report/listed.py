@@ -8,13 +8,14 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from harness.analysis.diagnosis import diagnosis, diagnosis_table, error_growth
+from harness.analysis.details import RunDetails
+from harness.analysis.diagnosis import error_growth
 from harness.analysis.stats import Bound, Span, span_text
+from harness.analysis.tables import diagnosis_table
 from harness.columns import SIGNS
-from harness.report.details import Shown
 from harness.report.effects import Effect
 from harness.report.reported import Reported
-from harness.report.studies import Study, key_of
+from harness.report.section import Section, key_of
 
 Value: TypeAlias = str | int | float | list[Any] | None
 """What a field holds: a text, a number, nothing, or `[text, number to sort by]`."""
@@ -40,19 +41,19 @@ def _listed(name: str, title: str, rows: Sequence[dict[str, Value]]) -> Listed:
     return Listed(name, title, columns, numeric, tuple(tuple(row.values()) for row in rows))
 
 
-def _file(study: Study, name: str) -> str:
-    return f"{study.name}-{name}".replace("/", "-")
+def _file(section: Section, name: str) -> str:
+    return f"{section.name}-{name}".replace("/", "-")
 
 
-def sights_table(study: Study) -> Listed:
+def sights_table(section: Section) -> Listed:
     """How far each model sees under each condition."""
     rows: list[dict[str, Value]] = []
-    growths = {shown.name: _growths(shown, study) for shown in study.runs}
-    for series in study.series:
-        found = study.sights.get(key_of(series))
+    growths = {shown.name: _growths(shown, section) for shown in section.runs}
+    for series in section.series:
+        found = section.estimates.get(key_of(series))
         row: dict[str, Value] = {
             "model": series.shown.name,
-            **{axis: series.condition[axis] for axis in study.varied},
+            **{axis: series.condition[axis] for axis in section.varied},
             "scored": int(series.cells["n"].sum()),
         }
         if found is None:
@@ -63,8 +64,8 @@ def sights_table(study: Study) -> Listed:
                 zip(
                     _SIGHT,
                     (
-                        _bound(found.effective_length),
-                        _span(found.effective_length_ci),
+                        _bound(found.length),
+                        _span(found.length_ci),
                         _bound(found.crossing_length),
                         _span(found.crossing_length_ci),
                         round(found.area, 3),
@@ -74,11 +75,11 @@ def sights_table(study: Study) -> Listed:
                     strict=True,
                 )
             )
-        if study.integer:
+        if section.integer:
             model, label = key_of(series)
             row["error growth"] = growths[model][label]
         rows.append(row)
-    return _listed(_file(study, "effective-length"), f"How far: {study.name}", rows)
+    return _listed(_file(section, "effective-length"), f"How far: {section.name}", rows)
 
 
 _SIGHT = (
@@ -105,41 +106,41 @@ def _span(span: Span) -> Value:
     return [span_text(span), _place(span[0])]
 
 
-def _growths(shown: Shown, study: Study) -> dict[str, Value]:
+def _growths(shown: RunDetails, section: Section) -> dict[str, Value]:
     """How the error grows with length, by the condition's label."""
-    if not study.integer:
+    if not section.integer:
         return {}
-    errors = diagnosis(shown.run)["median_abs_error"]
+    errors = shown.run.diagnosis["median_abs_error"]
     growths: dict[str, Value] = {}
-    for series in study.series:
+    for series in section.series:
         if series.shown is shown:
-            places = list(series.places)
+            places = list(series.judged.places)
             growth = error_growth(shown.run.cells["length"][places], errors[places])
             growths[key_of(series)[1]] = None if growth is None else round(growth, 2)
     return growths
 
 
-def diagnosis_listed(study: Study) -> Listed:
+def diagnosis_listed(section: Section) -> Listed:
     """How each cell goes wrong; columns that say nothing here are left out."""
-    whole = pd.concat([diagnosis_table(shown.run) for shown in study.runs], ignore_index=True)
-    whole["model"] = [shown.name for shown in study.runs for _ in shown.run.manifest.cells]
+    whole = pd.concat([diagnosis_table(shown.run) for shown in section.runs], ignore_index=True)
+    whole["model"] = [shown.name for shown in section.runs for _ in shown.run.manifest.cells]
     empty = [name for name in SIGNS if whole[name].isna().all()]
     rows: list[dict[str, Value]] = [
         {str(name): _published(value) for name, value in row.items()}
         for row in whole.drop(columns=empty).to_dict("records")
         if len(empty) < len(SIGNS)
     ]
-    return _listed(_file(study, "diagnosis"), f"How it goes wrong: {study.name}", rows)
+    return _listed(_file(section, "diagnosis"), f"How it goes wrong: {section.name}", rows)
 
 
-def cells_table(study: Study) -> Listed:
+def cells_table(section: Section) -> Listed:
     """`table.csv` of every run."""
     rows: list[dict[str, Value]] = []
-    for shown in study.runs:
+    for shown in section.runs:
         for _, cell in shown.run.cells.iterrows():
             row = {str(name): _value(value) for name, value in cell.items()}
             rows.append({**row, "model": shown.name})
-    return _listed(_file(study, "cells"), f"Cells: {study.name}", rows)
+    return _listed(_file(section, "cells"), f"Cells: {section.name}", rows)
 
 
 def _value(value: Any) -> Value:
@@ -156,7 +157,7 @@ _LARGEST_IN_SCRIPTS = 2**53
 """The page's script rounds larger numbers."""
 
 
-def pairs_table(study: Study, found: Sequence[Effect]) -> Listed:
+def pairs_table(section: Section, found: Sequence[Effect]) -> Listed:
     """Every paired difference at every length, and of the areas over all."""
     rows: list[dict[str, Value]] = []
     for effect in found:
@@ -172,7 +173,7 @@ def pairs_table(study: Study, found: Sequence[Effect]) -> Listed:
             {
                 **named,
                 "length": ["all (area)", 0],
-                "pairs": sum(row.n for row in effect.compared.lengths),
+                "pairs": sum(row.n for row in effect.compared.paired.lengths),
                 "accuracy from": round(effect.area.second, 4),
                 "accuracy to": round(effect.area.first, 4),
                 "difference": round(effect.area.difference, 4),
@@ -182,7 +183,9 @@ def pairs_table(study: Study, found: Sequence[Effect]) -> Listed:
                 "Holm p": None,
             }
         )
-        for row, adjusted in zip(effect.compared.lengths, effect.adjusted, strict=True):
+        for row, adjusted in zip(
+            effect.compared.paired.lengths, effect.compared.p_values, strict=True
+        ):
             low, high = row.difference_ci
             rows.append(
                 {
@@ -198,7 +201,7 @@ def pairs_table(study: Study, found: Sequence[Effect]) -> Listed:
                     "Holm p": float(f"{adjusted:.3g}"),
                 }
             )
-    return _listed(_file(study, "differences"), f"Paired differences: {study.name}", rows)
+    return _listed(_file(section, "differences"), f"Paired differences: {section.name}", rows)
 
 
 def reported_table(file: Reported) -> Listed:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import exact_json
-from harness.analysis.tables import NOT_SCORED
+from harness.analysis.details import RunDetails
+from harness.analysis.judged_run import NOT_SCORED
 from harness.plan.cost import cost
-from harness.report.details import Shown
 from providers.catalog.model_facts import model_facts
 
 
@@ -17,19 +17,19 @@ from providers.catalog.model_facts import model_facts
 class Origin:
     """One run's."""
 
-    study: str
+    section: str
     name: str
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
 
 
-def origin(study: str, shown: Shown) -> Origin:
+def origin(section: str, shown: RunDetails) -> Origin:
     """All that is known of what made it."""
     facts = ((name, said) for name, said in _facts(shown) if said)
-    return Origin(study, shown.name, tuple(facts), tuple(shown.run.manifest.commands))
+    return Origin(section, shown.name, tuple(facts), tuple(shown.run.manifest.commands))
 
 
-def _facts(shown: Shown) -> Iterator[tuple[str, str]]:
+def _facts(shown: RunDetails) -> Iterator[tuple[str, str]]:
     manifest = shown.run.manifest
     yield "model", manifest.model
     yield "answered by", ", ".join(manifest.answered_by)

@@ -20,10 +20,11 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from harness.analysis.judged_run import JudgedRun
 from harness.analysis.stats import Threshold
-from harness.analysis.tables import OUTCOMES, read_run
+from harness.columns import OUTCOMES
 from harness.errors import JournalError
-from harness.journal.journal import replace_file
+from harness.journal.files import replace_file
 from harness.report import figures, listed, looks
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.files import write_charts
@@ -32,7 +33,7 @@ from harness.report.origin import origin
 from harness.report.paged import CHUNK, FIELDS, Paged, paged
 from harness.report.panels import Figure
 from harness.report.reported import Reported, read_reported
-from harness.report.studies import UNITS, Study, studies
+from harness.report.section import UNITS, Section, sections
 
 _PAGE = Path(__file__).parent / "assets"
 _HIGHLIGHTS = 3
@@ -41,9 +42,9 @@ Warn = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Part:
-    """One study with all that is shown of it."""
+    """One section with all that is shown of it."""
 
-    study: Study
+    section: Section
     effects: Sequence[Effect]
     sight: Figure
     figures: Sequence[Figure]
@@ -61,17 +62,17 @@ class Part:
     @property
     def outcomes(self) -> set[str]:
         """Outcomes that occurred."""
-        cells = [shown.run.cells for shown in self.study.runs]
+        cells = [shown.run.cells for shown in self.section.runs]
         return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
 
     @property
     def anchor(self) -> str:
         """Its place on the page."""
-        return re.sub(r"[^a-z0-9]+", "-", self.study.name.lower()).strip("-") or "task"
+        return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "task"
 
 
 def write_report(
-    folders: Sequence[Path],
+    runs: Sequence[JudgedRun],
     out: Path,
     *,
     formats: Sequence[str] = ("html",),
@@ -86,13 +87,11 @@ def write_report(
     made again.
 
     Raises:
-        JournalError: there is no run in one of the folders, or nothing can be written.
+        JournalError: nothing can be written.
     """
-    runs = [
-        run for folder in dict.fromkeys(folders) if (run := read_run(folder, warn)).manifest.cells
-    ]
+    runs = [run for run in runs if run.manifest.cells]
     published = read_reported()
-    parts = [_part(study, published) for study in studies(runs, threshold)]
+    parts = [_part(section, published) for section in sections(runs, threshold)]
     written = []
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -100,36 +99,36 @@ def write_report(
             replace_file(out, _page(parts, published, tasks, warn).encode("utf-8", "replace"))
             written.append(out)
         wanted = [kind for kind in formats if kind != "html"]
-        shown = [(part.study.name, [part.sight, *part.figures]) for part in parts]
+        shown = [(part.section.name, [part.sight, *part.figures]) for part in parts]
         written += write_charts(shown, out.with_name(f"{out.stem}-charts"), wanted)
     except OSError as error:
         raise JournalError(f"cannot write {error.filename}: {error.strerror}") from error
     return written
 
 
-def _part(study: Study, published: list[Reported]) -> Part:
-    found, between = effects(study), gaps(study)
+def _part(section: Section, published: list[Reported]) -> Part:
+    found, between = effects(section), gaps(section)
     of_models = [effect for gap in between for effect in gap.effects]
-    beside = figures.published_figure(study, published)
+    beside = figures.published_figure(section, published)
     return Part(
-        study,
+        section,
         found,
-        figures.sight_figure(study),
+        figures.sight_figure(section),
         [
-            *figures.effect_figures(study, found),
-            figures.outcomes_figure(study),
-            *figures.answer_figures(study),
+            *figures.effect_figures(section, found),
+            figures.outcomes_figure(section),
+            *figures.answer_figures(section),
             *([beside] if beside else []),
         ],
-        {shown.name: finding(study, shown, found) for shown in study.runs},
+        {shown.name: finding(section, shown, found) for shown in section.runs},
         [str(gap) for gap in between],
         [
             table
             for table in (
-                listed.sights_table(study),
-                listed.pairs_table(study, [*found, *of_models]),
-                listed.diagnosis_listed(study),
-                listed.cells_table(study),
+                listed.sights_table(section),
+                listed.pairs_table(section, [*found, *of_models]),
+                listed.diagnosis_listed(section),
+                listed.cells_table(section),
             )
             if table.rows
         ],
@@ -137,7 +136,7 @@ def _part(study: Study, published: list[Reported]) -> Part:
 
 
 def _page(parts: Sequence[Part], published: Sequence[Reported], tasks: str, warn: Warn) -> str:
-    every = [(part.study.name, shown) for part in parts for shown in part.study.runs]
+    every = [(part.section.name, shown) for part in parts for shown in part.section.runs]
     browser = paged(every, tasks)
     for task in browser.unknown:
         warn(f"prompts of {task} are not shown: name its file with --task")
@@ -156,7 +155,7 @@ def _page(parts: Sequence[Part], published: Sequence[Reported], tasks: str, warn
             models=models,
             parts=parts,
             highlights=_highlights(parts),
-            origins=[origin(study, shown) for study, shown in every],
+            origins=[origin(section, shown) for section, shown in every],
             samples=len(browser.columns["run"]),
             units=_units(parts),
             reported=list(zip(published, tables, strict=True)),
@@ -167,7 +166,7 @@ def _page(parts: Sequence[Part], published: Sequence[Reported], tasks: str, warn
             inks=looks.OUTCOME_INKS,
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
-            threshold=parts[0].study.threshold if parts else Threshold(),
+            threshold=parts[0].section.threshold if parts else Threshold(),
         )
     )
 
@@ -181,7 +180,7 @@ def _title(models: Sequence[str]) -> str:
 
 
 def _highlights(parts: Sequence[Part]) -> list[tuple[Part, Effect]]:
-    """What moved an effective length most, one effect a study."""
+    """What moved an effective length most, one effect a section."""
     best = []
     for part in parts:
         moved = [effect for effect in part.effects if effect.fair and effect.shift]

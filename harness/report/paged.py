@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from harness.analysis.tables import OUTCOMES
-from harness.report.details import Detail, Prompts, Shown, prompts_of
-from harness.spec import condition_label
+from harness.analysis.details import Detail, Prompts, RunDetails, prompts_of
+from harness.columns import OUTCOMES
 
 CHUNK = 500
 """Samples whose texts are packed together."""
@@ -58,14 +57,14 @@ FIELDS = (
 """What a sample's list holds, in order."""
 
 
-def paged(runs: Iterable[tuple[str, Shown]], tasks: str = "") -> Paged:
-    """The samples of runs that are given with the names of their studies."""
+def paged(runs: Iterable[tuple[str, RunDetails]], tasks: str = "") -> Paged:
+    """The samples of runs that are given with the names of their sections."""
     made = Paged()
 
     def texts() -> Iterator[list[Any]]:
-        for place, (study, shown) in enumerate(runs):
+        for place, (section, shown) in enumerate(runs):
             prompts = prompts_of(shown.run, tasks)
-            made.runs.append(_run(study, shown, prompts))
+            made.runs.append(_run(section, shown, prompts))
             task = shown.run.manifest.task
             if prompts.absent and task not in made.unknown:
                 made.unknown.append(task)
@@ -81,37 +80,33 @@ def paged(runs: Iterable[tuple[str, Shown]], tasks: str = "") -> Paged:
     return made
 
 
-def _run(study: str, shown: Shown, prompts: Prompts) -> dict[str, Any]:
+def _run(section: str, shown: RunDetails, prompts: Prompts) -> dict[str, Any]:
     return {
-        "study": study,
+        "study": section,
         "name": shown.name,
         "why": prompts.why,
-        "cells": [
-            [condition_label(cell.condition), cell.length] for cell in shown.run.manifest.cells
-        ],
+        "cells": [[cell.condition.label, cell.length] for cell in shown.run.manifest.cells],
     }
 
 
 def _texts(detail: Detail, prompt: str | None) -> list[Any]:
     record, verdict = detail.record, detail.verdict
-    reply = record.get("reply")
-    failure = record.get("failure") or {}
-    said = record.get("refusal") or ""
-    start, end = (_utf16(reply or "", place) for place in (verdict.start, verdict.end))
+    start, end = (_utf16(record.reply or "", place) for place in (verdict.start, verdict.end))
+    failure = record.failure
     return [
-        record["id"],
+        record.id,
         prompt,
-        reply,
-        record.get("reasoning") or "",
-        failure.get("message") or failure.get("kind") or said,
-        str(record["target"]),
+        record.reply,
+        record.reasoning or "",
+        (record.refusal or "") if failure is None else failure.message or failure.kind,
+        str(record.target),
         None if verdict.answer is None else str(verdict.answer),
         start,
         end,
         verdict.why,
-        record.get("prompt_tokens"),
-        record.get("output_tokens"),
-        record.get("latency_s"),
+        record.prompt_tokens,
+        record.output_tokens,
+        record.latency_s,
     ]
 
 

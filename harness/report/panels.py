@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.report.looks import Look, Spec
-from harness.report.studies import Series, Study
+from harness.report.section import Section, Series
 
 Rows = list[dict[str, Any]]
 
@@ -23,7 +23,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Charts of one kind and one study, on the same axes."""
+    """Charts of one kind and one section, on the same axes."""
 
     kind: str
     title: str
@@ -50,36 +50,36 @@ class Figure:
         return int(self.spec["height"]) + axis
 
 
-def look_of(study: Study) -> Look:
+def look_of(section: Section) -> Look:
     """The axis with most values by colour, the next by dashes; a third makes panels."""
-    varied = study.varied
+    varied = section.varied
     if not varied:
         return Look(("all",), ())
-    colours = tuple(study.axes[varied[0]])
+    colours = tuple(section.axes[varied[0]])
     if len(varied) == 1:
         return Look(colours, (), varied[0])
-    return Look(colours, tuple(study.axes[varied[1]]), varied[0], varied[1])
+    return Look(colours, tuple(section.axes[varied[1]]), varied[0], varied[1])
 
 
-def panels_of(study: Study) -> Iterable[tuple[str, str, list[Series]]]:
+def panels_of(section: Section) -> Iterable[tuple[str, str, list[Series]]]:
     """Model, title and series of each panel: a panel a model, and a condition of the axes that
     neither colour nor dash shows.
     """
-    rest = study.varied[2:]
+    rest = section.varied[2:]
     panels: dict[tuple[str, str], list[Series]] = {}
-    for series in study.series:
+    for series in section.series:
         where = ", ".join(f"{axis} {series.condition[axis]}" for axis in rest)
         panels.setdefault((series.shown.name, where), []).append(series)
     for (model, where), mine in panels.items():
         yield model, where, mine
 
 
-def marks_of(study: Study, series: Series) -> dict[str, str | float]:
+def marks_of(section: Section, series: Series) -> dict[str, str | float]:
     """What every row of a series has: its colour, its dash, its marks, its name in tooltips."""
-    varied = study.varied
+    varied = section.varied
     colour = series.condition[varied[0]] if varied else "all"
     dash = series.condition[varied[1]] if len(varied) > 1 else colour
-    look = look_of(study)
+    look = look_of(section)
     return {
         "colour": colour,
         "dash": dash,

@@ -10,7 +10,7 @@ from harness.analysis.cells import markdown_text
 from harness.analysis.leaderboard import Leaderboard, Row, lengths_of
 from harness.analysis.stats import Bound, span_text
 from harness.errors import LeaderboardError
-from harness.journal import journal
+from harness.journal.files import replace_file
 
 BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
 _MARKER = re.compile(r"^[ \t]*(<!-- (?:bench [a-z ]+|end) -->)[ \t]*\r?$", re.MULTILINE)
@@ -137,4 +137,4 @@ def put_into(path: Path, table: str) -> None:
     before, after = around(path)
     end = "\r\n" if "\r\n" in before + after else "\n"
     text = end.join([before, *table.split("\n"), after])
-    journal.replace_file(path.resolve(), text.encode())
+    replace_file(path.resolve(), text.encode())

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from harness.journal.journal import Journal, Warn
+from harness.journal.record import Warn
+from harness.journal.writer import Journal
 from harness.plan.cost import Budget
 from harness.run.fresh import OldRuns
 from harness.run.limits import RunLimits

@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import JournalError
-from harness.journal.journal import read_records, set_aside
+from harness.journal.record import read_records
+from harness.journal.writer import set_aside
 from harness.run.batch.pending import STATE
 from harness.run.run_request import SERVER_LOG, RunRequest
 
@@ -78,5 +79,5 @@ class OldRuns:
 
 def _has_answers(folder: Path) -> bool:
     """Whether a run has an answer or a batch, which was paid for."""
-    failures = (record.get("failure") or {} for record in read_records(folder))
-    return (folder / STATE).exists() or any(one.get("kind") != "error" for one in failures)
+    records = read_records(folder)
+    return (folder / STATE).exists() or not all(record.is_error for record in records)

@@ -11,8 +11,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
+from harness.journal.record import Record
 from harness.plan.cost import Account
 from harness.plan.request import request_of
 from harness.run.limiter import AdaptiveLimiter, RateLimiter
@@ -22,7 +22,7 @@ from harness.run.retry import RetryingClient
 from harness.spec import Sample
 from providers.base import Provider, ProviderError, StopRunError
 
-Append = Callable[[dict[str, Any]], None]
+Append = Callable[[Record], None]
 
 
 async def ask_all(
@@ -154,16 +154,16 @@ class WorkerPool:
         except Exception as error:  # noqa: BLE001  raised again when all workers have ended
             self._stop(error, self.client.limits.drain_timeout_s)
 
-    def _count(self, record: dict[str, Any]) -> None:
+    def _count(self, record: Record) -> None:
         progress = self.client.progress
         progress.connections = self.client.limiter.limit
-        if (record.get("failure") or {}).get("kind") != "error":
+        if not record.is_error:
             progress.answered += 1
             progress.failed_in_a_row = 0
             return
         progress.failed += 1
         progress.failed_in_a_row += 1
-        progress.last_failure = record["failure"]["message"]
+        progress.last_failure = "" if record.failure is None else record.failure.message
         if progress.failed_in_a_row >= self.client.limits.max_consecutive_failures:
             raise StopRunError(
                 f"{progress.failed_in_a_row} samples in a row had no reply; the last: "

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from harness.journal.record import Record
 from harness.plan.cost import Account
 from harness.run.limiter import AdaptiveLimiter, Permit
 from harness.run.limits import RunLimits
 from harness.run.progress import Progress
+from harness.run.records import answered, failed
 from harness.spec import Sample
 from providers.base import (
     OverloadedError,
-    PromptOverflowError,
     Provider,
     ProviderError,
     RateLimitError,
-    RefusedError,
     Reply,
     ReplyTimeoutError,
     Request,
     SampleError,
     StopRunError,
     TransientError,
-    redact,
 )
+from providers.secrets import redact
 
 _LONG_WAIT_S = 10.0
 """A wait that the user is told of."""
@@ -58,7 +56,7 @@ class RetryingClient:
     def __post_init__(self) -> None:
         self.answered_at_s = self.clock()
 
-    async def ask(self, sample: Sample, request: Request) -> dict[str, Any] | None:
+    async def ask(self, sample: Sample, request: Request) -> Record | None:
         """The sample's record, with its reply or the reason why it has none; `None` where the run
         stopped before it was asked.
         """
@@ -77,7 +75,7 @@ class RetryingClient:
             finally:
                 if budget.limit is not None:
                     budget.release(most)
-            if result is None or isinstance(result, dict):
+            if result is None or isinstance(result, Record):
                 return result
             if self.stopped is not None:
                 return None
@@ -86,7 +84,7 @@ class RetryingClient:
 
     async def _attempt(
         self, sample: Sample, request: Request, state: RetryState, tokens: int
-    ) -> dict[str, Any] | float | None:
+    ) -> Record | float | None:
         """As `ask` says, or the seconds until the next attempt."""
         permit = await self.limiter.acquire(tokens)
         worker = asyncio.current_task()
@@ -102,17 +100,15 @@ class RetryingClient:
                 raise TransientError(redact(f"{type(error).__name__}: {error}")) from error
             latency_s = self.clock() - permit.sent_s
             reply = self._settle(reply, request, permit, latency_s)
-            return record(sample, state.attempts + 1) | answer(reply, latency_s)
+            return answered(sample, reply, attempts=state.attempts + 1, latency_s=latency_s)
         except TransientError as error:
             used = self.account.settle_nothing(error.usage)
             permit.settle(used.prompt_tokens + used.output_tokens)
             wait_s = self._wait_after(error, state, permit)
-            if wait_s is None:
-                return record(sample, state.attempts) | failure("error", error)
-            return wait_s
+            return failed(sample, error, attempts=state.attempts) if wait_s is None else wait_s
         except SampleError as error:
             permit.settle(0)
-            return record(sample, state.attempts + 1) | failure(kind_of(error), error)
+            return failed(sample, error, attempts=state.attempts + 1)
         finally:
             self.in_flight.discard(worker)
             permit.release()
@@ -184,55 +180,3 @@ class RetryState:
             or self.elapsed_s > limits.max_elapsed_s
         )
         return None if is_last else wait_s
-
-
-def record(sample: Sample, attempts: int) -> dict[str, Any]:
-    """What a journal says of every sample."""
-    return {
-        "id": sample.id,
-        "condition": sample.condition,
-        "length": sample.length,
-        "index": sample.index,
-        "target": sample.target,
-        "prompt_hash": sample.prompt_hash,
-        "chars": len(sample.prompt),
-        "attempts": attempts,
-        "at": round(time.time(), 3),
-    }
-
-
-def answer(reply: Reply, latency_s: float | None) -> dict[str, Any]:
-    """What it says of a reply; nobody knows how long one from a batch took."""
-    usage = reply.usage
-    said: dict[str, Any] = {
-        "reply": reply.text,
-        "finish_reason": reply.finish_reason,
-        "refusal": reply.refusal,
-        "reasoning": reply.reasoning,
-        "prompt_tokens": None if usage is None else usage.prompt_tokens,
-        "output_tokens": None if usage is None else usage.output_tokens,
-        "model": reply.model,
-        "latency_s": None if latency_s is None else round(latency_s, 4),
-    }
-    if reply.dropped_params:
-        said["dropped_params"] = reply.dropped_params
-    if reply.logprobs is not None:
-        said["logprobs"] = reply.logprobs
-    return said
-
-
-def overflow(sample: Sample, why: str) -> dict[str, Any]:
-    """The record of a sample that is known not to fit the model's window and is not sent."""
-    return record(sample, 0) | failure("overflow", PromptOverflowError(why))
-
-
-def kind_of(error: ProviderError) -> str:
-    """What kind of failure an error is that ended a sample."""
-    if isinstance(error, PromptOverflowError):
-        return "overflow"
-    return "refused" if isinstance(error, RefusedError) else "error"
-
-
-def failure(kind: str, error: Exception) -> dict[str, Any]:
-    """What it says where there is none."""
-    return {"failure": {"kind": kind, "type": type(error).__name__, "message": str(error)}}

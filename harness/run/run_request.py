@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.journal.journal import Settings, run_folder
+from harness.journal.manifest import run_folder
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel
+from harness.spec import Settings
 
 SERVER_LOG = "server.log"
 """In a run's folder: the output of the server that the provider started."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.journal.journal import Journal, Warn
+from harness.journal.record import Warn
+from harness.journal.writer import Journal
 from harness.plan.cost import Budget
 from harness.run import pool
 from harness.run.batch.pending import refuse_if_under_way

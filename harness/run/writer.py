@@ -15,25 +15,27 @@ from typing import Any, TypeAlias
 
 from harness import exact_json
 from harness.errors import JournalError
-from harness.journal import journal
-from harness.journal.journal import Cell, Journal, Manifest
+from harness.journal.answers import Answered
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from harness.journal.record import SAMPLES, Record, Warn
 from harness.journal.software import software
+from harness.journal.writer import Journal
 from harness.plan.context_fit import ContextFit, context_fits
 from harness.plan.plan import output_budget, sample_hash
 from harness.run.batch.pending import STATE as BATCHES
 from harness.run.progress import Progress
-from harness.run.retry import overflow
+from harness.run.records import overflow
 from harness.run.run_request import RunRequest
-from harness.spec import CellKey, Sample, condition_label
+from harness.spec import Cell, CellKey, Sample
 from harness.task.catalogue import built_in_files
-from providers.base import Provider, StopRunError, redact
-from providers.secrets import mask, masked
+from providers.base import Provider, StopRunError
+from providers.secrets import mask, masked, redact
 
 
 class PlannedRun:
     """A run that a command asks for, and what its folder already has of it."""
 
-    def __init__(self, request: RunRequest, run_journal: Journal, warn: journal.Warn) -> None:
+    def __init__(self, request: RunRequest, run_journal: Journal, warn: Warn) -> None:
         """Reads the journal, which holds the lock of the folder, and adds the plan to the manifest.
 
         Raises:
@@ -87,7 +89,7 @@ class PlannedRun:
 
     def save(self) -> None:
         """Writes the manifest."""
-        journal.write_manifest(self.request.folder, self.manifest)
+        write_manifest(self.request.folder, self.manifest)
 
     def set_server(self, facts: Mapping[str, object]) -> None:
         """Writes the server's facts into the manifest.
@@ -122,10 +124,10 @@ class PlannedRun:
         )
         for key, fit in self._fits.items():
             if not fit.fits:
-                self._warn(f"{request.name} {key[0]} at length {key[1]}: {fit}; not sent")
+                self._warn(f"{request.name} {key[0].label} at length {key[1]}: {fit}; not sent")
 
     def samples(
-        self, writer: RunWriter, in_batches: journal.Answered | None = None
+        self, writer: RunWriter, in_batches: Answered | None = None
     ) -> Iterator[tuple[Sample, int]]:
         """The pending samples with their output budgets, without those that are `in_batches`.
 
@@ -168,12 +170,12 @@ class PlannedRun:
 
     def _add(self, sample: Sample) -> CellKey:
         """Adds to the fingerprint of the sample's cell."""
-        key = condition_label(sample.condition), sample.length
+        key = sample.key
         self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
         return key
 
 
-Judge: TypeAlias = Callable[[dict[str, Any]], bool | None]
+Judge: TypeAlias = Callable[[Record], bool | None]
 """Says whether the reply of a record is correct; `None` for a record that has no reply."""
 MAX_NAMES = 16
 """Names of models that a manifest keeps. A server with more names gives each reply a new one."""
@@ -189,7 +191,7 @@ class RunWriter:
         self,
         run_journal: Journal,
         manifest: Manifest,
-        warn: journal.Warn,
+        warn: Warn,
         *,
         progress: Progress | None = None,
         judge: Judge | None = None,
@@ -203,10 +205,10 @@ class RunWriter:
         self._progress = progress or Progress()
         self._judge = judge
 
-    def __call__(self, record: dict[str, Any]) -> None:
+    def __call__(self, record: Record) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
-        if record.get("model") is not None:
-            self._note_model(mask(record["model"])[:_NAME_CHARS])
+        if record.model is not None:
+            self._note_model(mask(record.model)[:_NAME_CHARS])
         self._journal.append(record)
         if self._judge is not None and (correct := self._judge(record)) is not None:
             self._progress.judged += 1
@@ -228,7 +230,7 @@ class RunWriter:
             self._said_all = True
             self._warn("replies come from still more models; their names are in the journal")
         names.append(name)
-        journal.write_manifest(self._journal.folder, self._manifest)
+        write_manifest(self._journal.folder, self._manifest)
 
     def unsent(self, sample: Sample, why: str, *, known: bool) -> None:
         """Records a sample that does not fit the window, unless an earlier command did."""
@@ -240,8 +242,8 @@ class RunWriter:
 def _manifest(request: RunRequest) -> Manifest:
     """The run's manifest, read or new, with this command added."""
     task, folder = request.plan.task, request.folder
-    if (folder / journal.MANIFEST).exists():
-        manifest = journal.read_manifest(folder)
+    if (folder / MANIFEST).exists():
+        manifest = read_manifest(folder)
         wanted = request.model.label, task.spec.digest(), asdict(request.settings)
         if (manifest.model, manifest.task_digest, manifest.settings) != wanted:
             raise JournalError(
@@ -249,9 +251,9 @@ def _manifest(request: RunRequest) -> Manifest:
                 "use another --out or --fresh"
             )
     else:
-        if (folder / journal.SAMPLES).exists() and (folder / journal.SAMPLES).stat().st_size:
+        if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
-                f"{folder} has answers but no {journal.MANIFEST}, so nobody knows what made them; "
+                f"{folder} has answers but no {MANIFEST}, so nobody knows what made them; "
                 "put it back or start over with --fresh"
             )
         manifest = Manifest(

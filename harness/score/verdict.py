@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .extraction import extract, tidy
 from .markup import without_thoughts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from .answer import AnswerForm
     from .extraction import Extracted
@@ -101,25 +100,6 @@ def judge(
 
 def _unread(found: Extracted) -> Verdict:
     return Verdict("unparsed", why=found.why)
-
-
-def judge_record(record: Mapping[str, Any], answer: AnswerForm) -> Verdict:
-    """The same of a journal's record."""
-    text, failure = record.get("reply") or "", record.get("failure")
-    judging = _judge_again if len(text) <= _SHORT else judge
-    return judging(
-        text=text,
-        finish_reason=record.get("finish_reason") or "stop",
-        refusal=record.get("refusal"),
-        failure=failure and failure.get("kind"),
-        target=record["target"],
-        answer=answer,
-    )
-
-
-_SHORT = 64
-_judge_again = lru_cache(maxsize=4096)(judge)
-"""Answers without words around them are few and come often: "Final answer: 7", target 7."""
 
 
 def _judge_answer(found: Extracted, reply: str, target: int | str, answer: AnswerForm) -> Verdict:

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from harness.analysis.stats import Curve, Threshold, curve, reach, sight
+from harness.analysis.stats import Curve, Threshold, curve, effective_length, passing_lengths
 from tests.benchmarks.measure import show
 
 LENGTHS = np.array([5, 10, 20, 50, 100, 200, 500])
@@ -38,7 +38,7 @@ def one_by_one(some: Sequence[Curve], resamples: int) -> None:
         drawn = []
         for _ in range(resamples):
             rows = rng.integers(len(one.correct), size=len(one.correct))
-            drawn.append(reach(one.correct[rows].mean(axis=0)[None], Threshold())[0])
+            drawn.append(passing_lengths(one.correct[rows].mean(axis=0)[None], Threshold())[0])
         np.quantile(drawn, (0.025, 0.975), method="inverted_cdf")
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     made = curves(given.curves, given.samples)
     started = perf_counter()
     for one in made:
-        sight(one, resamples=given.resamples)
+        effective_length(one, resamples=given.resamples)
     ours_s = perf_counter() - started
     tenth = made[::10]
     started = perf_counter()

@@ -27,7 +27,8 @@ from typing import Any
 import orjson
 
 from harness.cli import app, run_options
-from harness.journal import journal
+from harness.journal.manifest import MANIFEST
+from harness.journal.record import SAMPLES
 from harness.run.limits import RunLimits
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import KEY, WRONG, World, as_json, changed, echoes, headers, places, replies
@@ -95,7 +96,7 @@ def sound(folder: Path) -> None:
 
 def read_all(world: World) -> None:
     """Every verb that reads runs."""
-    runs = [path.parent for path in sorted((world.out / "runs").rglob(journal.MANIFEST))]
+    runs = [path.parent for path in sorted((world.out / "runs").rglob(MANIFEST))]
     world.look()
     for run in runs:
         world.run("score", run)
@@ -130,12 +131,12 @@ def spoil_bytes(rng: random.Random, content: bytes) -> bytes:
 
 def spoil_file(rng: random.Random, world: World, name: str) -> None:
     """A run's manifest or journal."""
-    (manifest,) = (world.out / "runs" / "scripted" / "spoilt.txt").rglob(journal.MANIFEST)
+    (manifest,) = (world.out / "runs" / "scripted" / "spoilt.txt").rglob(MANIFEST)
     path = manifest.with_name(name)
     content = path.read_bytes()
     if rng.random() < 0.3:
         path.write_bytes(spoil_bytes(rng, content))
-    elif name == journal.MANIFEST:
+    elif name == MANIFEST:
         path.write_bytes(as_json(spoil_json(rng, orjson.loads(content))))
     else:
         lines = content.splitlines()
@@ -191,8 +192,8 @@ def spoil_reply(rng: random.Random, world: World) -> None:
 
 
 KINDS: dict[str, Callable[[random.Random, World], None]] = {
-    "manifest": partial(spoil_file, name=journal.MANIFEST),
-    "journal": partial(spoil_file, name=journal.SAMPLES),
+    "manifest": partial(spoil_file, name=MANIFEST),
+    "journal": partial(spoil_file, name=SAMPLES),
     "task": spoil_task,
     "reply": spoil_reply,
 }

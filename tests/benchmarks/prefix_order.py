@@ -25,7 +25,7 @@ from pathlib import Path
 
 import orjson
 
-from harness.journal.journal import SAMPLES
+from harness.journal.record import SAMPLES
 from harness.plan.plan import plan
 from harness.spec import Sample
 from harness.task.catalogue import built_in_files, open_task

@@ -15,13 +15,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.journal.journal import Settings
+from harness.analysis.judged_run import read_run
 from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.report.page import write_report
 from harness.run.limits import RunLimits
 from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
+from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -88,7 +89,7 @@ def main() -> None:
         out = Path(folder)
         run = make_run(out, samples)
         started = time.perf_counter()
-        (page,) = write_report([run], out / "report.html", warn=print)
+        (page,) = write_report([read_run(run)], out / "report.html", warn=print)
         print(f"report in {time.perf_counter() - started:.1f} s")
         print(f"page of {page.stat().st_size / MEGA:.1f} MB")
         show(page)

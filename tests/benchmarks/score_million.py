@@ -14,12 +14,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import orjson
-
-from harness.journal.journal import SAMPLES, Cell, Manifest, write_manifest
+from harness.journal.manifest import Manifest, write_manifest
+from harness.journal.record import SAMPLES, encode
 from harness.plan.plan import Plan
-from harness.run.retry import answer, record
-from harness.spec import Sample
+from harness.run.records import answered
+from harness.spec import Cell, Sample
 from providers.base import Reply, Usage
 from tests.benchmarks.measure import CELLS, bench, run, samples_plan, show
 
@@ -44,7 +43,8 @@ def write_run(folder: Path, planned: Plan) -> None:
     with (folder / SAMPLES).open("wb") as file:
         for sample in planned:
             said = Reply(reply(sample, rng), usage=Usage(sample.length + 60, 4), model="fake")
-            file.write(orjson.dumps(record(sample, 1) | answer(said, 0.0123)) + b"\n")
+            record = answered(sample, said, attempts=1, latency_s=0.0123)
+            file.write(encode(record) + b"\n")
     task = planned.task
     write_manifest(
         folder,

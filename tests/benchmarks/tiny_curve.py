@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import os
 
+from harness.analysis.judging import verdict_of
+from harness.run.records import answered
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import asyncio
@@ -17,8 +20,6 @@ import sys
 from collections import Counter
 
 from harness.plan.plan import output_budget, plan
-from harness.run.retry import answer, record
-from harness.score.verdict import judge_record
 from harness.spec import Sample
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import Provider, Reply, Request
@@ -43,7 +44,9 @@ async def main(seed: int = 2026, samples: int = 100) -> None:
         replies = await ask(provider, wanted)
         asked, right = Counter[int](), Counter[int]()
         for sample, reply in zip(wanted, replies, strict=True):
-            verdict = judge_record(record(sample, 1) | answer(reply, 0.0), task.spec.answer)
+            verdict = verdict_of(
+                answered(sample, reply, attempts=1, latency_s=0.0), task.spec.answer
+            )
             asked[sample.length] += 1
             right[sample.length] += verdict.outcome == "correct"
         cells = [f"{100 * right[length] / asked[length]:.0f}" for length in LENGTHS]

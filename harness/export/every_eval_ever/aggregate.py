@@ -1,7 +1,7 @@
 """A run as a record of the EvalEval coalition's shared schema: "Every Eval Ever" 0.3.0.
 
 One JSON file a run, with a result for every cell and, for every condition, its area and effective
-length; `every_eval_ever_samples` has the file beside it. The schema is that of the package
+length; `samples` has the file beside it. The schema is that of the package
 `every-eval-ever` (arXiv 2606.14516), which the tests ask; it wants a newer Python than this project
 does, so records are made here as plain dictionaries.
 """
@@ -18,14 +18,15 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from harness import exact_json
-from harness.analysis.reach import curve_of
-from harness.analysis.stats import RESAMPLES, Bound, Sight, Threshold, sight, span_text
-from harness.analysis.tables import MEASURES, OUTCOMES
+from harness.analysis.judged_run import JudgedCondition
+from harness.analysis.stats import RESAMPLES, Bound, EffectiveLength, Threshold, span_text
+from harness.analysis.tables import threshold_columns
+from harness.columns import MEASURES, OUTCOMES
 from harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify
-from harness.export.publishable import Part, Publishable
-from harness.journal.journal import Manifest
+from harness.export.publishable import Publishable
+from harness.journal.manifest import Manifest
 from harness.journal.software import software
-from harness.spec import TaskSpec, condition_label
+from harness.spec import Condition, TaskSpec
 
 SCHEMA_VERSION = "0.3.0"
 Json: TypeAlias = dict[str, Any]
@@ -112,7 +113,7 @@ class Evaluation:
         """`eyechart.counting.ones/separator=none,strategy=direct/length=5`, for what was scored of
         one condition, or one length of it.
         """
-        condition = [] if label == condition_label({}) else [label]
+        condition = [] if label == Condition().label else [label]
         return "/".join([self.name, *condition, *([] if length is None else [f"length={length}"])])
 
     def aggregate(self, samples: Mapping[str, object] | None = None) -> Json:
@@ -167,16 +168,15 @@ class Evaluation:
 
     def _results(self) -> Iterator[Json]:
         """One a cell with a scored sample, then the condition's own."""
-        for part in self.of.parts:
-            for cell in part.scored.to_dict("records"):
+        for part in self.of.run.conditions.values():
+            for cell in part.scored_cells.to_dict("records"):
                 yield self._cell(part, {str(name): value for name, value in cell.items()})
-            samples = curve_of(self.of.run, part.label)
-            if samples is not None:
-                found = sight(samples, self.threshold)
-                yield self._area(part, found)
-                yield self._effective_length(part, found)
+            estimate = part.effective_length(self.threshold)
+            if estimate is not None:
+                yield self._area(part, estimate)
+                yield self._effective_length(part, estimate)
 
-    def _cell(self, part: Part, cell: Json) -> Json:
+    def _cell(self, part: JudgedCondition, cell: Json) -> Json:
         length, n = int(cell["length"]), int(cell["n"])
         return self._result(
             part,
@@ -207,7 +207,7 @@ class Evaluation:
             ),
         )
 
-    def _area(self, part: Part, found: Sight) -> Json:
+    def _area(self, part: JudgedCondition, estimate: EffectiveLength) -> Json:
         return self._result(
             part,
             metric={
@@ -222,18 +222,17 @@ class Evaluation:
                 "metric_parameters": self._tested(part),
                 "max_score": 1.0,
             },
-            score=round(found.area, 6),
-            interval=found.area_ci,
+            score=round(estimate.area, 6),
+            interval=estimate.area_ci,
             uncertainty=self._drawn(part),
             method=_BOOTSTRAP,
             details=strings(level="condition", lengths=part.lengths),
         )
 
-    def _effective_length(self, part: Part, found: Sight) -> Json:
+    def _effective_length(self, part: JudgedCondition, estimate: EffectiveLength) -> Json:
         """Bounds outside the tested range become numbers as the definition has it: no length
         passed is 0, all passed is the longest one; the details say which it was.
         """
-        threshold = found.threshold
         return self._result(
             part,
             metric={
@@ -242,40 +241,36 @@ class Evaluation:
                     "threshold at every tested length; 0 if at none. Never beyond the longest "
                     "tested length: where details say '>', the model may see further."
                 ),
-                "metric_id": f"{self.publisher.benchmark}.effective_length",
+                "metric_id": f"{self.publisher.benchmark}.length",
                 "metric_name": "Effective length",
                 "metric_kind": "effective_length",
                 "metric_unit": "symbols",
-                "metric_parameters": self._tested(part)
-                | {
-                    "threshold": threshold.share,
-                    "threshold_of": "own accuracy" if threshold.relative else "accuracy",
-                },
+                "metric_parameters": self._tested(part) | threshold_columns(estimate.threshold),
                 "max_score": float(max(part.lengths)),
             },
-            score=_passed(found.effective_length),
-            interval=tuple(map(_passed, found.effective_length_ci)),
+            score=_passed(estimate.length),
+            interval=tuple(map(_passed, estimate.length_ci)),
             uncertainty=self._drawn(part),
             method=_BOOTSTRAP,
             details=strings(
                 level="condition",
                 lengths=part.lengths,
-                effective_length=str(found.effective_length),
-                effective_length_ci=span_text(found.effective_length_ci),
-                crossing_length=str(found.crossing_length),
-                crossing_length_ci=span_text(found.crossing_length_ci),
+                effective_length=str(estimate.length),
+                effective_length_ci=span_text(estimate.length_ci),
+                crossing_length=str(estimate.crossing_length),
+                crossing_length_ci=span_text(estimate.crossing_length_ci),
             ),
         )
 
-    def _tested(self, part: Part) -> Json:
+    def _tested(self, part: JudgedCondition) -> Json:
         return {"shortest": min(part.lengths), "longest": max(part.lengths)}
 
-    def _drawn(self, part: Part) -> Json:
+    def _drawn(self, part: JudgedCondition) -> Json:
         return {"num_samples": int(part.cells["n"].sum()), "num_bootstrap_samples": RESAMPLES}
 
     def _result(
         self,
-        part: Part,
+        part: JudgedCondition,
         length: int | None = None,
         *,
         metric: Json,

@@ -13,7 +13,8 @@ import json
 from collections.abc import Iterable, Iterator
 
 from harness import exact_json
-from harness.analysis.tables import NOT_SCORED
+from harness.analysis.details import Detail
+from harness.analysis.judged_run import NOT_SCORED
 from harness.export.every_eval_ever.aggregate import (
     SCHEMA_VERSION,
     Evaluation,
@@ -21,8 +22,6 @@ from harness.export.every_eval_ever.aggregate import (
     result_id,
     strings,
 )
-from harness.report.details import Detail
-from harness.spec import condition_label, token_count
 
 _LINE_ENDS = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in "\x85\u2028\u2029"
@@ -44,19 +43,19 @@ def lines(
 def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
     record, verdict = detail.record, detail.verdict
     answer = evaluation.spec.answer
-    label = condition_label(record["condition"])
-    reference = [str(record["target"])]
+    label = record.condition.label
+    reference = [str(record.target)]
     row: Json = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation.id,
         "model_id": evaluation.model.id,
-        "evaluation_name": evaluation.name_of(label, record["length"]),
-        "evaluation_result_id": result_id(label, record["length"], "accuracy"),
-        "sample_id": record["id"],
+        "evaluation_name": evaluation.name_of(label, record.length),
+        "evaluation_result_id": result_id(label, record.length, "accuracy"),
+        "sample_id": record.id,
         "sample_hash": _sample_hash(prompt, reference),
         "interaction_type": "single_turn",
         "input": {"raw": prompt, "reference": reference},
-        "output": {"raw": [record["reply"]] if record.get("reply") is not None else []},
+        "output": {"raw": [record.reply] if record.reply is not None else []},
         "answer_attribution": [],
         "evaluation": {
             "score": 1.0 if verdict.outcome == "correct" else 0.0,
@@ -64,8 +63,8 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
         },
         "metadata": _metadata(evaluation, detail),
     }
-    if record.get("reasoning"):
-        row["output"]["reasoning_trace"] = [record["reasoning"]]
+    if record.reasoning:
+        row["output"]["reasoning_trace"] = [record.reasoning]
     if verdict.answer is not None:
         row["answer_attribution"] = [
             {
@@ -81,16 +80,16 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
     if verdict.outcome in NOT_SCORED:
         del row["evaluation_result_id"]
         row["evaluation_name"] += "/not_scored"
-    asked = token_count(record.get("prompt_tokens"))
-    said = token_count(record.get("output_tokens"))
+    asked = record.prompt_tokens
+    said = record.output_tokens
     if asked is not None and said is not None:
         row["token_usage"] = {
             "input_tokens": asked,
             "output_tokens": said,
             "total_tokens": asked + said,
         }
-    if isinstance(record.get("latency_s"), int | float):
-        row["performance"] = {"latency_ms": round(1000 * record["latency_s"], 3)}
+    if record.latency_s is not None:
+        row["performance"] = {"latency_ms": round(1000 * record.latency_s, 3)}
     return row
 
 
@@ -101,18 +100,18 @@ def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
             outcome=verdict.outcome,
             scored=verdict.outcome not in NOT_SCORED,
             why=verdict.why or None,
-            condition=condition_label(record["condition"]),
+            condition=record.condition.label,
         ),
-        **strings(**{f"axis.{axis}": value for axis, value in record["condition"].items()}),
+        **strings(**{f"axis.{axis}": value for axis, value in record.condition.items()}),
         **strings(
-            length=record["length"],
-            index=record["index"],
+            length=record.length,
+            index=record.index,
             seed=evaluation.of.run.manifest.settings.get("seed"),
-            characters=record.get("chars"),
-            finish_reason=record.get("finish_reason"),
-            attempts=record.get("attempts"),
-            answered_by=record.get("model"),
-            prompt_hash=record["prompt_hash"],
+            characters=record.chars,
+            finish_reason=record.finish_reason,
+            attempts=record.attempts,
+            answered_by=record.model,
+            prompt_hash=record.prompt_hash,
             signed_error=verdict.signed_error,
             similarity=verdict.similarity,
             first_divergence=verdict.first_divergence,
@@ -122,8 +121,9 @@ def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
 
 def _error(detail: Detail) -> str:
     """`truncated: cut off before the answer was whole`."""
-    failure = detail.record.get("failure") or {}
-    return f"{detail.verdict.outcome}: {failure.get('message') or detail.verdict.why}"
+    failure = detail.record.failure
+    message = "" if failure is None else failure.message
+    return f"{detail.verdict.outcome}: {message or detail.verdict.why}"
 
 
 def _sample_hash(prompt: str, reference: list[str]) -> str:

@@ -165,12 +165,12 @@ def effective_length() -> Metric:
     """How far the model sees under each condition, as `bench` reckons: the share of right replies
     among all replies stays at or above 85 %.
 
-    Bounds with those of the 95 % interval, under their names in `reach.csv`; what lies outside the
-    tested lengths has one bound alone. Each epoch of a sample is a row of its own.
+    Bounds with those of the 95 % interval, under their names in `effective_length.csv`; what lies
+    outside the tested lengths has one bound alone. Each epoch of a sample is a row of its own.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        from harness.analysis.stats import curve, sight  # noqa: PLC0415  NumPy is slow to load
+        from harness.analysis import stats  # noqa: PLC0415  NumPy is slow to load
 
         replies = [score for score in scores if score.score.value != "error"]
         names = _told_apart(_cell(score)[:2] for score in replies)
@@ -185,11 +185,11 @@ def effective_length() -> Metric:
                 indexes.append(place[1] + longest * again[place])
                 right.append(score.score.value == "correct")
                 again[place] += 1
-            found = sight(curve(lengths, indexes, right))
-            low, high = found.effective_length_ci
+            found = stats.effective_length(stats.curve(lengths, indexes, right))
+            low, high = found.length_ci
             bounds = {
-                "min": found.effective_length.at_least,
-                "max": found.effective_length.at_most,
+                "min": found.length.at_least,
+                "max": found.length.at_most,
                 "ci_low": low.at_least,
                 "ci_high": high.at_most,
             }

@@ -22,7 +22,7 @@ from harness.errors import UsageError
 from harness.export.inspect_ai.scores import FACTS, PACKAGE, ours, outcome, verdict
 from harness.plan.plan import Plan, output_budget
 from harness.plan.selection import open_tasks, plans
-from harness.spec import Sample, condition_label
+from harness.spec import Sample
 from harness.task.catalogue import Task as TaskFile
 from harness.task.catalogue import built_in_files
 from providers.base import PromptOverflowError
@@ -122,7 +122,7 @@ def _sample(plan: Plan, sample: Sample) -> InspectSample:
         metadata={
             "task": plan.task.name,
             "task_version": plan.task.spec.version,
-            "condition": condition_label(sample.condition),
+            "condition": sample.condition.label,
             "length": sample.length,
             "index": sample.index,
             **sample.condition,

@@ -28,9 +28,10 @@ from harness.cli.terminal import echo, one_line, say
 from harness.errors import UsageError
 from harness.journal.software import software
 from harness.plan.plan import Plan, output_budget
-from harness.spec import Condition, Sample, condition_label
-from providers.base import Api, redact
+from harness.spec import Condition, Sample
+from providers.base import Api
 from providers.documents import as_document, stops
+from providers.secrets import redact
 
 STAMP = "eyechart.json"
 """Says that a folder was written here, and which of its files."""
@@ -233,7 +234,7 @@ def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
     version = {"version": task.spec.version}
     members: list[str] = []
     for condition in plan.conditions:
-        label = condition_label(condition)
+        label = condition.label
         values = "__".join(condition.values())
         inner = folder.claim(f"{name}__{values}", f"{task.name} {label}") if values else name
         cells = [
@@ -254,7 +255,7 @@ def _write_cell(
 ) -> str:
     """One cell's samples, a line each, and its task."""
     condition, length = cell
-    place, label = _word(plan.task.name), condition_label(condition)
+    place, label = _word(plan.task.name), condition.label
     name = folder.claim(f"{inner}__{length:07}", f"{plan.task.name} {label} at {length}")
     file = f"{place}/{name.removeprefix(f'eyechart_{place}__')}"
     budget, until = 0, None
@@ -302,7 +303,7 @@ def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:
     answer = plan.task.spec.answer
     row: dict[str, Any] = {
         "id": sample.id,
-        "condition": condition_label(sample.condition),
+        "condition": sample.condition.label,
         "length": sample.length,
         "index": sample.index,
         "prompt": sample.prompt,

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 
 from harness.errors import JournalError
-from harness.journal.journal import Journal
+from harness.journal.writer import Journal
 from harness.plan.cost import Account
 from harness.run.batch.context import BatchContext
 from harness.run.batch.files import RequestFile, request_line, run_tag

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from harness.journal.journal import Warn
+from harness.journal.record import Warn
 from harness.plan.cost import Budget
 from harness.run.batch.files import FileLimits
 from providers.base import BatchForm, BatchService, StopRunError, TransientError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from harness.journal.journal import Journal
+from harness.journal.writer import Journal
 from harness.plan.cost import Budget
 from harness.run.batch.batch_run import BatchRun
 from harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, BatchContext

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 
 from harness.errors import JournalError
-from harness.journal.journal import Settings, sync_file, sync_folder
+from harness.journal.files import sync_file, sync_folder
 from harness.plan.request import request_of
-from harness.spec import Sample, condition_label
+from harness.spec import Condition, Sample, Settings
 
 if TYPE_CHECKING:
     from providers.base import BatchForm
@@ -61,9 +61,9 @@ def run_tag(out: Path, folder: Path) -> str:
     return _short(folder.relative_to(out / "runs").as_posix(), _RUN_DIGITS)
 
 
-def condition_tag(label: str) -> str:
-    """A condition by its label."""
-    return _short(label, _DIGITS)
+def condition_tag(condition: Condition) -> str:
+    """What a `custom_id` has of a condition."""
+    return _short(condition.label, _DIGITS)
 
 
 def _short(text: str, digits: int) -> str:
@@ -72,7 +72,7 @@ def _short(text: str, digits: int) -> str:
 
 def custom_id(run: str, sample: Sample) -> str:
     """The name of a request that asks `sample` for the run of that tag."""
-    condition = condition_tag(condition_label(sample.condition))
+    condition = condition_tag(sample.condition)
     prompt = sample.prompt_hash[:_DIGITS]
     return f"{run}-{condition}-{sample.length}-{sample.index}-{prompt}"
 

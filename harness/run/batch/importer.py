@@ -15,21 +15,16 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from harness.errors import TaskError
-from harness.journal.journal import (
-    Answered,
-    Journal,
-    Manifest,
-    Settings,
-    Warn,
-    read_manifest,
-    text_mark,
-)
+from harness.journal.answers import Answered, text_mark
+from harness.journal.manifest import Manifest, read_manifest
+from harness.journal.record import Record, Warn
+from harness.journal.writer import Journal
 from harness.plan.cost import Account
 from harness.plan.plan import make_sample, output_budget
 from harness.run.batch.files import CustomId, Line, condition_tag, read_custom_id, reply_lines
-from harness.run.retry import answer, failure, kind_of, record
+from harness.run.records import answered, failed, kind_of
 from harness.run.writer import RunWriter
-from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, condition_label
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Settings
 from harness.task.catalogue import Task, reopen
 from providers.base import (
     BatchForm,
@@ -38,9 +33,9 @@ from providers.base import (
     Reply,
     SampleError,
     TransientError,
-    redact,
 )
 from providers.registry import open_batch_form, parse_model
+from providers.secrets import redact
 
 Fate: TypeAlias = Literal[
     "answered",
@@ -77,7 +72,7 @@ class ReplyImporter:
         task: Task,
         manifest: Manifest,
         answered: Answered,
-        write: Callable[[dict[str, Any]], None],
+        write: Callable[[Record], None],
         form: BatchForm,
         *,
         account: Account,
@@ -90,7 +85,9 @@ class ReplyImporter:
         self._account = account
         self._max_tokens: int | None = manifest.settings.get("max_tokens")
         self._seed = int(manifest.settings["seed"])
-        self._conditions = {condition_tag(cell.key[0]): cell.condition for cell in manifest.cells}
+        self._conditions = {
+            condition_tag(cell.condition): cell.condition for cell in manifest.cells
+        }
         self.last_failure = ""
         """Why the latest sample without a reply has none."""
 
@@ -105,7 +102,7 @@ class ReplyImporter:
         condition = self._condition(custom_id.condition)
         if condition is None or custom_id.length > MAX_LENGTH or custom_id.index >= MAX_SAMPLES:
             return "unknown"
-        key = condition_label(condition), custom_id.length
+        key = condition, custom_id.length
         try:
             sample = make_sample(
                 self._task, condition, custom_id.length, custom_id.index, self._seed
@@ -116,7 +113,6 @@ class ReplyImporter:
             return "changed"
         if self._answered.covers(sample, key):
             return "known"
-        of_batch = {} if batch is None else {"batch": batch}
         try:
             reply = self._read(line)
         except ProviderError as error:
@@ -125,18 +121,18 @@ class ReplyImporter:
             kind = kind_of(error)
             self.last_failure = str(error)
             if kind != "error":
-                self._write(record(sample, 1) | failure(kind, error) | of_batch)
+                self._write(failed(sample, error, attempts=1, batch=batch))
                 self._answered.note(sample, key)
                 return "answered"
             reason = text_mark(str(error))
             if self._answered.failed.mark(key, custom_id.index) == reason:
                 return "known"
-            self._write(record(sample, 1) | failure(kind, error) | of_batch)
+            self._write(failed(sample, error, attempts=1, batch=batch))
             self._answered.failed.add(key, custom_id.index, reason)
             return "failed"
         most = self._max_tokens or output_budget(sample)
         reply, _ = self._account.settle(reply, sample.prompt, most)
-        self._write(record(sample, 1) | answer(reply, None) | of_batch)
+        self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch))
         self._answered.note(sample, key)
         return "answered"
 
@@ -145,8 +141,8 @@ class ReplyImporter:
         if tag not in self._conditions:
             axes = self._task.spec.axes
             for values in product(*(axis.values for axis in axes.values())):
-                condition = dict(zip(axes, values, strict=True))
-                self._conditions[condition_tag(condition_label(condition))] = condition
+                condition = Condition(zip(axes, values, strict=True))
+                self._conditions[condition_tag(condition)] = condition
         return self._conditions.get(tag)
 
     def _read(self, line: Mapping[str, Any]) -> Reply:

@@ -13,7 +13,8 @@ import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from harness.errors import JournalError
-from harness.journal.journal import Answered, replace_file
+from harness.journal.answers import Answered
+from harness.journal.files import replace_file
 from harness.run.batch.files import condition_tag, read_custom_id, reply_lines
 from harness.spec import CellKey
 
@@ -104,7 +105,7 @@ class PendingBatches:
         that they are not known.
         """
         by_tag: Mapping[tuple[str, int], CellKey] = {
-            (condition_tag(label), length): (label, length) for label, length in keys
+            (condition_tag(key[0]), key[1]): key for key in keys
         }
         in_batches = Answered()
         for batch in self.jobs:

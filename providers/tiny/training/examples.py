@@ -79,16 +79,16 @@ def batch(rng: random.Random, rows: int, longest: int) -> list[Example]:
 def example(rng: random.Random, name: str, length: int, strategy: str) -> Example:
     """One example of task `name` under a condition drawn at random but for its strategy."""
     task = tasks()[name]
-    condition = {}
+    values_drawn = {}
     for axis, known in task.spec.axes.items():
         values = list(known.values)
         if axis == "strategy":
             close = "supervised_cot" if strategy == "cot_few_shot" else "direct"
-            condition[axis] = strategy if strategy in values else close
+            values_drawn[axis] = strategy if strategy in values else close
         else:
             usual = rng.random() < USUAL
-            condition[axis] = rng.choice(known.default if usual else values)
-    return example_of(rng, task, condition, length)
+            values_drawn[axis] = rng.choice(known.default if usual else values)
+    return example_of(rng, task, Condition(values_drawn), length)
 
 
 def example_of(rng: random.Random, task: Task, condition: Condition, length: int) -> Example:

@@ -39,10 +39,11 @@ def vocabulary() -> list[str]:
     """Special tokens, then printable ASCII with and without a space before, then our words."""
     words: set[str] = set()
     for task in tasks().values():
-        usual = {axis: names[0] for axis, names in task.spec.default_conditions().items()}
+        defaults = task.spec.default_conditions().items()
+        usual = Condition((axis, names[0]) for axis, names in defaults)
         for axis, known in task.spec.axes.items():
             for value in known.values:
-                words |= _words(task, {**usual, axis: value})
+                words |= _words(task, usual.with_value(axis, value))
         words |= _words(task, usual)
     printable = string.digits + string.ascii_letters + string.punctuation
     singles = [" ", "\n", *printable, *(f" {character}" for character in printable)]

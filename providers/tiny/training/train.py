@@ -22,6 +22,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from harness.spec import Condition
 from providers.tiny.training import tokenizer as tokenizers_
 from providers.tiny.training.examples import Example, batch, example_of, tasks
 
@@ -196,7 +197,10 @@ def curve(
             rng = random.Random(f"curve|{name}|{length}")
             drawn = [
                 example_of(
-                    rng, task, {axis: rng.choice(names) for axis, names in usual.items()}, length
+                    rng,
+                    task,
+                    Condition((axis, rng.choice(names)) for axis, names in usual.items()),
+                    length,
                 )
                 for _ in range(64)
             ]

@@ -7,21 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
 
-from harness.analysis.diagnosis import diagnosis_table
-from harness.analysis.reach import reach_table
+from harness.analysis.judged_run import JudgedRun, counted_records
+from harness.analysis.judging import verdict_of
 from harness.analysis.stats import Threshold
-from harness.analysis.tables import OUTCOMES, Run, to_csv, write_csv
-from harness.journal import journal
-from harness.journal.journal import CellKey
-from harness.score.verdict import judge_record
-from harness.spec import condition_label
+from harness.analysis.tables import diagnosis_table, effective_length_table, to_csv
+from harness.columns import OUTCOMES
+from harness.journal.files import replace_file
+from harness.spec import CellKey
 
-REACH, DIAGNOSIS, VERDICTS = "reach.csv", "diagnosis.csv", "verdicts.json"
+TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
+DIAGNOSES, VERDICTS = "diagnosis.csv", "verdicts.json"
 _LETTERS = {
     "correct": "c",
     "incorrect": "i",
@@ -51,19 +50,19 @@ class Change:
         return f"{self.id}: {self.before} is now {self.now} ({self.why})"
 
 
-def write_results(run: Run, threshold: Threshold = Threshold()) -> Path:
+def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     """Writes all that follows from a run into its folder; the path of `table.csv`."""
-    to_csv(reach_table(run, threshold), run.folder / REACH)
-    to_csv(diagnosis_table(run), run.folder / DIAGNOSIS)
+    to_csv(effective_length_table(run, threshold), run.folder / EFFECTIVE_LENGTHS)
+    to_csv(diagnosis_table(run), run.folder / DIAGNOSES)
     said = {
         "eyechart": _own_version(),
         "cells": [
-            {"condition": label, "length": length, "outcomes": letters}
-            for (label, length), letters in _letters(run).items()
+            {"condition": condition.label, "length": length, "outcomes": letters}
+            for (condition, length), letters in _letters(run).items()
         ],
     }
-    journal.replace_file(run.folder / VERDICTS, orjson.dumps(said, option=orjson.OPT_INDENT_2))
-    return write_csv(run)
+    replace_file(run.folder / VERDICTS, orjson.dumps(said, option=orjson.OPT_INDENT_2))
+    return to_csv(run.cells, run.folder / TABLE)
 
 
 def _own_version() -> str:
@@ -73,7 +72,7 @@ def _own_version() -> str:
         return "not installed"
 
 
-def _letters(run: Run) -> dict[CellKey, str]:
+def _letters(run: JudgedRun) -> dict[CellKey, str]:
     """Of every cell a letter a sample, by index."""
     codes = np.array([ord(_LETTERS.get(outcome, _NO_RECORD)) for outcome in OUTCOMES], np.uint8)
     place, index, outcome = (run.samples[name].to_numpy() for name in ("cell", "index", "outcome"))
@@ -86,7 +85,7 @@ def _letters(run: Run) -> dict[CellKey, str]:
     return letters
 
 
-def changes(run: Run) -> tuple[str, list[Change]]:
+def changes(run: JudgedRun) -> tuple[str, list[Change]]:
     """Which version judged the run before, and the samples that it judged otherwise.
 
     Samples that had no answer then are not among them. A run that was never judged, or whose
@@ -98,29 +97,26 @@ def changes(run: Run) -> tuple[str, list[Change]]:
         before = {(cell["condition"], cell["length"]): cell["outcomes"] for cell in read["cells"]}
     except (OSError, ValueError, KeyError, TypeError):
         return "", []
-    moved: dict[tuple[CellKey, int], str] = {}
-    for key, now in _letters(run).items():
-        then = before.get(key, "")
+    moved: dict[tuple[int, int], str] = {}
+    for cell, ((condition, length), now) in enumerate(_letters(run).items()):
+        then = before.get((condition.label, length), "")
         if then != now:
             for index, (old, new) in enumerate(zip(then, now, strict=False)):
                 if old != new and old not in (_NO_RECORD, _LETTERS["error"]) and old in _NAMES:
-                    moved[key, index] = old
+                    moved[cell, index] = old
     return judged_by, list(_explained(run, moved)) if moved else []
 
 
-def _explained(run: Run, moved: dict[tuple[CellKey, int], str]) -> Iterator[Change]:
-    answer = run.manifest.task_spec().answer
-    records: dict[tuple[CellKey, int], dict[str, Any]] = {}
-    for record in journal.read_records(run.folder):
-        place = (condition_label(record["condition"]), record["length"]), record["index"]
-        if (answer.type == "integer") != isinstance(record["target"], int):
-            continue
-        if place in moved and ("failure" not in record or place not in records):
-            records[place] = record
-    for place, record in records.items():
-        verdict = judge_record(record, answer)
-        why = verdict.why or f"reads {_short(verdict.answer)}, target {_short(record['target'])}"
-        yield Change(record["id"], _NAMES[moved[place]], verdict.outcome, why)
+def _explained(run: JudgedRun, moved: dict[tuple[int, int], str]) -> Iterator[Change]:
+    """The changes of samples, given by cell and index with the letter of the outcome before."""
+    cell_and_index = run.samples[["cell", "index"]].itertuples(name=None)
+    letters = {
+        place: moved[cell, index] for place, cell, index in cell_and_index if (cell, index) in moved
+    }
+    for place, record in counted_records(run, letters.keys()).items():
+        verdict = verdict_of(record, run.spec.answer)
+        why = verdict.why or f"reads {_short(verdict.answer)}, target {_short(record.target)}"
+        yield Change(record.id, _NAMES[letters[place]], verdict.outcome, why)
 
 
 def _short(value: object) -> str:
@@ -129,7 +125,7 @@ def _short(value: object) -> str:
     return said if len(said) <= _MOST_TEXT else f"{said[:half]} … {said[-half:]}"
 
 
-def said_of_changes(run: Run) -> list[str]:
+def said_of_changes(run: JudgedRun) -> list[str]:
     """Lines for the user: how many samples changed from what to what, and some of them."""
     judged_by, changed = changes(run)
     if not changed:

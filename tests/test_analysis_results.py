@@ -12,8 +12,8 @@ from statistics import median
 import orjson
 import pytest
 
-from harness.analysis.rescore import DIAGNOSIS, REACH, VERDICTS
-from harness.journal.journal import SAMPLES
+from harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, VERDICTS
+from harness.journal.record import SAMPLES
 from harness.score.verdict import Verdict
 from providers.base import BadRequestError, Request
 from providers.scripted import ScriptedProvider
@@ -123,17 +123,17 @@ class TestChanges:
 
 
 class TestReach:
-    """`reach.csv`: a row a condition."""
+    """`effective_length.csv`: a row a condition."""
 
     def test_effective_length_as_bounds(self, lab: Lab) -> None:
         """One end is empty outside the tested range; the threshold is beside it."""
         folder = scored(lab)
-        (none, comma) = rows(folder / REACH)
+        (none, comma) = rows(folder / EFFECTIVE_LENGTHS)
         assert (none["separator"], comma["separator"]) == ("none", "comma")
         assert (none["n"], none["not_scored"], none["threshold"]) == ("8", "0", "0.85")
         assert (none["effective_length_min"], none["effective_length_max"]) == ("", "3.0")
         lab.bench("score", "--threshold", "0.5", folder)
-        (none, _) = rows(folder / REACH)
+        (none, _) = rows(folder / EFFECTIVE_LENGTHS)
         assert (none["effective_length_min"], none["effective_length_max"]) == ("5.0", "")
         assert none["threshold_of"] == "accuracy"
         assert float(none["area"]) == pytest.approx(0.75)
@@ -144,7 +144,7 @@ class TestReach:
         folder = scored(lab)
         done = lab.bench("score", "--relative", folder)
         assert "sees to (85 % of own)" in done.out
-        (none, _) = rows(folder / REACH)
+        (none, _) = rows(folder / EFFECTIVE_LENGTHS)
         assert (none["effective_length_min"], none["threshold_of"]) == ("5.0", "own accuracy")
 
     @pytest.mark.parametrize("share", ["0", "1.1", "-1", "nan"])
@@ -158,7 +158,7 @@ class TestReach:
         lab.run(lab.wanted(), ScriptedProvider(lambda _: BadRequestError("x")))
         folder = lab.wanted().folder
         assert lab.bench("score", folder).code == 1
-        (none, _) = rows(folder / REACH)
+        (none, _) = rows(folder / EFFECTIVE_LENGTHS)
         assert (none["area"], none["effective_length_min"], none["not_scored"]) == ("", "", "8")
 
 
@@ -170,7 +170,7 @@ class TestDiagnosis:
         lab.asked(lab.wanted(lengths=[20, 80]), lambda _: "Final answer: 100")
         folder = lab.wanted().folder
         lab.bench("score", folder)
-        short, long = rows(folder / DIAGNOSIS)[:2]
+        short, long = rows(folder / DIAGNOSES)[:2]
         medians = [
             median(100 - record["target"] for record in records(folder) if record["length"] == n)
             for n in (20, 80)
@@ -181,7 +181,7 @@ class TestDiagnosis:
             "1.0",
         )
         assert short["collapsed"] == ""
-        (none, _) = rows(folder / REACH)
+        (none, _) = rows(folder / EFFECTIVE_LENGTHS)
         slope = math.log(medians[1] / medians[0]) / math.log(80 / 20)
         assert float(none["error_growth"]) == pytest.approx(slope, abs=1e-6)
 
@@ -193,7 +193,7 @@ class TestDiagnosis:
             lambda request: f"Final answer: {said[int(request.sample_id[-1])]}",
         )
         lab.bench("score", lab.wanted().folder)
-        (first, _) = rows(lab.wanted().folder / DIAGNOSIS)
+        (first, _) = rows(lab.wanted().folder / DIAGNOSES)
         assert (first["modal_answer"], first["modal_share"]) == ("3", "0.5")
 
     def test_copies_that_collapse(self, lab: Lab) -> None:
@@ -207,7 +207,7 @@ class TestDiagnosis:
         assert done.code == 0
         found = {
             (row["position"], row["odd"]): row["collapsed"]
-            for row in rows(lab.the_run() / DIAGNOSIS)
+            for row in rows(lab.the_run() / DIAGNOSES)
         }
         assert found == {
             ("first", "zero"): "1.0",
@@ -227,6 +227,6 @@ class TestDiagnosis:
         command = ("run", "--task", "copying/repeated_words", "--lengths", "20", "--samples", "2")
         axis = ("--axis", "position=middle")
         lab.bench(*command, *axis, "--model", lab.fake(script), "--out", lab.out)
-        (row,) = rows(lab.the_run() / DIAGNOSIS)
+        (row,) = rows(lab.the_run() / DIAGNOSES)
         assert row["collapsed"] == "1.0"
         assert 0 < float(row["mean_first_divergence"]) < 20

@@ -1,6 +1,6 @@
 """Every sample of a run in full: its reply, its verdict with the place of the answer, its prompt.
 
-`tables.Run` keeps numbers only; a report also shows what was said.
+`tables.JudgedRun` keeps numbers only; a report also shows what was said.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
-from harness.analysis.tables import OUTCOMES, Run, as_float
+from harness.analysis.judged_run import JudgedRun, as_float, counted_records
+from harness.analysis.judging import verdict_of
+from harness.columns import OUTCOMES
 from harness.errors import (
     AbsentTaskError,
     ChangedTaskError,
@@ -22,13 +23,11 @@ from harness.errors import (
     TaskFileError,
     UnknownTaskError,
 )
-from harness.journal import journal
+from harness.journal.record import Record
 from harness.plan.plan import make_sample, sample_id
-from harness.score.verdict import Verdict, judge_record
-from harness.spec import Item, Sample, condition_label
+from harness.score.verdict import Verdict
+from harness.spec import Item, Sample
 from harness.task.catalogue import Task, reopen
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,38 +40,22 @@ class Detail:
     verdict: Verdict
 
 
-def read_details(run: Run) -> list[Detail]:
-    """The record that counts of every sample, judged: an answer beats an error, a later one an
-    earlier, as in `tables.read_run`; ordered by index, cell.
-    """
-    answer = run.manifest.task_spec().answer
-    cells = run.manifest.cells
-    places = {cell.key: place for place, cell in enumerate(cells)}
-    best: dict[tuple[int, int], Record] = {}
-    for record in journal.read_records(run.folder):
-        place = places.get((condition_label(record["condition"]), record["length"]))
-        if place is None or record["index"] >= cells[place].samples:
-            continue
-        if (answer.type == "integer") != isinstance(record["target"], int):
-            continue
-        key = record["index"], place
-        if key not in best or not _is_error(record) or _is_error(best[key]):
-            best[key] = record
-    return [
-        Detail(place, best[index, place], judge_record(best[index, place], answer))
-        for index, place in sorted(best)
+def read_details(run: JudgedRun) -> list[Detail]:
+    """Every sample that has a record, judged; ordered by index, cell."""
+    answer = run.spec.answer
+    cells = run.samples["cell"].to_numpy()
+    details = [
+        Detail(int(cells[place]), record, verdict_of(record, answer))
+        for place, record in counted_records(run).items()
     ]
-
-
-def _is_error(record: Record) -> bool:
-    return bool((record.get("failure") or {}).get("kind") == "error")
+    return sorted(details, key=lambda detail: (detail.record.index, detail.cell))
 
 
 @dataclass(frozen=True)
-class Shown:
+class RunDetails:
     """One run with all that a report shows of it."""
 
-    run: Run
+    run: JudgedRun
     details: Sequence[Detail]
     name: str
     """The model's, with what tells it apart from other runs of it in the same report."""
@@ -85,14 +68,14 @@ class Shown:
         rows = [
             (
                 detail.cell,
-                detail.record["index"],
+                detail.record.index,
                 OUTCOMES.index(detail.verdict.outcome),
-                _exact_float(detail.record["target"]),
+                _exact_float(detail.record.target),
                 as_float(detail.verdict.answer),
                 as_float(detail.verdict.signed_error),
-                as_float(detail.record.get("chars")),
-                as_float(detail.record.get("prompt_tokens")),
-                as_float(detail.record.get("output_tokens")),
+                as_float(detail.record.chars),
+                as_float(detail.record.prompt_tokens),
+                as_float(detail.record.output_tokens),
             )
             for detail in self.details
         ]
@@ -123,7 +106,7 @@ class Prompts:
     absent: bool = False
     """Whether no file of the task is known."""
 
-    def of(self, shown: Shown) -> Iterator[str | None]:
+    def of(self, shown: RunDetails) -> Iterator[str | None]:
         """The prompt of each detail in turn; `None` where what is made now was not asked then."""
         drawn: dict[int, Item] = {}
         at = -1
@@ -132,19 +115,19 @@ class Prompts:
             if self.task is None:
                 yield None
                 continue
-            if detail.record["index"] != at:
-                drawn, at = {}, detail.record["index"]
+            if detail.record.index != at:
+                drawn, at = {}, detail.record.index
             sample = _sample(self.task, shown, detail, seed, drawn)
-            same = sample is not None and sample.prompt_hash == detail.record["prompt_hash"]
+            same = sample is not None and sample.prompt_hash == detail.record.prompt_hash
             yield sample.prompt if sample is not None and same else None
 
 
 def _sample(
-    task: Task, shown: Shown, detail: Detail, seed: int, drawn: dict[int, Item]
+    task: Task, shown: RunDetails, detail: Detail, seed: int, drawn: dict[int, Item]
 ) -> Sample | None:
     cell = shown.run.manifest.cells[detail.cell]
-    index = detail.record["index"]
-    if sample_id(task, cell.condition, cell.length, index, seed) != detail.record["id"]:
+    index = detail.record.index
+    if sample_id(task, cell.condition, cell.length, index, seed) != detail.record.id:
         return None
     try:
         kept = drawn if task.paired else None
@@ -153,8 +136,8 @@ def _sample(
         return None
 
 
-def prompts_of(run: Run, others: str = "") -> Prompts:
-    """Where the prompts of `run` come from: the task of its name, as `library.reopen` finds it.
+def prompts_of(run: JudgedRun, others: str = "") -> Prompts:
+    """Where the prompts of `run` come from: the task of its name, as `catalogue.reopen` finds it.
 
     A task file is used only if it says what the run's manifest says.
     """

@@ -8,53 +8,50 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import pandas as pd
 
-from harness.analysis.stats import Curve, Sight, Threshold, curve, sight
-from harness.analysis.tables import NOT_SCORED, OUTCOMES, Run
-from harness.report.details import Shown, read_details
-from harness.spec import Condition, condition_label
+from harness.analysis.details import RunDetails, read_details
+from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from harness.analysis.stats import Curve, EffectiveLength, Threshold
+from harness.columns import OUTCOMES
+from harness.spec import Condition
 
 CORRECT = OUTCOMES.index("correct")
 UNSCORED = [OUTCOMES.index(name) for name in NOT_SCORED]
 UNITS = ("symbols", "characters", "tokens")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Series:
     """One model under one condition."""
 
-    shown: Shown
-    condition: Condition
-    places: tuple[int, ...]
-    """Of its cells in `manifest.cells`, by length."""
+    shown: RunDetails
+    judged: JudgedCondition
+
+    @property
+    def condition(self) -> Condition:
+        return self.judged.condition
+
+    @property
+    def curve(self) -> Curve | None:
+        """Its scored samples; `None` where there are none."""
+        return self.judged.curve
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Rows of `table.csv`, with `characters` and what a cell's prompts have of them."""
-        cells = self.shown.run.cells.loc[list(self.places)].copy()
+        cells = self.judged.cells.copy()
         characters = self.shown.samples.groupby("cell")["characters"].mean()
         cells["characters"] = characters.reindex(cells.index)
         return cells
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """The rows of `Shown.samples` of these cells, with their `length`."""
+        """The rows of `RunDetails.samples` of these cells, with their `length`."""
         samples = self.shown.samples
-        mine = samples[samples["cell"].isin(self.places)].copy()
-        lengths = {place: self.shown.run.manifest.cells[place].length for place in self.places}
-        mine["length"] = mine["cell"].map(lengths)
+        mine = samples[samples["cell"].isin(self.judged.places)].copy()
+        mine["length"] = mine["cell"].map(self.judged.cells["length"])
         return mine
-
-    @cached_property
-    def curve(self) -> Curve | None:
-        """Its scored samples; `None` where there are none."""
-        scored = self.samples[~self.samples["outcome"].isin(UNSCORED)]
-        if scored.empty:
-            return None
-        right = (scored["outcome"] == CORRECT).to_numpy()
-        return curve(scored["length"].to_numpy(), scored["index"].to_numpy(), right)
 
     def at(self, length: float) -> dict[str, float | None]:
         """A tested length in every unit; `None` where unknown."""
@@ -69,41 +66,14 @@ class Series:
         """Its values on `axes`."""
         return ", ".join(self.condition[axis] for axis in axes)
 
-    @cached_property
-    def targets(self) -> dict[tuple[int, int], object]:
-        """The answer to each sample, by its length and index."""
-        cells = self.shown.run.manifest.cells
-        return {
-            (cells[detail.cell].length, detail.record["index"]): detail.record["target"]
-            for detail in self.shown.details
-            if detail.cell in self.places
-        }
-
-    @cached_property
-    def control(self) -> bool:
-        """Whether the symbol that the task repeats is always the answer."""
-        repeated = self.shown.run.manifest.task_spec().params.get("repeated")
-        return bool(self.targets) and all(one == repeated for one in self.targets.values())
-
-    @cached_property
-    def rows(self) -> Curve:
-        """A curve over all its lengths whose row is the sample's index, for pairs."""
-        lengths = self.cells["length"].to_numpy()
-        size = int(self.samples["index"].max()) + 1 if len(self.samples) else 0
-        scored, correct = (np.zeros((size, len(lengths))) for _ in range(2))
-        at = self.samples["index"], np.searchsorted(lengths, self.samples["length"])
-        scored[at] = ~self.samples["outcome"].isin(UNSCORED)
-        correct[at] = self.samples["outcome"] == CORRECT
-        return Curve(lengths.astype(float), correct, scored)
-
 
 @dataclass(frozen=True)
-class Study:
+class Section:
     """All runs of one task in one report."""
 
     name: str
     """The task's, with its version where a report has two."""
-    runs: tuple[Shown, ...]
+    runs: tuple[RunDetails, ...]
     threshold: Threshold
 
     @property
@@ -146,7 +116,9 @@ class Study:
     @cached_property
     def series(self) -> list[Series]:
         """Every model under every condition it was asked under, model by model."""
-        return [series for shown in self.runs for series in _series(shown)]
+        return [
+            Series(shown, judged) for shown in self.runs for judged in shown.run.conditions.values()
+        ]
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -154,31 +126,23 @@ class Study:
         return sorted({cell.length for shown in self.runs for cell in shown.run.manifest.cells})
 
     @cached_property
-    def sights(self) -> dict[tuple[str, str], Sight]:
+    def estimates(self) -> dict[tuple[str, str], EffectiveLength]:
         """Model's name, condition's label -> how far; of those with a scored sample."""
         return {
-            key_of(series): sight(series.curve, self.threshold)
+            key_of(series): estimate
             for series in self.series
-            if series.curve is not None
+            if (estimate := series.judged.effective_length(self.threshold)) is not None
         }
 
 
 def key_of(series: Series) -> tuple[str, str]:
-    """What tells a series from the others of its study."""
-    return series.shown.name, condition_label(series.condition)
+    """What tells a series from the others of its section."""
+    return series.shown.name, series.condition.label
 
 
-def _series(shown: Shown) -> list[Series]:
-    places: dict[str, list[int]] = {}
-    cells = shown.run.manifest.cells
-    for place, cell in enumerate(cells):
-        places.setdefault(condition_label(cell.condition), []).append(place)
-    return [Series(shown, cells[mine[0]].condition, tuple(mine)) for mine in places.values()]
-
-
-def studies(runs: Sequence[Run], threshold: Threshold) -> list[Study]:
+def sections(runs: Sequence[JudgedRun], threshold: Threshold) -> list[Section]:
     """One a task, tasks and models in the order in which the runs are given."""
-    by_task: dict[tuple[str, str], list[Run]] = {}
+    by_task: dict[tuple[str, str], list[JudgedRun]] = {}
     for run in runs:
         key = run.manifest.task, run.manifest.task_digest
         by_task.setdefault(key, []).append(run)
@@ -189,14 +153,16 @@ def studies(runs: Sequence[Run], threshold: Threshold) -> list[Study]:
         name = f"{task} (version {version}, {digest[:6]})" if twice[task] > 1 else task
         named = zip(mine, _names(mine), strict=True)
         made.append(
-            Study(
-                name, tuple(Shown(run, read_details(run), name) for run, name in named), threshold
+            Section(
+                name,
+                tuple(RunDetails(run, read_details(run), name) for run, name in named),
+                threshold,
             )
         )
     return made
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def _names(runs: Sequence[JudgedRun]) -> list[str]:
     """A different name for each run: its model, and the settings in which it differs."""
     names = []
     for run in runs:

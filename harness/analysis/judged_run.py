@@ -1,0 +1,366 @@
+"""One run, judged: the only place that decides what of a journal counts.
+
+Which record of a sample counts, which conditions a run has and in which order, which of them are
+controls, what their curves and effective lengths are: the terminal, the page, the leaderboard,
+comparisons and exports all read it here. All of it is a pure function of the run's folder.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from struct import Struct
+
+import numpy as np
+import pandas as pd
+
+from harness import columns
+from harness.analysis.diagnosis import collapsed, diagnosis
+from harness.analysis.judging import verdict_of
+from harness.analysis.stats import (
+    Curve,
+    EffectiveLength,
+    Threshold,
+    curve,
+    effective_length,
+    wilson,
+)
+from harness.columns import CELLS, MEASURES, OUTCOMES, RUN
+from harness.errors import JournalError
+from harness.journal.manifest import Manifest, read_manifest
+from harness.journal.record import Record, Warn, read_records
+from harness.spec import Cell, Condition, TaskSpec
+
+NOT_SCORED = ("error", "not_run")
+UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
+"""Scored, but not for a wrong answer."""
+_SCORED = [place for place, outcome in enumerate(OUTCOMES) if outcome not in NOT_SCORED]
+_CORRECT, _ERROR = OUTCOMES.index("correct"), OUTCOMES.index("error")
+_DIGITS = 6
+_COLUMNS = {
+    "cell": "i",
+    "index": "i",
+    "outcome": "b",
+    "record": "q",
+    "prompt": "Q",
+    "target": "q",
+    "answer": "i",
+    "signed_error": "d",
+    "collapsed": "b",
+    "first_divergence": "d",
+    "prompt_tokens": "d",
+    "output_tokens": "d",
+}
+"""Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
+_ROW = Struct(f"<{''.join(_COLUMNS.values())}")
+_DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
+_NAN = float("nan")
+_AT_OUTCOME = 8
+"""Byte of a row that holds the outcome."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
+    """One run, judged."""
+
+    folder: Path
+    manifest: Manifest
+    samples: pd.DataFrame
+    """One row a sample that has a record: `cell` (place in `manifest.cells`), `index`, `outcome`
+    (place in `OUTCOMES`), `record` (which of the journal's records counts, from 0), `prompt` (its
+    hash), `target` (its hash in this process), `answer` (place in `answers`; -1 where no integer
+    was read), `signed_error` (of integers; infinite where no float is as large), `collapsed` (1 or
+    0, see `diagnosis.collapsed`; -1 where nothing was read), `first_divergence` (of texts),
+    `prompt_tokens`, `output_tokens`; NaN where there is none."""
+    answers: Sequence[int]
+    """The different integers that were read, ascending."""
+    times: tuple[float, float] | None = None
+    """When the first and the last record were written, in seconds since 1970."""
+
+    @cached_property
+    def spec(self) -> TaskSpec:
+        """The task's, as the run was made with it."""
+        return self.manifest.task_spec()
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row a cell in the order of `manifest.cells`, the columns of `table.csv`."""
+        return _cells(self.manifest, self.samples)
+
+    @cached_property
+    def diagnosis(self) -> pd.DataFrame:
+        """One row a cell, see `diagnosis.diagnosis`."""
+        return diagnosis(self.samples, self.answers, len(self.manifest.cells))
+
+    @cached_property
+    def conditions(self) -> dict[Condition, JudgedCondition]:
+        """What the run has of each condition, in the order of the task file."""
+        places: dict[Condition, list[int]] = {}
+        for place, cell in enumerate(self.manifest.cells):
+            places.setdefault(cell.condition, []).append(place)
+        return {
+            condition: JudgedCondition(self, condition, tuple(mine))
+            for condition, mine in places.items()
+        }
+
+    @property
+    def missing(self) -> int:
+        """Samples without a reply."""
+        return int(self.cells[list(NOT_SCORED)].sum().sum())
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedCondition:
+    """What a run has of one condition."""
+
+    run: JudgedRun
+    condition: Condition
+    places: tuple[int, ...]
+    """Of its cells in `manifest.cells`, by length."""
+    _estimates: dict[tuple[Threshold, tuple[int, ...] | None], EffectiveLength | None] = field(
+        default_factory=dict
+    )
+
+    @property
+    def label(self) -> str:
+        """`separator=comma,strategy=direct`, or `-`."""
+        return self.condition.label
+
+    @property
+    def planned(self) -> list[Cell]:
+        """Its cells in the manifest."""
+        return [self.run.manifest.cells[place] for place in self.places]
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Its rows of `table.csv`, by length."""
+        return self.run.cells.loc[list(self.places)]
+
+    @property
+    def scored_cells(self) -> pd.DataFrame:
+        """Those with a scored sample: what accuracies, areas and effective lengths are of."""
+        return self.cells[self.cells["n"] > 0]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Lengths with a scored sample."""
+        return [int(length) for length in self.scored_cells["length"]]
+
+    @cached_property
+    def recorded(self) -> pd.DataFrame:
+        """Its samples that have a record, with their `length`; see `JudgedRun.samples`."""
+        samples = self.run.samples
+        mine = samples[samples["cell"].isin(self.places)]
+        lengths = np.array([cell.length for cell in self.run.manifest.cells], np.int64)
+        return mine.assign(length=lengths[mine["cell"].to_numpy()])
+
+    @cached_property
+    def scored(self) -> pd.DataFrame:
+        """Its scored samples: `length`, `index`, `correct`, `prompt`, `target`."""
+        scored = self.recorded[self.recorded["outcome"].isin(_SCORED)]
+        scored = scored.assign(correct=scored["outcome"] == _CORRECT)
+        return scored[["length", "index", "correct", "prompt", "target"]]
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        """Accuracy over length; `None` where nothing was scored."""
+        return _curve(self.scored)
+
+    def effective_length(
+        self, threshold: Threshold, lengths: Collection[int] | None = None
+    ) -> EffectiveLength | None:
+        """How far the model sees, over `lengths` alone if given; drawn once for each question.
+
+        `None` where nothing was scored.
+        """
+        chosen = None if lengths is None else tuple(sorted(set(lengths) & set(self.lengths)))
+        if chosen == tuple(sorted(self.lengths)):
+            chosen = None
+        question = threshold, chosen
+        if question not in self._estimates:
+            samples = self.curve
+            if chosen is not None:
+                samples = _curve(self.scored[self.scored["length"].isin(chosen)])
+            estimate = None if samples is None else effective_length(samples, threshold)
+            self._estimates[question] = estimate
+        return self._estimates[question]
+
+    @cached_property
+    def control(self) -> bool:
+        """Whether the symbol that the task repeats is the answer to every sample that has a record:
+        a model that sees nothing is right.
+        """
+        repeated = self.run.spec.params.get("repeated")
+        targets = self.recorded["target"]
+        return isinstance(repeated, str) and bool(
+            len(targets) and (targets == hash(repeated)).all()
+        )
+
+
+def _curve(scored: pd.DataFrame) -> Curve | None:
+    if scored.empty:
+        return None
+    return curve(*(scored[name].to_numpy() for name in ("length", "index", "correct")))
+
+
+def read_run(folder: Path, warn: Warn | None = None) -> JudgedRun:
+    """The run in `folder`, every record judged anew.
+
+    Raises:
+        JournalError: there is no run, or an axis of its task has the name of a column.
+    """
+    manifest = read_manifest(folder)
+    spec = manifest.task_spec()
+    for axis in spec.axes:
+        if table := columns.table_of(axis, with_axes=True):
+            raise JournalError(
+                f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
+                "rename the axis in the task file and run that"
+            )
+    manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.length))
+    return _judged(folder, manifest, spec, warn)
+
+
+def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
+    """Conditions go in the order in which the task file gives the values."""
+    return tuple(list(spec.axes[axis].values).index(name) for axis, name in condition.items())
+
+
+def supersedes(new: int, old: int) -> bool:
+    """Whether a later record counts instead of an earlier one of the same sample, by their outcomes
+    (places in `OUTCOMES`): an answer beats an error, a later record an earlier.
+    """
+    return new != _ERROR or old == _ERROR
+
+
+def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None) -> JudgedRun:
+    """Each sample's record that counts, judged."""
+    answer, repeated = spec.answer, spec.params.get("repeated")
+    of_integers = answer.type == "integer"
+    places = {cell.key: place for place, cell in enumerate(manifest.cells)}
+    rows: list[array[int]] = [array("q") for _ in manifest.cells]
+    table = bytearray()
+    outcomes = {name: place for place, name in enumerate(OUTCOMES)}
+    answers: dict[int, int] = {}
+    first_s, last_s = math.inf, -math.inf
+    for number, record in enumerate(read_records(folder, warn)):
+        if record.at is not None:
+            first_s, last_s = min(first_s, record.at), max(last_s, record.at)
+        place, index = places.get(record.key), record.index
+        if place is None or index >= manifest.cells[place].samples:
+            continue
+        if of_integers != isinstance(record.target, int):
+            continue
+        verdict = verdict_of(record, answer)
+        outcome = outcomes[verdict.outcome]
+        row = _ROW.pack(
+            place,
+            index,
+            outcome,
+            number,
+            int(record.prompt_hash, 16),
+            hash(record.target),
+            answers.setdefault(verdict.answer, len(answers))
+            if isinstance(verdict.answer, int)
+            else -1,
+            as_float(verdict.signed_error),
+            collapsed(verdict, record.target, repeated),
+            as_float(verdict.first_divergence),
+            as_float(record.prompt_tokens),
+            as_float(record.output_tokens),
+        )
+        known = rows[place]
+        if index >= len(known):
+            known.extend([-1] * (index + 1 - len(known)))
+        at = known[index]
+        if at < 0:
+            known[index] = len(table) // _ROW.size
+            table += row
+        elif supersedes(outcome, table[at * _ROW.size + _AT_OUTCOME]):
+            table[at * _ROW.size : (at + 1) * _ROW.size] = row
+    read = np.frombuffer(table, _DTYPE)
+    ascending = sorted(answers)
+    places_of = np.empty(len(answers) + 1, np.int32)
+    places_of[-1] = -1  # where no integer was read
+    places_of[[answers[answer] for answer in ascending]] = np.arange(len(answers))
+    read["answer"] = places_of[read["answer"]]
+    # the bytes themselves, not a copy of them
+    samples = pd.DataFrame({name: read[name] for name in _COLUMNS}, copy=False)
+    times = (first_s, last_s) if first_s <= last_s else None
+    return JudgedRun(folder, manifest, samples, ascending, times)
+
+
+def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:
+    """The records that count, by their place in `run.samples`; of all samples, or of `places`.
+
+    Reads the journal again: records are too large to be kept.
+    """
+    numbers = run.samples["record"].to_numpy()
+    wanted = {
+        int(numbers[place]): place for place in (range(len(numbers)) if places is None else places)
+    }
+    return {
+        wanted[number]: record
+        for number, record in enumerate(read_records(run.folder))
+        if number in wanted
+    }
+
+
+def as_float(value: object) -> float:
+    """NaN for what is no number, infinity for one that no float is as large as."""
+    if not isinstance(value, int | float):
+        return _NAN
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
+    """Counts and means of every planned cell."""
+    every, axes = range(len(manifest.cells)), list(manifest.spec["axes"])
+    counts = (
+        pd.crosstab(samples["cell"], samples["outcome"])
+        .reindex(index=every, columns=range(len(OUTCOMES)), fill_value=0)
+        .set_axis(OUTCOMES, axis="columns")
+    )
+    planned = pd.Series([cell.samples for cell in manifest.cells], index=every)
+    counts["not_run"] = (planned - counts.sum(axis="columns")).clip(lower=0)
+    grouped = samples.groupby("cell")
+    means = grouped[["signed_error", "prompt_tokens", "output_tokens"]].mean()
+    error = samples["signed_error"].abs()
+    means["abs_error"] = error.groupby(samples["cell"]).mean()
+    means["off_by_one"] = (error == 1)[error.notna()].groupby(samples["cell"]).mean()
+    means = means.reindex(every).replace([np.inf, -np.inf], np.nan)
+    table = pd.DataFrame(
+        {
+            "model": manifest.model,
+            "task": manifest.task,
+            "task_version": manifest.task_version,
+            **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
+            "length": [cell.length for cell in manifest.cells],
+        },
+        index=every,
+    )
+    table["n"] = counts[[name for name in OUTCOMES if name not in NOT_SCORED]].sum(axis="columns")
+    table[list(OUTCOMES)] = counts
+    table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)
+    intervals = [
+        wilson(int(correct), int(n)) or (None, None)
+        for correct, n in zip(table["correct"], table["n"], strict=True)
+    ]
+    table["ci_low"] = pd.Series([low for low, _ in intervals], index=every, dtype=float)
+    table["ci_high"] = pd.Series([high for _, high in intervals], index=every, dtype=float)
+    answered = table["correct"] + table["incorrect"]
+    table["accuracy_of_answered"] = table["correct"] / answered.where(answered > 0)
+    table["mean_abs_error"] = means["abs_error"]
+    table["mean_signed_error"] = means["signed_error"]
+    table["off_by_one"] = means["off_by_one"]
+    table["prompt_tokens"] = means["prompt_tokens"]
+    table["output_tokens"] = means["output_tokens"]
+    table[list(MEASURES)] = table[list(MEASURES)].astype(float).round(_DIGITS)
+    return table[[*RUN, *axes, *CELLS]]

@@ -1,0 +1,73 @@
+"""What the journal is told of each sample."""
+
+from __future__ import annotations
+
+import time
+
+from harness.journal.record import Failure, FailureKind, Record
+from harness.spec import Sample
+from providers.base import PromptOverflowError, ProviderError, RefusedError, Reply
+
+
+def answered(
+    sample: Sample,
+    reply: Reply,
+    *,
+    attempts: int,
+    latency_s: float | None,
+    batch: str | None = None,
+) -> Record:
+    """The record of a reply; `latency_s` is `None` for one from a batch, `batch` its id."""
+    record = _record(sample, attempts, reply=reply.text)
+    usage = reply.usage
+    record.finish_reason = reply.finish_reason
+    record.refusal = reply.refusal
+    record.reasoning = reply.reasoning
+    record.model = reply.model
+    if usage is not None:
+        record.prompt_tokens, record.output_tokens = usage.prompt_tokens, usage.output_tokens
+    record.latency_s = None if latency_s is None else round(latency_s, 4)
+    record.dropped_params = reply.dropped_params or None
+    record.logprobs = reply.logprobs
+    record.batch = batch
+    return record
+
+
+def failed(
+    sample: Sample, error: ProviderError, *, attempts: int, batch: str | None = None
+) -> Record:
+    """The record of a sample that got no reply."""
+    failure = Failure(kind_of(error), type(error).__name__, str(error))
+    record = _record(sample, attempts, failure=failure)
+    record.batch = batch
+    return record
+
+
+def overflow(sample: Sample, why: str) -> Record:
+    """The record of a sample that is known not to fit the model's window and is not sent."""
+    return failed(sample, PromptOverflowError(why), attempts=0)
+
+
+def kind_of(error: ProviderError) -> FailureKind:
+    """What kind of failure an error is that ended a sample."""
+    if isinstance(error, PromptOverflowError):
+        return "overflow"
+    return "refused" if isinstance(error, RefusedError) else "error"
+
+
+def _record(
+    sample: Sample, attempts: int, *, reply: str | None = None, failure: Failure | None = None
+) -> Record:
+    return Record(
+        id=sample.id,
+        condition=sample.condition,
+        length=sample.length,
+        index=sample.index,
+        target=sample.target,
+        prompt_hash=sample.prompt_hash,
+        reply=reply,
+        failure=failure,
+        chars=len(sample.prompt),
+        attempts=attempts,
+        at=round(time.time(), 3),
+    )
