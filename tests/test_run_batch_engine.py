@@ -53,6 +53,7 @@ import sys
 
 from harness.run.batch import batch_run, context, engine
 from harness.run.batch import pending
+from harness.journal import writer
 from providers.openai import batch
 
 moment = os.environ["DIES"]
@@ -98,7 +99,7 @@ elif moment == "look":
 elif moment == "download":
     dies(service, "fetch")
 elif moment == "journal":
-    dies(Journal, "append", at=2)
+    dies(writer.Journal, "append", at=2)
 elif moment == "imported":
     dies(batch_run, "read_replies")
 elif moment == "close":
