@@ -47,7 +47,9 @@ class Condition(Mapping[str, str]):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Condition) and self._values == other._values
+        if isinstance(other, Condition):
+            return self._values == other._values
+        return isinstance(other, dict) and self._values == other
 
     def __repr__(self) -> str:
         return f"Condition({self._values!r})"

@@ -37,6 +37,8 @@ from providers.scripted import ScriptedProvider
 if TYPE_CHECKING:
     from tests.real_server import Server
 
+# pytest's workers share the cores, and idle threads of OpenBLAS spin; NumPy is not imported yet
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests start can be interrupted
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
@@ -319,6 +321,11 @@ def has_lines(path: Path, least: int) -> bool:
 def plain(text: str) -> str:
     """`text` without a terminal's escape sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests begin first, so that at the end no worker has one before it alone."""
+    items.sort(key=lambda item: item.get_closest_marker("longest") is None)
 
 
 @pytest.fixture(autouse=True)

@@ -77,6 +77,7 @@ def fake_server(
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else a body waits 40 ms for the client's word of its head
 
         def do_GET(self) -> None:
             self.respond({})
@@ -112,7 +113,7 @@ def fake_server(
 
     server = _Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield FakeServer(f"http://127.0.0.1:{server.server_port}/v1", asked)

@@ -39,8 +39,8 @@ def scored(lab: Lab) -> Path:
 
 def judge_by(judge: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on `judge` decides, on short replies too, whose verdicts are kept in mind."""
-    monkeypatch.setattr("harness.score.verdict.judge", judge)
-    monkeypatch.setattr("harness.score.verdict._judge_again", judge)
+    monkeypatch.setattr("harness.analysis.judging.judge", judge)
+    monkeypatch.setattr("harness.analysis.judging._judge_again", judge)
 
 
 class TestChanges:

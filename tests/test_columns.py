@@ -74,7 +74,7 @@ def test_each_column_of_a_report_that_an_axis_could_be_called_is_in_the_list(lab
     lab.asked(wanted)
     (study,) = sections([read_run(wanted.folder)], Threshold())
     tables = [
-        listed.sights_table(study),
+        listed.estimates_table(study),
         listed.pairs_table(study, effects(study)),
         listed.diagnosis_listed(study),
         listed.cells_table(study),

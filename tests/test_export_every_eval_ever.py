@@ -173,6 +173,10 @@ def test_what_is_no_answer_is_not_shown_as_a_wrong_one(lab: Lab, run: Path) -> N
 
 def test_a_sample_has_its_prompt_reply_answer_and_cost(lab: Lab, run: Path) -> None:
     """All that the journal knows of it, and its prompt, made again from the task."""
+    path = run / SAMPLES
+    timed, count = re.subn(rb'"latency_s":[0-9.e-]+', b'"latency_s":0.25', path.read_bytes())
+    assert count == 12  # of sixteen; four have no reply
+    path.write_bytes(timed)
     export(lab, run, "--incomplete")
     _, samples = exported(lab)
     (sample,) = (
@@ -184,7 +188,7 @@ def test_a_sample_has_its_prompt_reply_answer_and_cost(lab: Lab, run: Path) -> N
     (found,) = sample["answer_attribution"]
     assert (found["extracted_value"], found["is_terminal"]) == ("99", True)
     assert sample["token_usage"] == {"input_tokens": 20, "output_tokens": 5, "total_tokens": 25}
-    assert sample["performance"]["latency_ms"] >= 0
+    assert sample["performance"] == {"latency_ms": 250.0}
     assert sample["metadata"]["answered_by"] == "scripted-1"
     hashed = json.dumps(sample["input"], sort_keys=True, separators=(",", ":")).encode()
     assert sample["sample_hash"] == hashlib.sha256(hashed).hexdigest()

@@ -27,7 +27,7 @@ ARROWS = {
     "harness.score": [],
     "harness.task": [],
     "harness.plan": ["harness.task", "harness.score", "providers.base", "providers.catalog"],
-    "harness.journal": ["providers.base", "providers.secrets"],
+    "harness.journal": ["providers.secrets"],
     "harness.run": [
         *("harness.plan", "harness.journal", "harness.task"),
         *("providers.base", "providers.registry", "providers.secrets"),

@@ -662,7 +662,7 @@ class TestManifest:
                 [{"condition": dict(CONDITION), "length": 3, "samples": 1e20, "sum": None}],
                 "0",
             ),
-            ("completed", [{"condition": CONDITION}], "completed.0"),
+            ("completed", [{"condition": dict(CONDITION)}], "completed.0"),
         ],
     )
     def test_a_field_of_the_wrong_type_is_named(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,12 +36,10 @@ def test_code_is_formatted_and_linted() -> None:
     _run("-m", "ruff", "check", ".")
 
 
+@pytest.mark.longest
 def test_types_are_strict() -> None:
     """Mypy's strict mode has nothing to say about packages, tasks and tests."""
-    generators = [str(path.relative_to(ROOT)) for path in (ROOT / "tasks").rglob("*.py")]
-    _run("-m", "mypy", "harness", "providers", "tests")
-    for generator in generators:
-        _run("-m", "mypy", generator)
+    _run("-m", "mypy", "harness", "providers", "tests", "tasks")
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,25 @@ def test_wheel_runs_elsewhere(wheel: Path, tmp_path: Path) -> None:
     said = _run("-c", script, cwd=elsewhere, env={"PYTHONPATH": str(site)})
     assert "counting/ones" in said
     assert list((elsewhere / "results" / "runs" / "tiny").rglob("table.csv"))
+
+
+def test_the_base_install_needs_neither_scipy_nor_torch() -> None:
+    """No package of the base install requires them, and no installed module imports SciPy."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    required: set[str] = set()
+    pending = list(map(Requirement, project["dependencies"]))
+    while pending:
+        requirement = pending.pop()
+        marker, name = requirement.marker, canonicalize_name(requirement.name)
+        extras = ("", *requirement.extras)
+        if name in required or (marker and not any(marker.evaluate({"extra": e}) for e in extras)):
+            continue
+        required.add(name)
+        pending += map(Requirement, importlib.metadata.requires(name) or ())
+    assert {"numpy", "pandas", "narwhals", "jiter"} < required  # those of packages as well
+    assert not {"scipy", "torch"} & required
+    files = [path for folder in ("harness", "providers") for path in (ROOT / folder).rglob("*.py")]
+    assert [path for path in files if "scipy" in path.read_text(encoding="utf-8")] == []
 
 
 def test_nothing_in_the_repository_is_large() -> None:

@@ -17,13 +17,14 @@ from providers.registry import open_model, parse_model
 
 MODEL = Path(__file__).parent.parent / "providers" / "tiny" / "model"
 HELD_OUT_SEED = 77
-SAMPLES = 40
+SAMPLES, FAR_SAMPLES = 40, 12
+"""A cell: so many within sight, and fewer where next to nothing is right and replies are long."""
 
 
-def accuracies(name: str, lengths: list[int]) -> dict[int, float]:
+def accuracies(name: str, lengths: list[int], size: int = SAMPLES) -> dict[int, float]:
     """Length -> share of right replies over all default conditions."""
     task = open_task(name, built_in_files()[name])
-    samples = list(plan(task, lengths=lengths, samples=SAMPLES, seed=HELD_OUT_SEED))
+    samples = list(plan(task, lengths=lengths, samples=size, seed=HELD_OUT_SEED))
 
     async def ask() -> list[bool]:
         provider = open_model(parse_model("tiny"))
@@ -49,9 +50,9 @@ def accuracies(name: str, lengths: list[int]) -> dict[int, float]:
 )
 def test_it_sees_short_rows_and_not_long_ones(name: str) -> None:
     """At least 95 % right up to 20 symbols, and visibly fewer further out."""
-    found = accuracies(name, [5, 10, 20, 200])
-    assert min(found[length] for length in (5, 10, 20)) >= 0.95, found
-    assert found[200] < 0.75, found
+    near, far = accuracies(name, [5, 10, 20]), accuracies(name, [200], FAR_SAMPLES)
+    assert min(near.values()) >= 0.95, near
+    assert far[200] < 0.5, far
 
 
 def test_it_counts_words_in_short_sentences() -> None:

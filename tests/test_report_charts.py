@@ -18,11 +18,11 @@ from harness.columns import OUTCOMES
 from harness.report.charts import published_chart
 from harness.report.effects import effects
 from harness.report.figures import (
+    accuracy_figure,
     answer_figures,
     effect_figures,
     outcomes_figure,
     published_figure,
-    sight_figure,
 )
 from harness.report.files import whole, write_charts
 from harness.report.listed import _span
@@ -39,18 +39,18 @@ READABLE = 3.0
 """Contrast that WCAG 2.2 (1.4.11) asks of graphics."""
 
 
-def study_of(*folders: Path) -> Section:
-    (study,) = sections([read_run(folder) for folder in folders], Threshold())
-    return study
+def section_of(*folders: Path) -> Section:
+    (section,) = sections([read_run(folder) for folder in folders], Threshold())
+    return section
 
 
-def all_figures(study: Section) -> Iterator[Figure]:
+def all_figures(section: Section) -> Iterator[Figure]:
     """Every figure of a report."""
-    yield sight_figure(study)
-    yield outcomes_figure(study)
-    yield from answer_figures(study)
-    yield from effect_figures(study, effects(study))
-    beside = published_figure(study, read_reported())
+    yield accuracy_figure(section)
+    yield outcomes_figure(section)
+    yield from answer_figures(section)
+    yield from effect_figures(section, effects(section))
+    beside = published_figure(section, read_reported())
     if beside is not None:
         yield beside
 
@@ -76,7 +76,7 @@ def counted(lab: Lab) -> Section:
     """Numbers, two conditions, two lengths."""
     wanted = lab.wanted()
     lab.run(wanted)
-    return study_of(wanted.folder)
+    return section_of(wanted.folder)
 
 
 def test_every_chart_is_valid_vega_lite(counted: Section) -> None:
@@ -107,7 +107,7 @@ def texts(svg: str) -> list[str]:
 
 def test_a_file_says_what_it_shows(counted: Section, tmp_path: Path) -> None:
     """Title, model, legend and the effective length are in the drawing."""
-    figure = sight_figure(counted)
+    figure = accuracy_figure(counted)
     (svg,) = write_charts([("lab/ones", [figure])], tmp_path, ["svg"])
     said = texts(svg.read_text())
     assert {"lab/ones: accuracy by length", "scripted/test", "none", "comma", "&gt; 5"} <= set(said)
@@ -136,7 +136,7 @@ def test_files_lie_by_task_and_model(counted: Section, tmp_path: Path) -> None:
 
 def test_no_file_is_written_over(counted: Section, tmp_path: Path) -> None:
     """Letters of any script are kept, and names that still look the same get a number."""
-    figure = sight_figure(counted)
+    figure = accuracy_figure(counted)
     models = ["scripted/模型", "scripted/日本", "a/b", "a-b", "A/B"]
     panels = tuple(replace(figure.panels[0], model=model) for model in models)
     written = write_charts([("lab/ones", [replace(figure, panels=panels)])], tmp_path, ["svg"])
@@ -151,7 +151,7 @@ def test_no_file_is_written_over(counted: Section, tmp_path: Path) -> None:
 
 def test_legend_marks_are_solid(counted: Section, tmp_path: Path) -> None:
     """Whatever dashes their lines have."""
-    (svg,) = write_charts([("lab/ones", [sight_figure(counted)])], tmp_path, ["svg"])
+    (svg,) = write_charts([("lab/ones", [accuracy_figure(counted)])], tmp_path, ["svg"])
     marks = re.findall(r'class="mark-symbol role-legend-symbol".*?</g>', svg.read_text(), re.DOTALL)
     assert marks
     assert not [mark for mark in marks if "stroke-dasharray" in mark]
@@ -179,7 +179,7 @@ def test_texts_have_no_counts(lab: Lab) -> None:
     """A task whose answers are words has accuracy and outcomes only, on one line each."""
     wanted = lab.wanted(lab.echo)
     lab.run(wanted)
-    assert [figure.kind for figure in all_figures(study_of(wanted.folder))] == [
+    assert [figure.kind for figure in all_figures(section_of(wanted.folder))] == [
         "accuracy",
         "outcomes",
     ]

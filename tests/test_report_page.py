@@ -23,7 +23,7 @@ from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.report import reported
 from harness.report.effects import change_text, effects, finding, gaps, size_text
-from harness.report.figures import answer_figures, published_figure, sight_figure
+from harness.report.figures import accuracy_figure, answer_figures, published_figure
 from harness.report.page import visible, write_report
 from harness.report.paged import CHUNK, FIELDS, pack
 from harness.report.reported import counting_errors, read_reported
@@ -93,9 +93,9 @@ def sees_to(symbols: int, *, with_comma: int) -> Callable[[Request], str]:
     return answer
 
 
-def study_of(*folders: Path, threshold: Threshold = Threshold()) -> Section:
-    (study,) = sections([read_run(folder) for folder in folders], threshold)
-    return study
+def section_of(*folders: Path, threshold: Threshold = Threshold()) -> Section:
+    (section,) = sections([read_run(folder) for folder in folders], threshold)
+    return section
 
 
 def moved_run(lab: Lab, model: str = "scripted/test", reach: int = 4) -> Path:
@@ -134,7 +134,7 @@ def test_a_move_is_on_the_lengths_that_both_have(lab: Lab) -> None:
     path = wanted.folder / SAMPLES
     lines = [line for line in path.read_text().splitlines() if not _comma_beyond(line, 4)]
     path.write_text("\n".join(lines) + "\n")
-    (effect,) = effects(study_of(wanted.folder))
+    (effect,) = effects(section_of(wanted.folder))
     assert [str(one.length) for one in (effect.before, effect.after)] == ["> 4", "> 4"]
     assert not effect.apart
     assert effect.shift == 0
@@ -190,8 +190,8 @@ def copied_run(lab: Lab, odd: list[str]) -> Path:
 def test_a_control_is_no_finding(lab: Lab) -> None:
     """Where the answer is another one, the samples are not the same."""
     folder = copied_run(lab, ["zero", "absent"])
-    study = study_of(folder)
-    found = effects(study)
+    section = section_of(folder)
+    found = effects(section)
     assert [
         (one.axis, one.where, one.compared.same_targets, one.compared.control) for one in found
     ] == [
@@ -200,7 +200,7 @@ def test_a_control_is_no_finding(lab: Lab) -> None:
         ("odd", "hint off", False, True),
         ("odd", "hint on", False, True),
     ]
-    said = finding(study, study.runs[0], found)
+    said = finding(section, section.runs[0], found)
     assert said.startswith("With hint on instead of off (odd zero), scripted/x sees to > 20 ")
     assert "from" not in said
     page = report(lab, folder)
@@ -223,8 +223,8 @@ def test_models_are_compared(lab: Lab) -> None:
     """On the same samples, with the interval; each model has a panel on the same axes."""
     near = moved_run(lab, "scripted/near", reach=2)
     far = moved_run(lab, "scripted/far", reach=8)
-    study = study_of(near, far)
-    (gap,) = gaps(study)
+    section = section_of(near, far)
+    (gap,) = gaps(section)
     assert re.fullmatch(
         r"scripted/far sees further than scripted/near: area 0\.92 against 0\.58, difference "
         r"\+0\.33 \(95 % interval \+0\.\d\d to \+0\.\d\d\)\.",
@@ -232,7 +232,7 @@ def test_models_are_compared(lab: Lab) -> None:
     )
     turned = replace(gap, first=gap.second, second=gap.first, area=gap.area.swapped)
     assert str(turned) == str(gap)  # the numbers go with the names
-    figure = sight_figure(study)
+    figure = accuracy_figure(section)
     assert [panel.model for panel in figure.panels] == ["scripted/near", "scripted/far"]
     page = report(lab, near, far)
     assert "How far do 2 models see?" in page
@@ -249,13 +249,13 @@ def test_models_are_compared(lab: Lab) -> None:
 def test_models_that_see_alike(lab: Lab) -> None:
     """Are not ranked; and those with other rows are not compared."""
     same = [moved_run(lab, f"scripted/{name}") for name in ("one", "two")]
-    (gap,) = gaps(study_of(*same))
+    (gap,) = gaps(section_of(*same))
     assert str(gap).startswith(
         "No difference in area between scripted/one and scripted/two is shown: area 0.75 against "
     )
     other = lab.wanted(model="scripted/three", settings=Settings(seed=1))
     lab.run(other)
-    assert gaps(study_of(same[0], other.folder)) == []
+    assert gaps(section_of(same[0], other.folder)) == []
 
 
 def test_runs_of_one_model_are_told_apart(lab: Lab) -> None:
@@ -263,15 +263,15 @@ def test_runs_of_one_model_are_told_apart(lab: Lab) -> None:
     wanted = [lab.wanted(settings=Settings(temperature=at)) for at in (0.0, 0.5)]
     for one in wanted:
         lab.run(one)
-    study = study_of(*(one.folder for one in wanted))
-    assert [shown.name for shown in study.runs] == [
+    section = section_of(*(one.folder for one in wanted))
+    assert [shown.name for shown in section.runs] == [
         "scripted/test, temperature 0.0",
         "scripted/test, temperature 0.5",
     ]
-    assert study_of(wanted[0].folder).runs[0].name == "scripted/test"
+    assert section_of(wanted[0].folder).runs[0].name == "scripted/test"
 
 
-def test_a_changed_task_is_a_study_of_its_own(lab: Lab) -> None:
+def test_a_changed_task_is_a_section_of_its_own(lab: Lab) -> None:
     """Two versions are never drawn as one."""
     first = lab.wanted()
     lab.run(first)
@@ -279,7 +279,7 @@ def test_a_changed_task_is_a_study_of_its_own(lab: Lab) -> None:
     second = lab.wanted()
     lab.run(second)
     found = sections([read_run(one.folder) for one in (first, second)], Threshold())
-    assert [study.name.partition(",")[0] for study in found] == [
+    assert [section.name.partition(",")[0] for section in found] == [
         "lab/ones (version 1",
         "lab/ones (version 2",
     ]
@@ -292,9 +292,9 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
     planned = plan(task, lengths=[5, 10], samples=4, axes=axes)
     wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
     lab.run(wanted, ScriptedProvider(lambda _request: "Final answer: 5"))
-    study = study_of(wanted.folder)
-    found = effects(study)
-    assert study.varied == ["separator", "strategy"]
+    section = section_of(wanted.folder)
+    found = effects(section)
+    assert section.varied == ["separator", "strategy"]
     assert [(one.axis, one.baseline, one.value, one.where) for one in found] == [
         ("separator", "none", "space", "strategy direct"),
         ("separator", "none", "comma", "strategy direct"),
@@ -305,7 +305,9 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
         ("strategy", "direct", "cot_zero_shot", "separator comma"),
     ]
     assert all([row.n for row in one.compared.paired.lengths] == [4, 4] for one in found)
-    assert finding(study, study.runs[0], found).startswith("No change of separator or strategy ")
+    assert finding(section, section.runs[0], found).startswith(
+        "No change of separator or strategy "
+    )
 
 
 @pytest.mark.parametrize(
@@ -464,7 +466,7 @@ def test_huge_answers_are_drawn(lab: Lab) -> None:
     lab.run(wanted, ScriptedProvider(lambda _request: f"Final answer: {'9' * 17}"))
     page = report(lab, wanted.folder)
     assert {sample["answer"] for sample in samples_of(page)} == {"9" * 17}
-    drawn = answer_figures(study_of(wanted.folder))[0].panels[0].data["answers"]
+    drawn = answer_figures(section_of(wanted.folder))[0].panels[0].data["answers"]
     assert {row["given"] for row in drawn} == {10**12}
 
 
@@ -475,7 +477,7 @@ def test_many_answers_are_put_into_bins(lab: Lab) -> None:
         lambda request: f"Final answer: {7 * int(request.sample_id.rpartition('=')[2])}"
     )
     lab.run(wanted, script)
-    pairs = answer_figures(study_of(wanted.folder))[0].panels[0].data["answers"]
+    pairs = answer_figures(section_of(wanted.folder))[0].panels[0].data["answers"]
     assert len(pairs) < 600
     assert sum(row["n"] for row in pairs) == 1500
 
@@ -487,7 +489,7 @@ def test_the_commonest_answers_come_first(lab: Lab) -> None:
         wanted,
         ScriptedProvider(lambda r: "Final answer: 100" if r.sample_id[-1] in "02468" else right(r)),
     )
-    said = answer_figures(study_of(wanted.folder))[1].panels[0].data["said"]
+    said = answer_figures(section_of(wanted.folder))[1].panels[0].data["said"]
     assert said[0] == {"answer": "100", "given": 6, "true": 0}
     assert sum(row["given"] for row in said) == 12
 
@@ -499,7 +501,7 @@ def test_units_that_nobody_knows_are_off(lab: Lab) -> None:
     page = report(lab, wanted.folder)
     assert re.search(r'value="characters">', page)
     assert re.search(r'value="tokens" disabled>', page)
-    row = sight_figure(study_of(wanted.folder)).panels[0].data["curve"][0]
+    row = accuracy_figure(section_of(wanted.folder)).panels[0].data["curve"][0]
     assert row["x@symbols"] == 4
     assert row["x@characters"] > 50
     assert row["x@tokens"] is None
@@ -510,7 +512,7 @@ def test_the_threshold_is_drawn_and_said(lab: Lab, relative: bool) -> None:
     """A line for all, or one for each condition's own."""
     folder = moved_run(lab)
     threshold = Threshold(0.5, relative=relative)
-    rows = sight_figure(study_of(folder, threshold=threshold)).panels[0].data["threshold"]
+    rows = accuracy_figure(section_of(folder, threshold=threshold)).panels[0].data["threshold"]
     assert [row["y"] for row in rows] == ([0.5, 0.5] if relative else [0.5])
     assert str(threshold) in report(lab, folder, threshold=threshold)
 
@@ -532,7 +534,7 @@ def test_published_figures_stand_apart(lab: Lab, monkeypatch: pytest.MonkeyPatch
         plan(task, lengths=[5], samples=2), resolve_model("scripted/x"), Settings(), lab.out
     )
     lab.run(wanted, ScriptedProvider(lambda _request: "Final answer: 6"))
-    figure = published_figure(study_of(wanted.folder), read_reported())
+    figure = published_figure(section_of(wanted.folder), read_reported())
     assert figure is not None
     (panel,) = figure.panels
     assert [(row["x"], row["y"], row["note"]) for row in panel.data["published"]] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -58,6 +59,18 @@ def samples(count: int) -> Iterator[tuple[Sample, int]]:
     return ((sample(index), 100 + index) for index in range(count))
 
 
+class Timed(ScriptedProvider):
+    """Answers after `pass_time` was called."""
+
+    def __init__(self, script: Script, pass_time: Callable[[], None]) -> None:
+        super().__init__(script)
+        self.pass_time = pass_time
+
+    async def complete(self, request: Request) -> Reply:
+        self.pass_time()
+        return await super().complete(request)
+
+
 class Asked:
     """A finished run: what was written, how long it paused, what it raised."""
 
@@ -68,9 +81,13 @@ class Asked:
         *,
         limits: RunLimits = ONE_BY_ONE,
         append: Callable[[Record], None] | None = None,
+        latency_s: float = 0.0,
         **options: Any,
     ) -> None:
-        self.provider = ScriptedProvider(script)
+        def pass_time() -> None:
+            self.now_s += latency_s
+
+        self.provider = Timed(script, pass_time)
         self.records: list[dict[str, Any]] = []
         self.waits_s: list[float] = []
         self.now_s = 0.0
@@ -118,9 +135,9 @@ class TestRecords:
     def test_an_answer_is_recorded_with_all_that_is_known(self) -> None:
         """Sample, text, finish reason, refusal, usage, model and attempts are in the record."""
         reply = Reply("Final answer: 0", "length", Usage(7, 5), "m-2024", "no", "hm")
-        (record,) = Asked([reply]).records
-        assert record.pop("latency_s") >= 0
-        assert record.pop("at") > 1.7e9
+        before_s = time.time()
+        (record,) = Asked([reply], latency_s=2.5).records
+        assert before_s - 0.001 <= record.pop("at") <= time.time() + 0.001  # rounded
         assert record == {
             "id": "id0",
             "condition": {"separator": "none"},
@@ -137,7 +154,13 @@ class TestRecords:
             "prompt_tokens": 7,
             "output_tokens": 5,
             "model": "m-2024",
+            "latency_s": 2.5,
         }
+
+    def test_the_latency_is_that_of_the_last_attempt(self) -> None:
+        """Attempts without a reply, and the waits between them, are not part of it."""
+        (record,) = Asked([OverloadedError("503"), "2"], latency_s=2.5).records
+        assert (record["attempts"], record["latency_s"]) == (2, 2.5)
 
     def test_unknown_usage_is_unknown(self) -> None:
         """No token count is made up."""
@@ -168,7 +191,13 @@ class TestRecords:
         """A prompt too long is an answer, an error is none."""
         done = Asked([PromptOverflowError("x"), BadRequestError("x"), "2", RefusedError("x")], 4)
         assert (done.progress.answered, done.progress.failed, done.progress.done) == (3, 1, 4)
-        assert done.progress.elapsed_s >= 0
+
+    def test_progress_tells_the_time_since_it_began(self) -> None:
+        """It begins when it is made."""
+        before_s = time.monotonic()
+        assert before_s <= Progress().started_s <= time.monotonic()
+        progress = Progress(started_s=before_s - 60)
+        assert 60 <= progress.elapsed_s <= time.monotonic() - before_s + 60
 
 
 class TestRequests:
@@ -244,6 +273,21 @@ class TestRetries:
         done = Asked([BadReplyError("x")], limits=RunLimits(1, max_attempts=1))
         assert len(done.asked) == 1
         assert done.waits_s == []
+
+    @pytest.mark.parametrize("kind", [OverloadedError, RateLimitError])
+    @pytest.mark.parametrize(("latency_s", "waits_s"), [(0.0, [4.0, 4.0]), (1.0, [4.0])])
+    def test_a_sample_is_tried_for_so_long(
+        self, kind: type[TransientError], latency_s: float, waits_s: list[float]
+    ) -> None:
+        """Attempts and the waits between them are limited together, however many are allowed."""
+        limits = RunLimits(
+            1, max_attempts=99, initial_backoff_s=4.0, max_backoff_s=4.0, max_elapsed_s=8.0
+        )
+        done = Asked([kind("later")], limits=limits, latency_s=latency_s)
+        assert done.waits_s == waits_s
+        (record,) = done.records
+        assert (record["failure"]["kind"], record["attempts"]) == ("error", len(waits_s) + 1)
+        assert done.raised is None
 
     def test_another_error_may_follow(self) -> None:
         """A transient error that turns into a sample's own error ends there."""
@@ -628,6 +672,17 @@ class TestFarewell:
         assert isinstance(done.raised, StopRunError)
         assert "3600 s" in str(done.raised)
         assert done.waits_s == []
+
+    def test_a_server_that_asks_for_as_much_as_a_sample_has_is_given_it(self) -> None:
+        """One second more stops the run."""
+        limits = RunLimits(1, max_elapsed_s=8.0)
+        waited, stopped = (
+            Asked([RateLimitError("429", retry_after_s=pause_s), "2"], limits=limits)
+            for pause_s in (8.0, 9.0)
+        )
+        assert (waited.waits_s, waited.raised, len(waited.records)) == ([8.0], None, 1)
+        assert isinstance(stopped.raised, StopRunError)
+        assert (stopped.waits_s, stopped.records) == ([], [])
 
     def test_no_money_no_request(self) -> None:
         """The reply that crosses the budget is kept, and is the last."""

@@ -203,7 +203,7 @@ class TestResuming:
                 return await super().complete(request)
 
         async def main() -> None:
-            limits = RunLimits(max_connections=2)
+            limits = RunLimits(max_connections=2, interrupt_drain_s=0.05)
             doing = asyncio.create_task(
                 run_task(wanted, Stuck(right), limits=limits, warn=lab.said.append)
             )

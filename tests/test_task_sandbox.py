@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -85,6 +86,26 @@ def test_what_takes_too_much_is_an_error(template: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(sandbox, "MAX_TURNS", 100_000)
     with pytest.raises((SecurityError, RecursionError)):
         render(template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 'a'.center(99999999) }}",
+        "{{ '{:>99999999}'.format(7) }}",
+        "{{ '{:>{}}'.format(7, 99999999) }}",
+        "{{ '{a:>99999999}'.format_map({'a': 7}) }}",
+    ],
+)
+def test_what_takes_too_much_is_not_made_first(template: str) -> None:
+    """The error comes before the hundred megabytes."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(SecurityError):
+            render(template)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_prompt_that_takes_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,8 +232,8 @@ def _check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None
         place = other.iloc[0]
         raise CompareError(
             f"the prompts of {len(other):,} samples differ, the first at length "
-            f"{place['length']}, index {place['index']}: the task's generator or items changed "
-            "and its version did not; run both with the same"
+            f"{int(place['length'])}, index {int(place['index'])}: the task's generator or items "
+            "changed and its version did not; run both with the same"
         )
 
 

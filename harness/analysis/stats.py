@@ -49,14 +49,22 @@ def smallest_difference(pairs: int, tests: int = 1) -> float | None:
     one of the two is right on all that the other is and more; differences that go both ways take
     more. `None` where no outcome of so few pairs could show any.
     """
-    from scipy.stats import binom  # noqa: PLC0415  slow to load
-
     needed = math.ceil(math.log2(2 * tests / _LEVEL))
     if needed > pairs:
         return None
     shares = np.linspace(0, 1, 1001)
-    found = shares[binom.sf(needed - 1, pairs, shares) >= _POWER]
-    return float(found[0])
+    return float(shares[_at_least(needed, pairs, shares) >= _POWER][0])
+
+
+def _at_least(least: int, n: int, shares: Floats) -> Floats:
+    """Probability of `least` or more successes in n trials, for each probability of one.
+
+    The terms below `least` are added up, so that `least` should be small.
+    """
+    below = np.zeros_like(shares)
+    for successes in range(least):
+        below += math.comb(n, successes) * shares**successes * (1 - shares) ** (n - successes)
+    return 1 - below
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,12 +518,18 @@ def _even_ends(draws: Floats, observed: float) -> tuple[float, float]:
 def mcnemar(only_first: int, only_second: int) -> float:
     """Two-sided p-value of McNemar's exact test (1947): the binomial test of the discordant pairs.
 
-    1 where no pair is discordant.
+    1 where no pair is discordant. Binomial coefficients of a million pairs are too large for a
+    float, so each is divided by the middle one; the quotients follow from one another.
     """
-    from scipy.stats import binomtest  # noqa: PLC0415  slow to load
-
-    discordant = only_first + only_second
-    return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
+    discordant, fewer = only_first + only_second, min(only_first, only_second)
+    middle = discordant // 2
+    if fewer == middle:
+        return 1.0
+    chosen = np.arange(middle, 0, -1)
+    coefficients = np.cumprod(chosen / (discordant - chosen + 1))  # of middle - 1, …, 1, 0
+    beyond, below = coefficients[middle - 1 - fewer :].sum(), coefficients.sum()
+    all_of_them = 2 * below + (2 if discordant % 2 else 1)
+    return float(2 * beyond / all_of_them)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

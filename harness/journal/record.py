@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -132,6 +132,10 @@ def _decode_condition(kind: type, read: Any) -> Condition:
 
 _DECODER = msgspec.json.Decoder(Record, dec_hook=_decode_condition)
 _FIELDS = Record.__struct_fields__
+_OF_REPLY = frozenset(
+    ("reply", "finish_reason", "refusal", "reasoning", "model", "prompt_tokens", "output_tokens")
+) | {"latency_s"}
+"""Written of every reply, also where it has none of it."""
 
 
 def decode(line: bytes) -> Record:
@@ -148,12 +152,16 @@ def decode(line: bytes) -> Record:
 
 def encode(record: Record) -> bytes:
     """The line of a record, without its end; keys and passwords that are known are masked."""
-    fields: Mapping[str, Any] = {
-        name: value for name in _FIELDS if (value := getattr(record, name)) is not None
+    failure = record.failure
+    always = _OF_REPLY if failure is None else frozenset[str]()
+    fields: dict[str, Any] = {
+        name: value
+        for name in _FIELDS
+        if (value := getattr(record, name)) is not None or name in always
     }
-    fields = {**fields, "condition": dict(record.condition)}
-    if record.failure is not None:
-        fields["failure"] = msgspec.structs.asdict(record.failure)
+    fields["condition"] = dict(record.condition)
+    if failure is not None:
+        fields["failure"] = msgspec.structs.asdict(failure)
     return exact_json.dumps(masked_fields(fields, _FROM_OTHERS))
 
 

@@ -60,10 +60,10 @@ def _tips(*names: str, **more: str) -> list[alt.Tooltip]:
     ]
 
 
-def sight_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
+def accuracy_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
     """Accuracy over length with its intervals, and above it how far each series sees.
 
-    Data: `curve` (x, y, low, high, n), `sight` (row, x, from, to, label, arrow), `threshold`.
+    Data: `curve` (x, y, low, high, n), `estimate` (row, x, from, to, label, arrow), `threshold`.
     """
     colour, dash = look.colour(), look.dash()
     y = alt.Y(
@@ -84,17 +84,17 @@ def sight_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
     ).properties(width=WIDTH, height=HEIGHT)
     place = alt.Y("row:O", axis=None, scale=alt.Scale(domain=list(range(rows)), paddingOuter=0.4))
     hidden = _x("x", ticks, bare=True)
-    sight = _data("sight")
+    estimate = _data("estimate")
     strip = alt.layer(
-        sight.mark_rule(strokeWidth=3, opacity=0.35, strokeCap="round").encode(
+        estimate.mark_rule(strokeWidth=3, opacity=0.35, strokeCap="round").encode(
             _x("low", ticks, bare=True), place, alt.X2("high:Q"), colour
         ),
-        look.points(sight).encode(
+        look.points(estimate).encode(
             hidden,
             place,
             tooltip=_tips("where", seen_to="label:N", between="span:N"),
         ),
-        sight.mark_text(align="left", dx=8, color="var(--ink)", fontSize=LABEL).encode(
+        estimate.mark_text(align="left", dx=8, color="var(--ink)", fontSize=LABEL).encode(
             place, alt.Text("label:N"), x=alt.value("width")
         ),
     ).properties(
@@ -269,7 +269,10 @@ def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
 
 
 def _spec(chart: alt.TopLevelMixin) -> Spec:
-    """The chart as Vega-Lite, without what Altair adds."""
-    said: Spec = chart.to_dict()
+    """The chart as Vega-Lite, without what Altair adds.
+
+    Altair's schema is not asked, which takes as long as all else on a page: tests ask it.
+    """
+    said: Spec = chart.to_dict(validate=False)
     said.pop("config", None)
     return said

@@ -30,19 +30,23 @@ _TOO_LONG = 1e12
 """Answers further out are drawn here."""
 
 
-def sight_figure(section: Section) -> Figure:
+def accuracy_figure(section: Section) -> Figure:
     """Accuracy over length and effective length."""
     look = look_of(section)
     panels = []
     most = 1
     for model, title, mine in panels_of(section):
-        data: dict[str, Rows] = {"curve": [], "sight": [], "threshold": _thresholds(section, mine)}
+        data: dict[str, Rows] = {
+            "curve": [],
+            "estimate": [],
+            "threshold": _thresholds(section, mine),
+        }
         for row, series in enumerate(mine):
             data["curve"] += _curve_rows(section, series)
-            data["sight"] += _sight_rows(section, series, row)
+            data["estimate"] += _estimate_rows(section, series, row)
         most = max(most, len(mine))
         panels.append(Panel(model, title, data))
-    spec = charts.sight_chart(look, section.lengths, most)
+    spec = charts.accuracy_chart(look, section.lengths, most)
     return Figure("accuracy", "Accuracy by length", spec, tuple(panels), look)
 
 
@@ -63,7 +67,7 @@ def _curve_rows(section: Section, series: Series) -> Rows:
     ]
 
 
-def _sight_rows(section: Section, series: Series, row: int) -> Rows:
+def _estimate_rows(section: Section, series: Series, row: int) -> Rows:
     found = section.estimates.get(key_of(series))
     if found is None:
         return []

@@ -45,7 +45,7 @@ def _file(section: Section, name: str) -> str:
     return f"{section.name}-{name}".replace("/", "-")
 
 
-def sights_table(section: Section) -> Listed:
+def estimates_table(section: Section) -> Listed:
     """How far each model sees under each condition."""
     rows: list[dict[str, Value]] = []
     growths = {shown.name: _growths(shown, section) for shown in section.runs}
@@ -57,12 +57,12 @@ def sights_table(section: Section) -> Listed:
             "scored": int(series.cells["n"].sum()),
         }
         if found is None:
-            row |= dict.fromkeys(_SIGHT)
+            row |= dict.fromkeys(_ESTIMATE)
         else:
             low, high = (round(end, 3) for end in found.area_ci)
             row |= dict(
                 zip(
-                    _SIGHT,
+                    _ESTIMATE,
                     (
                         _bound(found.length),
                         _span(found.length_ci),
@@ -82,7 +82,7 @@ def sights_table(section: Section) -> Listed:
     return _listed(_file(section, "effective-length"), f"How far: {section.name}", rows)
 
 
-_SIGHT = (
+_ESTIMATE = (
     "effective length",
     "95 % interval",
     "crossing length",

@@ -80,7 +80,7 @@ _LARGEST, _SMALLEST = 64, 30
 
 @dataclass(frozen=True)
 class Look:
-    """What tells the series of a study apart: one axis by colour and shape, another by dashes."""
+    """What tells the series of a section apart: one axis by colour and shape, another by dashes."""
 
     colours: tuple[str, ...]
     dashes: tuple[str, ...]

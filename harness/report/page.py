@@ -46,7 +46,7 @@ class Part:
 
     section: Section
     effects: Sequence[Effect]
-    sight: Figure
+    accuracy: Figure
     figures: Sequence[Figure]
     findings: Mapping[str, str]
     """What moved the breaking point, by model."""
@@ -57,7 +57,7 @@ class Part:
     @property
     def beside(self) -> bool:
         """Whether each model has one panel, with its finding below."""
-        return len(self.findings) > 1 and len(self.sight.panels) == len(self.findings)
+        return len(self.findings) > 1 and len(self.accuracy.panels) == len(self.findings)
 
     @property
     def outcomes(self) -> set[str]:
@@ -89,7 +89,7 @@ def write_report(
     Raises:
         JournalError: nothing can be written.
     """
-    runs = [run for run in runs if run.manifest.cells]
+    runs = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     published = read_reported()
     parts = [_part(section, published) for section in sections(runs, threshold)]
     written = []
@@ -99,7 +99,7 @@ def write_report(
             replace_file(out, _page(parts, published, tasks, warn).encode("utf-8", "replace"))
             written.append(out)
         wanted = [kind for kind in formats if kind != "html"]
-        shown = [(part.section.name, [part.sight, *part.figures]) for part in parts]
+        shown = [(part.section.name, [part.accuracy, *part.figures]) for part in parts]
         written += write_charts(shown, out.with_name(f"{out.stem}-charts"), wanted)
     except OSError as error:
         raise JournalError(f"cannot write {error.filename}: {error.strerror}") from error
@@ -113,7 +113,7 @@ def _part(section: Section, published: list[Reported]) -> Part:
     return Part(
         section,
         found,
-        figures.sight_figure(section),
+        figures.accuracy_figure(section),
         [
             *figures.effect_figures(section, found),
             figures.outcomes_figure(section),
@@ -125,7 +125,7 @@ def _part(section: Section, published: list[Reported]) -> Part:
         [
             table
             for table in (
-                listed.sights_table(section),
+                listed.estimates_table(section),
                 listed.pairs_table(section, [*found, *of_models]),
                 listed.diagnosis_listed(section),
                 listed.cells_table(section),
@@ -192,7 +192,7 @@ def _highlights(parts: Sequence[Part]) -> list[tuple[Part, Effect]]:
 
 def _units(parts: Sequence[Part]) -> list[tuple[str, bool]]:
     """Units of length, and whether any chart can show them."""
-    rows = [row for part in parts for panel in part.sight.panels for row in panel.data["curve"]]
+    rows = [row for part in parts for panel in part.accuracy.panels for row in panel.data["curve"]]
     return [
         (unit, unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows))
         for unit in UNITS
@@ -201,7 +201,7 @@ def _units(parts: Sequence[Part]) -> list[tuple[str, bool]]:
 
 def _data(parts: Sequence[Part], tables: Sequence[Listed], browser: Paged) -> str:
     """All that the script reads, as JSON that no HTML can end."""
-    shown = [figure for part in parts for figure in (part.sight, *part.figures)]
+    shown = [figure for part in parts for figure in (part.accuracy, *part.figures)]
     every = [table for part in parts for table in part.tables]
     said = {
         "config": {**looks.config(), "aria": False},

@@ -82,7 +82,7 @@ def paged(runs: Iterable[tuple[str, RunDetails]], tasks: str = "") -> Paged:
 
 def _run(section: str, shown: RunDetails, prompts: Prompts) -> dict[str, Any]:
     return {
-        "study": section,
+        "section": section,
         "name": shown.name,
         "why": prompts.why,
         "cells": [[cell.condition.label, cell.length] for cell in shown.run.manifest.cells],

@@ -6,11 +6,10 @@ They are CSV files in the wheel, else in `results/reported` beside the package.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
-
-import harness
 
 _SOURCES = {
     "barbero2024_copying": "Barbero et al. 2024, Transformers need glasses!, arXiv 2406.04267",
@@ -42,7 +41,7 @@ class Reported:
 
 def reported_root() -> Path:
     """Where the files are: in the wheel, else beside the package."""
-    package = Path(harness.__file__).parent
+    package = Path(str(files("harness")))
     inside = package / "_reported"
     return inside if inside.is_dir() else package.parent / "results" / "reported"
 

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 
 import orjson
 from pydantic import JsonValue
 
-import harness
 from harness.errors import AbsentTaskError, ChangedTaskError, TaskError, UnknownTaskError
 from harness.spec import Condition, Item, TaskSpec
 from harness.task import prompt
@@ -28,7 +28,7 @@ from harness.task.generator import (
 )
 
 SUFFIXES = (".yaml", ".yml")
-_PACKAGE = Path(harness.__file__).parent
+_PACKAGE = Path(str(files("harness")))
 
 
 @dataclass(frozen=True)

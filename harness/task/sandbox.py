@@ -248,7 +248,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Counts calls; a method of a text must not make too much, and none draws."""
-        owner, name = getattr(obj, "__self__", None), getattr(obj, "__name__", "")
+        method = getattr(obj, "__wrapped__", obj)  # Jinja wraps `format` of texts
+        owner, name = getattr(method, "__self__", None), getattr(obj, "__name__", "")
         if isinstance(owner, int | float | bytes | random.Random) or name in _REFUSED:
             raise SecurityError(f"{name!r} is not for prompts")
         given = [_made(one) for one in args]

@@ -430,7 +430,7 @@ function turn(by) {
 
 async function openSamples() {
   columns = await unpack($("#index").textContent);
-  option(filters.run, [["", "all"], ...data.runs.map((run, place) => [String(place), `${run.study}, ${run.name}`])]);
+  option(filters.run, [["", "all"], ...data.runs.map((run, place) => [String(place), `${run.section}, ${run.name}`])]);
   const seen = new Set(columns.outcome);
   option(filters.outcome, [["", "all"], ...data.outcomes.flatMap((name, place) => (seen.has(place) ? [[String(place), name.replace("_", " ")]] : []))]);
   fillFilters();
