@@ -42,7 +42,7 @@ ARROWS = {
         *("providers.base", "providers.catalog", "providers.documents", "providers.http"),
     ],
     "harness.cli": [
-        *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.score"),
+        *("harness.task", "harness.plan", "harness.journal", "harness.run"),
         *("harness.analysis", "harness.report", "harness.export"),
         *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
     ],

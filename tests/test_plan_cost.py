@@ -121,7 +121,7 @@ class TestUsage:
         self, usage: Usage | None, *, said: bool, sound: bool
     ) -> None:
         """No whole numbers, negative ones, more than 10^12, and a text of no tokens."""
-        assert sound_usage(usage, said=said) == (usage if sound else None)
+        assert sound_usage(usage, has_text=said) == (usage if sound else None)
 
     def test_it_is_said_once(self) -> None:
         """The first of them is named, in one line however long it is."""

@@ -58,7 +58,7 @@ def export(
 
 
 def _warn_of_old_files(output: Path, written: Sequence[Path]) -> None:
-    """Says which files of an earlier export are still there, so that nobody pays for them again."""
+    """Warns of files of an earlier export, whose samples would be paid for again."""
     numbered = output.parent.glob(f"{output.stem}-*{output.suffix}")
     for path in sorted({output, *numbered} - set(written)):
         if path.exists():

@@ -35,8 +35,8 @@ class ResolvedModel:
 
     def window(self, server: Mapping[str, object]) -> int | None:
         """Tokens of prompt and reply together, at most: what the server says, else the catalog."""
-        said = server.get("max_model_len")
-        return said if isinstance(said, int) and said else self.facts.window
+        window = server.get("max_model_len")
+        return window if isinstance(window, int) and window else self.facts.window
 
 
 def resolve_model(label: str, *, batch: bool = False) -> ResolvedModel:

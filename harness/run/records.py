@@ -1,4 +1,4 @@
-"""What the journal is told of each sample."""
+"""The journal's record of a sample."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def _manifest(request: RunRequest) -> Manifest:
     else:
         if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
-                f"{folder} has answers but no {MANIFEST}, so nobody knows what made them; "
+                f"{folder} has answers but no {MANIFEST}, so it is not known what made them; "
                 "put it back or start over with --fresh"
             )
         manifest = Manifest(

@@ -171,8 +171,8 @@ class BatchRun:
 
         async def create() -> BatchState:
             nonlocal tried
-            if tried and (found := await context.service.find(batch.token, batch.since_s)):
-                return found  # its reply was lost, and not the request
+            if tried and (state := await context.service.find(batch.token, batch.since_s)):
+                return state  # the reply to the request was lost, and not the request
             tried = True
             return await context.service.create(file, context.form.url, batch.token)
 
@@ -194,9 +194,9 @@ class BatchRun:
             young_s = waiting.now() - batch.since_s
             await waiting.sleep(min(SETTLE_S, max(0.0, SETTLE_S - young_s)))
             find = partial(self._context.service.find, batch.token, batch.since_s)
-            found = await self._context.ask(find)
-            if found is not None:
-                self._update(batch, found)
+            state = await self._context.ask(find)
+            if state is not None:
+                self._update(batch, state)
             elif self.batches.requests_of(batch).is_file():
                 await self.submit(batch)
             else:

@@ -28,7 +28,7 @@ class Waiting:
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
-    """Seconds of the epoch."""
+    """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)

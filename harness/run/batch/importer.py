@@ -169,7 +169,7 @@ class ImportSummary:
 
     @property
     def unused(self) -> int:
-        """Lines that said nothing of use."""
+        """How many lines could not be used."""
         return sum(self.fates[fate] for fate in _UNUSED)
 
     def complaints(self) -> list[str]:

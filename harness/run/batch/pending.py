@@ -1,7 +1,7 @@
 """What a run's folder knows of its batches that are under way, so that none is submitted twice.
 
 A batch's token is written before it is submitted and its id after, so that one that was submitted
-in between is found by its token. Beside each lies the file of its requests, until it is imported.
+in between is found by its token. The file of its requests stays beside it until it is imported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BatchJob(BaseModel):
     most: float
     """Dollars that it costs at most; 0 where no price is known."""
     since_s: float
-    """When its file of requests was written, in seconds of the epoch."""
+    """When its file of requests was written, in seconds since 1970."""
     id: str | None = None
     """The vendor's name for it; `None` until the vendor has said it."""
     status: str = ""
