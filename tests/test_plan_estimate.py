@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from harness.plan.context_fit import ContextFit, context_fits
 from harness.plan.cost import estimate_tokens
 from harness.plan.estimate import forecast
 from harness.plan.plan import Plan, output_budget, plan
-from harness.plan.resolved_model import ResolvedModel
+from harness.plan.resolved_model import ResolvedModel, resolve_model
 from harness.task.catalogue import built_in_files, open_task
 from providers.catalog.model_facts import ModelFacts
 from providers.scripted import ScriptedProvider
@@ -140,3 +141,28 @@ def test_replies_are_asked_to_fit_beside_the_prompt(
     """Within a tolerance, since a cell's samples differ; without a tokenizer nothing is cut."""
     assert fit.fits is fits
     assert fit.at_most(600) == budget
+
+
+def test_a_batch_has_prices_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list price where no other is known; what a model thinks with is looked up as well."""
+    models = tmp_path / "models.yaml"
+    models.write_text(
+        "openai/a:\n  reasoning: true\n"
+        "  prices: {input: 2, output: 4, as_of: 2026-01-01, batch: 0.5}\n"
+        "openai/b: {prices: {input: 2, output: 4, as_of: 2026-01-01}}\n"
+    )
+    monkeypatch.setenv("EYECHART_MODELS", str(models))
+    one_by_one, batch, other = (
+        resolve_model("openai/a"),
+        resolve_model("openai/a", batch=True),
+        resolve_model("openai/b", batch=True),
+    )
+    assert [model.prices and model.prices.output for model in (one_by_one, batch, other)] == [
+        4,
+        2,
+        4,
+    ]
+    assert [model.has_batch_price for model in (one_by_one, batch, other)] == [True, True, False]
+    assert [model.think_tokens for model in (batch, other)] == [8192, 0]
+    assert batch.provider == "openai"
+    assert resolve_model("nobody/x").prices is None
