@@ -21,8 +21,8 @@ from providers.base import (
     BrokenConnectionError,
     FinishReason,
     ModelSettings,
-    NoReplyError,
     Reply,
+    ReplyTimeoutError,
     Request,
     SetupError,
     Usage,
@@ -147,7 +147,7 @@ class AnthropicProvider:
             read = error.response
             raise error_of(read.status_code, read.text, read.headers) from error
         except (anthropic.APITimeoutError, TimeoutError) as error:
-            raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
+            raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except anthropic.APIConnectionError as error:
             where, cause = redact_address(str(self._client.base_url)), error.__cause__ or error
             broken = BrokenConnectionError(f"no connection to {where}: {cause}")

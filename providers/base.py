@@ -13,10 +13,10 @@ ProviderError
     ├── RateLimitError        429; may say when to come back
     ├── OverloadedError       503, 529, or any other 5xx that says when to come back
     ├── ServerFaultError      408, 409, any other 5xx: bad luck, not too much work
-    ├── NoReplyError          no reply in time
+    ├── ReplyTimeoutError     no reply in time
     ├── BrokenConnectionError no connection, or one that broke
     ├── BadReplyError         a reply that is none: invalid JSON, no choices
-    └── LeftOutError          a batch ended before it came to this request
+    └── BatchExpiredError     a batch ended before it came to this request
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Reply:
     """The provider's own refusal field."""
     reasoning: str | None = None
     """Hidden reasoning, where the provider shows it; never judged."""
-    without: tuple[str, ...] = ()
+    dropped_params: tuple[str, ...] = ()
     """Parameters that the server did not take and was asked without."""
     logprobs: tuple[tuple[str, float], ...] | None = None
     """Token and natural logarithm of its probability, for each token of the text; where asked."""
@@ -279,7 +279,7 @@ class ServerFaultError(TransientError):
     """408, 409, any other 5xx."""
 
 
-class NoReplyError(TransientError):
+class ReplyTimeoutError(TransientError):
     """No reply in time."""
 
 
@@ -291,7 +291,7 @@ class BadReplyError(TransientError):
     """A reply that is none: invalid JSON, no choices."""
 
 
-class LeftOutError(TransientError):
+class BatchExpiredError(TransientError):
     """A batch ended before it came to this request."""
 
 

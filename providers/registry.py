@@ -79,8 +79,8 @@ def parse_model(given: str, model_args: Sequence[str] = ()) -> ModelName:
     return name
 
 
-def told_of(name: ModelName, model_args: Sequence[str]) -> dict[str, object]:
-    """What the provider's `facts` will say that is known before it is opened."""
+def known_facts(name: ModelName, model_args: Sequence[str]) -> dict[str, object]:
+    """Those of the provider's `facts` that are known before it is opened."""
     return facts_of(read_args(model_args)) if name.provider == "lm-eval" else {}
 
 

@@ -24,8 +24,9 @@ from harness.cli import app
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES, Record, encode
 from harness.plan.plan import plan
-from harness.run.open_run import Wanted
-from harness.run.retry import Limits
+from harness.plan.resolved_model import resolve_model
+from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
 from harness.spec import Settings
 from harness.task.catalogue import open_task
@@ -204,23 +205,23 @@ class Lab:
         axes: Mapping[str, Sequence[str]] | None = None,
         settings: Settings = DEFAULTS,
         model: str = "scripted/test",
-    ) -> Wanted:
+    ) -> RunRequest:
         """A run of `file`, `ones` unless given."""
         path = self.ones if file is None else file
         task = open_task(f"lab/{path.stem}", path, trial=False)
         planned = plan(task, lengths=lengths, samples=samples, axes=axes, seed=settings.seed)
-        return Wanted(planned, model, settings, self.out)
+        return RunRequest(planned, resolve_model(model), settings, self.out)
 
     def run(
-        self, wanted: Wanted, provider: Provider | None = None, *, max_connections: int = 4
+        self, wanted: RunRequest, provider: Provider | None = None, *, max_connections: int = 4
     ) -> Provider:
         """Runs in this process, with no pause between attempts; the provider that was asked."""
         asked = provider or ScriptedProvider(right)
-        limits = Limits(max_connections=max_connections, first_wait_s=0, longest_wait_s=0)
+        limits = RunLimits(max_connections=max_connections, initial_backoff_s=0, max_backoff_s=0)
         asyncio.run(run_task(wanted, asked, limits=limits, warn=self.said.append))
         return asked
 
-    def asked(self, wanted: Wanted, script: Callable[[Request], Any] = right) -> list[str]:
+    def asked(self, wanted: RunRequest, script: Callable[[Request], Any] = right) -> list[str]:
         """Runs with a scripted model; the ids of the samples it was asked."""
         provider = ScriptedProvider(script)
         self.run(wanted, provider)

@@ -12,8 +12,9 @@ from harness.analysis.judged_run import read_run
 from harness.journal.manifest import write_manifest
 from harness.journal.record import SAMPLES, encode
 from harness.plan.plan import plan
-from harness.run.open_run import Wanted
+from harness.plan.resolved_model import resolve_model
 from harness.run.records import answered, failed
+from harness.run.run_request import RunRequest
 from harness.spec import Condition, Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import BadRequestError, Reply, Request
@@ -67,7 +68,7 @@ class TestControl:
         task = open_task("copying/first_last", built_in_files()["copying/first_last"], trial=False)
         axes = {"hint": ["off"], "odd": [odd], "position": ["first"]}
         planned = plan(task, lengths=[5, 10], samples=2, axes=axes)
-        wanted = Wanted(planned, "scripted/x", Settings(), lab.out)
+        wanted = RunRequest(planned, resolve_model("scripted/x"), Settings(), lab.out)
         lab.run(wanted, ScriptedProvider(lambda _request: reply))
         return read_run(wanted.folder)
 

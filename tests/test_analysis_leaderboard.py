@@ -27,21 +27,21 @@ from harness.cli import results
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import Warn
 from harness.report.readme import BEGIN, END, markdown, put_into
-from harness.run.open_run import Wanted
+from harness.run.run_request import RunRequest
 from harness.spec import Settings
 from providers.base import BadRequestError, Request, StopRunError
 from providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, right
 
 
-def made(lab: Lab, model: str = "scripted/a", **more: object) -> Wanted:
+def made(lab: Lab, model: str = "scripted/a", **more: object) -> RunRequest:
     """A complete run."""
     wanted = lab.wanted(model=model, **more)  # type: ignore[arg-type]
     lab.asked(wanted)
     return wanted
 
 
-def rows(wanted: Wanted) -> list[Row]:
+def rows(wanted: RunRequest) -> list[Row]:
     """The rows of one run."""
     return rows_of(wanted.folder)
 

@@ -18,7 +18,7 @@ from harness.analysis.judged_run import read_run
 from harness.analysis.results import TABLE, write_results
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
-from harness.run.open_run import Wanted
+from harness.run.run_request import RunRequest
 from providers.base import (
     AuthError,
     BadRequestError,
@@ -46,7 +46,7 @@ MEANS = (
 Said = str | Reply | ProviderError
 
 
-def table(wanted: Wanted) -> list[dict[str, str]]:
+def table(wanted: RunRequest) -> list[dict[str, str]]:
     """The rows of `table.csv`, written anew."""
     return list(csv.DictReader(io.StringIO(write_results(read_run(wanted.folder)).read_text())))
 
@@ -410,7 +410,7 @@ class TestPureFunction:
 class TestTerminal:
     """One table a task, as a person sees it."""
 
-    def shown(self, lab: Lab, wanted: Wanted) -> list[list[str]]:
+    def shown(self, lab: Lab, wanted: RunRequest) -> list[list[str]]:
         """The printed table's rows, cell by cell."""
         out = lab.bench("score", wanted.folder).out
         rows = [line for line in out.splitlines() if line.startswith("|")]

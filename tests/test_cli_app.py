@@ -21,11 +21,12 @@ import orjson
 import pytest
 
 from harness.analysis.results import TABLE
-from harness.cli import launch, results
+from harness.cli import results, run_options
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.journal.writer import Journal
-from harness.run.retry import Limits
+from harness.run.limits import RunLimits
+from harness.run.run_request import SERVER_LOG
 from harness.task import generator
 from providers.base import (
     AuthError,
@@ -245,14 +246,14 @@ class TestFresh:
 
         class Logging(ScriptedProvider):
             async def facts(self) -> Mapping[str, object]:
-                with (folder / launch.SERVER_LOG).open("a") as log:
+                with (folder / SERVER_LOG).open("a") as log:
                     log.write("started\n")
                 return {"engine": "scripted"}
 
         lab.bench_run("--model", lab.fake(right))
         folder = lab.the_run()
         assert lab.bench_run("--model", lab.fake(Logging(right)), "--fresh").code == 0
-        assert "started" in (lab.the_run() / launch.SERVER_LOG).read_text()
+        assert "started" in (lab.the_run() / SERVER_LOG).read_text()
 
     def test_a_run_that_is_being_written_is_not_moved(self, lab: Lab) -> None:
         """Its writer is named instead."""
@@ -867,8 +868,8 @@ def test_a_provider_that_breaks_its_promise_keeps_what_was_answered(lab: Lab) ->
     """An error that is no `ProviderError` is a bug: it is tried again, then costs its sample, and
     many end the run.
     """
-    patient = Limits(max_connections=1, first_wait_s=0, longest_wait_s=0)
-    lab.monkeypatch.setattr(launch.Options, "limits", lambda _self: patient)
+    patient = RunLimits(max_connections=1, initial_backoff_s=0, max_backoff_s=0)
+    lab.monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
 
     class Broken(ScriptedProvider):
         async def complete(self, request: Request) -> Reply:
@@ -937,8 +938,8 @@ class TestWhatIsShownAndKept:
 
     def test_an_address_with_a_password_is_not_kept(self, lab: Lab) -> None:
         """Nor is it in the folder, nor in what is said."""
-        patient = Limits(first_wait_s=0, longest_wait_s=0)
-        lab.monkeypatch.setattr(launch.Options, "limits", lambda _self: patient)
+        patient = RunLimits(initial_backoff_s=0, max_backoff_s=0)
+        lab.monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
         address = "http://someone:planted@127.0.0.1:9/v1"
         done = lab.bench_run("--model", "m", "--base-url", address, "--samples", "1")
         kept = "".join(p.read_text() for p in lab.out.rglob("*") if p.is_file())

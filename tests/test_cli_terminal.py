@@ -17,9 +17,10 @@ import pytest
 
 from harness.analysis.results import TABLE
 from harness.cli import app, terminal
-from harness.cli.progress import LiveProgress
+from harness.cli.progress import LiveDisplay, LiveProgress
 from harness.cli.terminal import clean, one_line
 from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from harness.journal.record import read_records
 from providers.base import BadRequestError, ProviderError, Reply, StopRunError
 from providers.scripted import ScriptedProvider
 from tests.conftest import plain, records, right
@@ -229,7 +230,7 @@ class TestForeignText:
     def test_a_traceback_for_who_asks(self) -> None:
         """With `--debug`, of an error with a nasty text."""
         code = (
-            "import sys\nfrom harness import app, verbs\n"
+            "import sys\nfrom harness import cli\nfrom harness.cli import verbs\n"
             f"def fails():\n    raise RuntimeError({NASTY!r})\n"
             "verbs.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
         )
@@ -258,13 +259,31 @@ class TestForeignText:
         with os.fdopen(theirs, "w", encoding="utf-8") as stream:
             monkeypatch.setattr(sys, "stderr", stream)
             with LiveProgress(f"[/red]{NASTY}") as live:
-                assert live.shown
+                assert not live._shown.disable
                 live._shown.start()
                 live._shown.add_task(live._name, total=3, state="")
         shown = plain(os.read(ours, 65536).decode())
         os.close(ours)
         assert "[/red]\\x1b]0;named" in shown
         assert not {c for c in shown if ord(c) in STEERING - {ord("\r")}}
+
+    def test_correct_answers_are_counted_on_a_terminal_only(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A sample without a reply is neither right nor wrong."""
+        wanted = lab.wanted(lengths=[3], samples=3, axes={"separator": ["none"]})
+        script = iter([None, "Final answer: 77", BadRequestError("no")])
+        lab.asked(wanted, lambda request: next(script) or right(request))
+        display = LiveDisplay()
+        assert display.judge(wanted) is None
+        ours, theirs = pty.openpty()
+        with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+            monkeypatch.setattr(sys, "stderr", stream)
+            judge = display.judge(wanted)
+        os.close(ours)
+        assert judge is not None
+        verdicts = {record.index: judge(record) for record in read_records(wanted.folder)}
+        assert sorted(verdicts.values(), key=str) == [False, None, True]
 
     def test_a_key_is_in_no_talk(self, lab: Lab) -> None:
         """Whoever says it."""

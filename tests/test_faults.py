@@ -15,10 +15,10 @@ import pytest
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
-from harness.cli import launch
+from harness.cli import run_options
 from harness.journal.record import SAMPLES
-from harness.run import pool
-from harness.run.open_run import Wanted
+from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
 from providers.base import AuthError, ModelSettings, StopRunError
 from providers.registry import ModelName, open_model
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 CONNECTIONS = 4
-LIMITS = pool.Limits(max_connections=CONNECTIONS, first_wait_s=0.0, longest_wait_s=0.01)
+LIMITS = RunLimits(max_connections=CONNECTIONS, initial_backoff_s=0.0, max_backoff_s=0.01)
 SIZE = 20
 UNDISTURBED: dict[str, str] = {}
 """Provider -> table; made once."""
@@ -59,7 +59,7 @@ class Bed:
         """The table of a run on a sound server."""
         return UNDISTURBED[self.provider]
 
-    def wanted(self, out: str = "results") -> Wanted:
+    def wanted(self, out: str = "results") -> RunRequest:
         """Four cells."""
         planned = self.lab.wanted(
             lengths=[20, 30], samples=SIZE // 4, model=f"{self.provider}/fake"
@@ -165,7 +165,7 @@ class TestFaults:
 
     def test_more_faults_than_attempts_cost_the_sample_until_the_next_run(self, bed: Bed) -> None:
         """What has no reply is an error in the table; the same command again asks only that."""
-        faults = Faults(["503"], most=LIMITS.attempts + 2)
+        faults = Faults(["503"], most=LIMITS.max_attempts + 2)
         with serving(FaultyServer(faults)) as server:
             first = bed.run(server)
             failed = [record for record in bed.recorded() if "failure" in record]
@@ -177,8 +177,8 @@ class TestFaults:
 
     def test_through_the_command(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
         """`bench run` says nothing of the faults that asking again mended."""
-        patient = partial(pool.Limits, first_wait_s=0.0, longest_wait_s=0.01)
-        monkeypatch.setattr(launch, "Limits", patient)
+        patient = partial(RunLimits, initial_backoff_s=0.0, max_backoff_s=0.01)
+        monkeypatch.setattr(run_options, "RunLimits", patient)
         with serving(FaultyServer(Faults(FAULTS, most=4))) as server:
             done = bed.lab.bench_run(
                 *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),

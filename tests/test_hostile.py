@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.judged_run import read_run
-from harness.cli import launch
+from harness.cli import run_options
 from harness.errors import JournalError
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.journal.writer import Journal
-from harness.run.retry import Limits
+from harness.run.limits import RunLimits
 from tests.conftest import Lab, right
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import (
@@ -35,7 +35,7 @@ from tests.hostile import (
     variants,
 )
 
-QUICK = Limits(first_wait_s=0, longest_wait_s=0, rate_limited=3, attempts=3)
+QUICK = RunLimits(initial_backoff_s=0, max_backoff_s=0, max_rate_limited=3, max_attempts=3)
 
 
 @pytest.fixture
@@ -46,15 +46,15 @@ def world(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.chdir(here)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("VLLM_API_KEY", KEY)
-    monkeypatch.setattr(launch, "Limits", partial(_limits))
+    monkeypatch.setattr(run_options, "RunLimits", partial(_limits))
     lab.model()
     for model in ("scripted/sound", "scripted/spoilt"):
         lab.asked(lab.wanted(samples=2, lengths=[3], model=model), right)
     return World(lab.folder, lab.bench)
 
 
-def _limits(**given: Any) -> Limits:
-    return Limits(**{**{n: getattr(QUICK, n) for n in QUICK.__slots__}, **given})
+def _limits(**given: Any) -> RunLimits:
+    return RunLimits(**{**{n: getattr(QUICK, n) for n in QUICK.__slots__}, **given})
 
 
 def spoilt(world: World) -> Path:

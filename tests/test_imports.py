@@ -30,19 +30,20 @@ ARROWS = {
     "harness.journal": ["providers.secrets"],
     "harness.run": [
         *("harness.plan", "harness.journal", "harness.task"),
-        *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
+        *("providers.base", "providers.registry", "providers.secrets"),
     ],
     "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
     "harness.report": [
-        *("harness.analysis", "harness.plan", "harness.task", "harness.journal"),
+        *("harness.analysis", "harness.plan", "harness.journal"),
         "providers.catalog",
     ],
     "harness.export": [
         *("harness.analysis", "harness.plan", "harness.task", "harness.score", "harness.journal"),
         *("providers.base", "providers.catalog", "providers.documents", "providers.http"),
+        "providers.secrets",
     ],
     "harness.cli": [
-        *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.score"),
+        *("harness.task", "harness.plan", "harness.journal", "harness.run"),
         *("harness.analysis", "harness.report", "harness.export"),
         *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
     ],

@@ -12,9 +12,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from harness.cli import app, launch
-from harness.run.batch import jobs
-from harness.run.retry import Limits
+from harness.cli import app, run_options
+from harness.run.batch import engine
+from harness.run.limits import RunLimits
 from tests.batch_server import BatchServer
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -67,8 +67,8 @@ def test_a_run_through_every_fault_shows_no_key(
     """In variables, in the address, in what servers say back."""
     for variable in VARIABLES:
         monkeypatch.setenv(variable, KEY)
-    patient = Limits(first_wait_s=0, longest_wait_s=0)
-    monkeypatch.setattr(launch.Options, "limits", lambda _self: patient)
+    patient = RunLimits(initial_backoff_s=0, max_backoff_s=0)
+    monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
     with fake_server(echoing) as server:
         address = server.base_url.replace("://", f"://user:{KEY}@")
         done = lab.bench_run("--model", model, "--base-url", address, "--samples", "3")
@@ -198,7 +198,7 @@ def test_a_batch_that_says_the_key_back_is_kept_without_it(
 ) -> None:
     """In its lines, also in the file of replies that stays because it was not wholly used."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(jobs, "FIRST_POLL_S", 0.0)
+    monkeypatch.setattr(engine, "FIRST_POLL_S", 0.0)
     server = BatchServer(says=lambda _body: f'Bearer {KEY} "{KEY}" Final answer: 2')
     server.lines_besides = [json.dumps({"custom_id": "foreign", "said": KEY}).encode() + b"\n"]
     with serving(server):

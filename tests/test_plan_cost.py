@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.plan.cost import Account, Budget, Most, cost, estimate_tokens, most_tokens, sound_usage
-from harness.run.pool import run
-from harness.run.retry import Limits, Progress
+from harness.run.limits import RunLimits
+from harness.run.pool import ask_all
+from harness.run.progress import Progress
 from harness.spec import Condition, Sample
 from providers.base import (
     AuthError,
@@ -120,7 +121,7 @@ class TestUsage:
         self, usage: Usage | None, *, said: bool, sound: bool
     ) -> None:
         """No whole numbers, negative ones, more than 10^12, and a text of no tokens."""
-        assert sound_usage(usage, said=said) == (usage if sound else None)
+        assert sound_usage(usage, has_text=said) == (usage if sound else None)
 
     def test_it_is_said_once(self) -> None:
         """The first of them is named, in one line however long it is."""
@@ -293,7 +294,7 @@ class Vendor(ScriptedProvider):
 
 
 def asked(
-    vendor: Vendor, count: int, limits: Limits, budget: Budget, **more: Any
+    vendor: Vendor, count: int, limits: RunLimits, budget: Budget, **more: Any
 ) -> list[dict[str, Any]]:
     """Runs on a clock of its own; what was written."""
     written: list[dict[str, Any]] = []
@@ -305,7 +306,7 @@ def asked(
         await asyncio.sleep(0)
 
     async def main() -> None:
-        work = run(
+        work = ask_all(
             samples(count),
             vendor,
             more.pop("append", written.append),
@@ -344,7 +345,13 @@ class TestRuns:
         limit = share * count * 2 * 0.0002
         budget = Budget(PRICES, limit)
         vendor = Vendor(Random(seed), budget)
-        limits = Limits(connections, hopeless=10**9, silence_s=1e12, give_up_s=1e12, **rates)
+        limits = RunLimits(
+            connections,
+            max_consecutive_failures=10**9,
+            stall_timeout_s=1e12,
+            max_elapsed_s=1e12,
+            **rates,
+        )
         for _ in range(2):
             written = asked(vendor, count, limits, budget)
             assert vendor.worst == {}
@@ -367,8 +374,8 @@ class TestRuns:
                     await asyncio.sleep(0)
                 return Reply("3", usage=Usage(1, 1 if number < 200 else request.max_tokens))
 
-        limits = Limits(max_connections=512, first_connections=512)
-        work = run(
+        limits = RunLimits(max_connections=512, first_connections=512)
+        work = ask_all(
             samples(900), Turning(["3"]), print, limits=limits, progress=Progress(budget=budget)
         )
         asyncio.run(work)
@@ -378,11 +385,11 @@ class TestRuns:
         """Prices alone hold up nothing."""
         budget = Budget(DOLLAR)
         provider = ScriptedProvider(["3"])
-        work = run(
+        work = ask_all(
             samples(50),
             provider,
             lambda _: None,
-            limits=Limits(4),
+            limits=RunLimits(4),
             progress=Progress(budget=budget),
         )
         asyncio.run(work)
@@ -401,9 +408,11 @@ class TestRuns:
                     raise OverloadedError("503")
                 return Reply("3", usage=Usage(1, 2))
 
-        limits = Limits(2, first_wait_s=0.02)
+        limits = RunLimits(2, initial_backoff_s=0.02)
         progress = Progress(budget=budget)
-        asyncio.run(run(samples(3), Busy(["3"]), lambda _: None, limits=limits, progress=progress))
+        asyncio.run(
+            ask_all(samples(3), Busy(["3"]), lambda _: None, limits=limits, progress=progress)
+        )
         assert order == ["id0", "id1", "id2", "id0"]
 
     @pytest.mark.parametrize("how", ["interrupted", "stopped"])
@@ -425,11 +434,11 @@ class TestRuns:
 
         async def main() -> None:
             progress = Progress(budget=budget)
-            work = run(
+            work = ask_all(
                 samples(9),
                 Slow(["3"]),
                 lambda one: written.append(one.id),
-                limits=Limits(9),
+                limits=RunLimits(9),
                 progress=progress,
             )
             task = asyncio.create_task(work)
@@ -454,7 +463,7 @@ class TestRuns:
             raise OSError("disk full")
 
         with pytest.raises(OSError, match="disk full"):
-            asked(Vendor(Random(1), budget, faulty=False), 9, Limits(3), budget, append=full)
+            asked(Vendor(Random(1), budget, faulty=False), 9, RunLimits(3), budget, append=full)
         assert (budget._prompt, budget._output) == (0, 0)
 
 

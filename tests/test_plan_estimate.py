@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from harness.plan.context_fit import ContextFit, context_fits
 from harness.plan.cost import estimate_tokens
-from harness.plan.estimate import Room, forecast, rooms
+from harness.plan.estimate import forecast
 from harness.plan.plan import Plan, output_budget, plan
+from harness.plan.resolved_model import ResolvedModel, resolve_model
 from harness.task.catalogue import built_in_files, open_task
 from providers.catalog.model_facts import ModelFacts
 from providers.scripted import ScriptedProvider
@@ -34,7 +37,7 @@ def planned(name: str = "counting/ones", **options: object) -> Plan:
 def test_a_short_plan_is_added_up_sample_by_sample() -> None:
     """Characters, tokens by the rule, and budgets are those of the samples."""
     wanted = planned(samples=3, lengths=[5, 50])
-    ahead = asyncio.run(forecast(wanted, max_tokens=None, facts=ModelFacts(), counter=None))
+    ahead = asyncio.run(forecast(wanted))
     samples = list(wanted)
     assert ahead.characters == sum(len(sample.prompt) for sample in samples)
     assert ahead.prompt_tokens == sum(estimate_tokens(sample.prompt) for sample in samples)
@@ -47,35 +50,27 @@ def test_a_short_plan_is_added_up_sample_by_sample() -> None:
 def test_a_system_prompt_is_sent_with_every_request() -> None:
     """And paid for."""
     wanted = planned(samples=2, lengths=[5])
-    plain, more = (
-        asyncio.run(
-            forecast(wanted, max_tokens=None, facts=ModelFacts(), counter=None, system=system)
-        )
-        for system in (None, "Be brief.")
-    )
+    plain, more = (asyncio.run(forecast(wanted, system=system)) for system in (None, "Be brief."))
     of_system = estimate_tokens("Be brief.")
     assert more.prompt_tokens == plain.prompt_tokens + of_system * wanted.size
     assert more.most_prompt_tokens == plain.most_prompt_tokens + len("Be brief.") * wanted.size
 
 
 def test_what_is_not_sent_costs_nothing() -> None:
-    """Cells without room are left out of the sum."""
+    """Cells that do not fit the window are left out of the sum."""
     both, short = planned(samples=3, lengths=[5, 50]), planned(samples=3, lengths=[5])
-    room = {
-        (condition, 50): Room(tokens=200, answer=10, window=100, exact=True)
+    fits = {
+        (condition, 50): ContextFit(tokens=200, answer=10, window=100, exact=True)
         for condition in both.conditions
     }
-    ahead, alone = (
-        asyncio.run(forecast(one, max_tokens=None, facts=ModelFacts(), counter=None, room=room))
-        for one in (both, short)
-    )
+    ahead, alone = (asyncio.run(forecast(one, fits=fits)) for one in (both, short))
     assert ahead == alone
 
 
 def test_a_tokenizer_makes_it_exact() -> None:
     """Every prompt is counted."""
     wanted = planned(samples=3, lengths=[5, 50])
-    ahead = asyncio.run(forecast(wanted, max_tokens=10, facts=ModelFacts(), counter=Counting()))
+    ahead = asyncio.run(forecast(wanted, max_tokens=10, counter=Counting()))
     assert ahead.exact
     assert ahead.prompt_tokens == ahead.most_prompt_tokens == ahead.characters
     assert ahead.most_output_tokens == 10 * wanted.size
@@ -85,8 +80,8 @@ def test_of_a_long_plan_a_few_stand_for_all() -> None:
     """All-ones prompts of a cell are equally long, so the sum is right all the same."""
     long, short = planned(samples=3000, lengths=[5]), planned(samples=3, lengths=[5])
     counter = Counting()
-    ahead = asyncio.run(forecast(long, max_tokens=None, facts=ModelFacts(), counter=counter))
-    few = asyncio.run(forecast(short, max_tokens=None, facts=ModelFacts(), counter=None))
+    ahead = asyncio.run(forecast(long, counter=counter))
+    few = asyncio.run(forecast(short))
     assert ahead.characters == 1000 * few.characters
     assert len(counter.counted) < 20
     assert not ahead.exact
@@ -95,35 +90,79 @@ def test_of_a_long_plan_a_few_stand_for_all() -> None:
 def test_reasoning_has_room_and_is_expected_to_use_a_part_of_it() -> None:
     """On top of every reply."""
     wanted = planned(samples=1, lengths=[5])
-    facts = ModelFacts(reasoning=True, think_tokens=8000)
-    plain = asyncio.run(forecast(wanted, max_tokens=None, facts=ModelFacts(), counter=None))
-    thinks = asyncio.run(forecast(wanted, max_tokens=None, facts=facts, counter=None))
+    plain = asyncio.run(forecast(wanted))
+    thinks = asyncio.run(forecast(wanted, think_tokens=8000))
     assert thinks.most_output_tokens == plain.most_output_tokens + 8000 * wanted.size
     assert thinks.output_tokens == plain.output_tokens + 1000 * wanted.size
+
+
+def model_of(window: int | None) -> ResolvedModel:
+    """A model of which the catalog knows the window alone."""
+    return ResolvedModel("openai/m", ModelFacts(window=window), None)
+
+
+def test_the_servers_window_goes_before_the_catalogs() -> None:
+    """A server may serve a model with a smaller window than its vendor does."""
+    assert model_of(600).window({}) == 600
+    assert model_of(600).window({"max_model_len": 500}) == 500
+    assert model_of(None).window({"max_model_len": 500}) == 500
+    assert model_of(600).window({"max_model_len": None}) == 600
+    wanted = planned(lengths=[5, 500], axes={"separator": ["none"]})
+    ((_, fit),) = asyncio.run(
+        context_fits(wanted, model_of(10**9), {"max_model_len": 600}, None)
+    ).items()
+    assert fit.window == 600
 
 
 def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
     """A prompt has no more tokens than bytes."""
     counter = Counting()
     wanted = planned(lengths=[5, 500], axes={"separator": ["none"]})
-    assert asyncio.run(rooms(wanted, counter, None)) == {}
-    found = asyncio.run(rooms(wanted, counter, 600))
+    assert asyncio.run(context_fits(wanted, model_of(None), {}, counter)) == {}
+    found = asyncio.run(context_fits(wanted, model_of(600), {}, counter))
     assert [length for _, length in found] == [500]
     assert len(counter.counted) == 1
 
 
 @pytest.mark.parametrize(
-    ("room", "fits", "budget"),
+    ("fit", "fits", "budget"),
     [
-        (Room(tokens=500, answer=10, window=1000, exact=True), True, 474),
-        (Room(tokens=100, answer=10, window=1000, exact=True), True, 600),
-        (Room(tokens=1000, answer=10, window=1000, exact=True), True, 10),
-        (Room(tokens=1200, answer=10, window=1000, exact=True), False, 10),
-        (Room(tokens=900, answer=10, window=1000, exact=False), True, 600),
-        (Room(tokens=2000, answer=10, window=1000, exact=False), False, 600),
+        (ContextFit(tokens=500, answer=10, window=1000, exact=True), True, 474),
+        (ContextFit(tokens=100, answer=10, window=1000, exact=True), True, 600),
+        (ContextFit(tokens=1000, answer=10, window=1000, exact=True), True, 10),
+        (ContextFit(tokens=1200, answer=10, window=1000, exact=True), False, 10),
+        (ContextFit(tokens=900, answer=10, window=1000, exact=False), True, 600),
+        (ContextFit(tokens=2000, answer=10, window=1000, exact=False), False, 600),
     ],
 )
-def test_replies_are_asked_to_fit_beside_the_prompt(room: Room, budget: int, *, fits: bool) -> None:
+def test_replies_are_asked_to_fit_beside_the_prompt(
+    fit: ContextFit, budget: int, *, fits: bool
+) -> None:
     """Within a tolerance, since a cell's samples differ; without a tokenizer nothing is cut."""
-    assert room.fits is fits
-    assert room.at_most(600) == budget
+    assert fit.fits is fits
+    assert fit.at_most(600) == budget
+
+
+def test_a_batch_has_prices_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list price where no other is known; what a model thinks with is looked up as well."""
+    models = tmp_path / "models.yaml"
+    models.write_text(
+        "openai/a:\n  reasoning: true\n"
+        "  prices: {input: 2, output: 4, as_of: 2026-01-01, batch: 0.5}\n"
+        "openai/b: {prices: {input: 2, output: 4, as_of: 2026-01-01}}\n"
+    )
+    monkeypatch.setenv("EYECHART_MODELS", str(models))
+    one_by_one, batch, other = (
+        resolve_model("openai/a"),
+        resolve_model("openai/a", batch=True),
+        resolve_model("openai/b", batch=True),
+    )
+    assert [model.prices and model.prices.output for model in (one_by_one, batch, other)] == [
+        4,
+        2,
+        4,
+    ]
+    assert [model.has_batch_price for model in (one_by_one, batch, other)] == [True, True, False]
+    assert [model.think_tokens for model in (batch, other)] == [8192, 0]
+    assert batch.provider == "openai"
+    assert resolve_model("nobody/x").prices is None

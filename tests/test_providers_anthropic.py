@@ -18,12 +18,12 @@ from providers.base import (
     BadRequestError,
     BrokenConnectionError,
     ModelSettings,
-    NoReplyError,
     OverloadedError,
     PromptOverflowError,
     ProviderError,
     RefusedError,
     Reply,
+    ReplyTimeoutError,
     Request,
     ServerFaultError,
     SetupError,
@@ -377,7 +377,7 @@ def test_every_error_of_the_sdk_is_mapped() -> None:
         with pytest.raises(ProviderError) as raised, provider._errors():
             raise error
         assert KEY not in str(raised.value)
-        assert isinstance(raised.value, NoReplyError) == (kind is anthropic.APITimeoutError)
+        assert isinstance(raised.value, ReplyTimeoutError) == (kind is anthropic.APITimeoutError)
     for fault_kind in (httpx2.ReadError, httpx2.DecodingError, httpx2.ReadTimeout):
         with pytest.raises(BrokenConnectionError), provider._errors():
             raise fault_kind(KEY)

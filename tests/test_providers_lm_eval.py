@@ -483,7 +483,7 @@ class TestServers:
         """It decides by the model's name; the reply says that ours was left out."""
         told: list[str] = []
         said, _ = self.reply(Response(body=chat("7")), "warm", notify=told.append)
-        assert said.without == ("temperature",)
+        assert said.dropped_params == ("temperature",)
         assert told == ["lm-eval asks 'm' at temperature 1"]
 
     def test_the_forms_of_other_vendors(self) -> None:
@@ -518,7 +518,7 @@ class TestServers:
     @pytest.mark.parametrize(
         ("said", "kind"),
         [
-            (TimeoutError(), base.NoReplyError),
+            (TimeoutError(), base.ReplyTimeoutError),
             (ConnectionError("no"), base.BrokenConnectionError),
             (type("Limited", (Exception,), {"status_code": 429})("slow"), base.RateLimitError),
             (KeyError("choices"), base.BadReplyError),

@@ -17,11 +17,11 @@ from providers.base import (
     BadRequestError,
     BrokenConnectionError,
     ModelSettings,
-    NoReplyError,
     OverloadedError,
     PromptOverflowError,
     RateLimitError,
     Reply,
+    ReplyTimeoutError,
     Request,
     ServerFaultError,
     SetupError,
@@ -85,7 +85,7 @@ def test_a_reply_that_trickles_in_has_an_end(monkeypatch: pytest.MonkeyPatch) ->
         port = server.sockets[0].getsockname()[1]
         settings = ModelSettings("m", base_urls=(f"http://127.0.0.1:{port}/v1",))
         provider = open_model(parse_model("openai/m"), settings)
-        with pytest.raises(NoReplyError, match="no reply within"):
+        with pytest.raises(ReplyTimeoutError, match="no reply within"):
             await provider.complete(Request("How many?", 40))
         await provider.aclose()
         await hung_up.wait()
@@ -262,7 +262,7 @@ def test_what_was_left_out_is_said_with_each_reply(error: Response, name: str) -
             finally:
                 await provider.aclose()
 
-        assert asyncio.run(main()).without == (name,)
+        assert asyncio.run(main()).dropped_params == (name,)
 
 
 def test_the_limit_of_a_reply_is_renamed_and_never_dropped() -> None:

@@ -8,9 +8,9 @@ from providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
-    NoReplyError,
     OverloadedError,
     ProviderError,
+    ReplyTimeoutError,
     ServerFaultError,
 )
 from providers.http.replicas import REST_S, Replicas
@@ -37,7 +37,7 @@ def test_what_begins_alike_stays_together() -> None:
     [
         (BrokenConnectionError("gone"), True),
         (OverloadedError("503"), True),
-        (NoReplyError("600 s"), True),
+        (ReplyTimeoutError("600 s"), True),
         (BadRequestError("400"), False),
     ],
 )

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from harness.cli import launch
-from harness.run.retry import Limits
+from harness.cli import run_options
+from harness.run.limits import RunLimits
 from providers.base import (
     BadReplyError,
     BrokenConnectionError,
@@ -89,8 +89,8 @@ def test_a_run_survives_a_redirect_to_nowhere(
             return Response(302, b"", {"Location": "http://[::1/"})
         return Response(body=chat("Final answer: 2"))
 
-    patient = Limits(first_wait_s=0, longest_wait_s=0)
-    monkeypatch.setattr(launch.Options, "limits", lambda _self: patient)
+    patient = RunLimits(initial_backoff_s=0, max_backoff_s=0)
+    monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
     with fake_server(answer) as server:
         done = lab.bench_run("--model", model, "--base-url", server.base_url, "--samples", "2")
     assert done.code == 0, done

@@ -22,9 +22,10 @@ import pytest
 
 from harness.analysis.judged_run import read_run
 from harness.plan.plan import plan
+from harness.plan.resolved_model import resolve_model
 from harness.report.page import write_report
-from harness.run.open_run import Wanted
-from harness.run.retry import Limits
+from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
 from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
@@ -63,9 +64,11 @@ def answer(request: Request, *, tokens: bool) -> Reply:
 
 def make_run(out: Path, task: str, model: str, **options: Any) -> Path:
     opened = open_task(task, built_in_files()[task], trial=False)
-    wanted = Wanted(plan(opened, samples=SAMPLES, **options), model, Settings(), out)
+    wanted = RunRequest(
+        plan(opened, samples=SAMPLES, **options), resolve_model(model), Settings(), out
+    )
     script = partial(answer, tokens=model == "scripted/first")
-    limits = Limits(first_wait_s=0, longest_wait_s=0)
+    limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(script), limits=limits, warn=print))
     return wanted.folder
 
@@ -100,12 +103,14 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert chromium
     out = tmp_path_factory.mktemp("unanswered")
     opened = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
-    wanted = Wanted(plan(opened, samples=2, lengths=[5, 10]), "scripted/x", Settings(), out)
+    wanted = RunRequest(
+        plan(opened, samples=2, lengths=[5, 10]), resolve_model("scripted/x"), Settings(), out
+    )
 
     def fails(_request: Request) -> str:
         raise BadRequestError("no")
 
-    limits = Limits(first_wait_s=0, longest_wait_s=0)
+    limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
     (page,) = write_report([read_run(wanted.folder)], out / "report.html", warn=print)
     return page

@@ -21,6 +21,7 @@ from harness.columns import OUTCOMES
 from harness.journal.manifest import read_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.plan import plan
+from harness.plan.resolved_model import resolve_model
 from harness.report import reported
 from harness.report.effects import change_text, effects, finding, gaps, size_text
 from harness.report.figures import accuracy_figure, answer_figures, published_figure
@@ -28,7 +29,7 @@ from harness.report.page import visible, write_report
 from harness.report.paged import CHUNK, FIELDS, pack
 from harness.report.reported import counting_errors, read_reported
 from harness.report.section import Section, sections
-from harness.run.open_run import Wanted
+from harness.run.run_request import RunRequest
 from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import BadRequestError, Reply, Request, Usage
@@ -174,8 +175,11 @@ def copied_run(lab: Lab, odd: list[str]) -> Path:
     """Always says the repeated symbol, but with the hint the odd one."""
     task = open_task("copying/first_last", built_in_files()["copying/first_last"], trial=False)
     axes = {"hint": ["off", "on"], "odd": odd, "position": ["first"]}
-    wanted = Wanted(
-        plan(task, lengths=[5, 10, 20], samples=40, axes=axes), "scripted/x", Settings(), lab.out
+    wanted = RunRequest(
+        plan(task, lengths=[5, 10, 20], samples=40, axes=axes),
+        resolve_model("scripted/x"),
+        Settings(),
+        lab.out,
     )
     script = ScriptedProvider(
         lambda r: f"Final answer: {'0' if 'check it carefully' in r.prompt else '1'}"
@@ -287,7 +291,7 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
     task = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
     axes = {"separator": ["none", "comma", "space"], "strategy": ["direct", "cot_zero_shot"]}
     planned = plan(task, lengths=[5, 10], samples=4, axes=axes)
-    wanted = Wanted(planned, "scripted/test", Settings(), lab.out)
+    wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
     lab.run(wanted, ScriptedProvider(lambda _request: "Final answer: 5"))
     section = section_of(wanted.folder)
     found = effects(section)
@@ -326,7 +330,9 @@ def test_differences_in_words(
 def test_prompts_are_made_again(lab: Lab) -> None:
     """Those of a built-in task, each as it was asked; the answer's place is marked."""
     task = open_task("counting/bernoulli", built_in_files()["counting/bernoulli"], trial=False)
-    wanted = Wanted(plan(task, lengths=[5, 20], samples=3), "scripted/x", Settings(), lab.out)
+    wanted = RunRequest(
+        plan(task, lengths=[5, 20], samples=3), resolve_model("scripted/x"), Settings(), lab.out
+    )
     provider = ScriptedProvider(lambda _request: "😀 so the Final answer: 12 it is")
     lab.run(wanted, provider)
     prompts = {request.sample_id: request.prompt for request in provider.requests}
@@ -525,7 +531,9 @@ def test_published_figures_stand_apart(lab: Lab, monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setattr(reported, "reported_root", lambda: shelf)
     task = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
-    wanted = Wanted(plan(task, lengths=[5], samples=2), "scripted/x", Settings(), lab.out)
+    wanted = RunRequest(
+        plan(task, lengths=[5], samples=2), resolve_model("scripted/x"), Settings(), lab.out
+    )
     lab.run(wanted, ScriptedProvider(lambda _request: "Final answer: 6"))
     figure = published_figure(section_of(wanted.folder), read_reported())
     assert figure is not None

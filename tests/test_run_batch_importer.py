@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from harness.cli import app, batch
-from harness.cli.launch import Options
+from harness.cli.run_options import RunOptions, read_settings
 from harness.journal.manifest import read_manifest
 from harness.journal.writer import Journal
 from harness.plan.plan import plan
@@ -224,7 +224,7 @@ class TestMissing:
         assert said in done.err
         assert "4 never came; the same command again writes only those: bench export" in done.err
         failed = [one["failure"] for one in records(lab.the_run()) if "failure" in one]
-        assert {one["type"] for one in failed} == {"LeftOutError"}
+        assert {one["type"] for one in failed} == {"BatchExpiredError"}
         assert {one["kind"] for one in failed} == {"error"}
 
     def test_failures_are_what_they_are_in_direct_runs(self, lab: Lab) -> None:
@@ -409,7 +409,7 @@ class TestExport:
 
     def test_large_exports_are_several_files(self, lab: Lab) -> None:
         """Numbered, all of them named on stdout, and all of them imported at once."""
-        options = Options(model="my-model", out=lab.out)
+        options = RunOptions.from_command(model="my-model", out=lab.out, settings=read_settings())
         output = lab.folder / "requests.jsonl"
         output.write_text("old")
         task = open_task("lab/ones", lab.ones)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.run.limiter import Gate
+from harness.run.limiter import AdaptiveLimiter, Permit, RateLimiter
 
 
 class Time:
@@ -24,8 +24,11 @@ class Time:
         self.now_s += pause_s
         await asyncio.sleep(0)
 
-    def gate(self, most: int, *, rpm: float | None = None, tpm: float | None = None) -> Gate:
-        return Gate(most, rpm=rpm, tpm=tpm, clock=self.clock, sleep=self.sleep)
+    def limiter(
+        self, most: int, *, rpm: float | None = None, tpm: float | None = None
+    ) -> AdaptiveLimiter:
+        rates = RateLimiter(rpm=rpm, tpm=tpm, clock=self.clock, sleep=self.sleep)
+        return AdaptiveLimiter(most, rates, clock=self.clock)
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
@@ -34,83 +37,83 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 def test_the_limit_doubles_with_each_round_of_replies() -> None:
     """Sixteen at first, never more than allowed."""
-    gate = Time().gate(100)
-    limits = [gate.limit]
+    limiter = Time().limiter(100)
+    limits = [limiter.limit]
     for _ in range(4):
-        for _ in range(gate.limit):
-            gate.went_well(0.1)
-        limits.append(gate.limit)
+        for _ in range(limiter.limit):
+            limiter.grow(0.1)
+        limits.append(limiter.limit)
     assert limits == [16, 32, 64, 100, 100]
 
 
 def test_trouble_halves_it_once_for_all_that_were_on_their_way() -> None:
     """Those sent before the cut say nothing new; afterwards it grows by one a round."""
     time = Time()
-    gate = time.gate(64)
+    limiter = time.limiter(64)
     for _ in range(48):
-        gate.went_well(0.1)
-    assert gate.limit == 64
+        limiter.grow(0.1)
+    assert limiter.limit == 64
     time.now_s = 1.0
-    for left_s in (0.2, 0.5, 0.9):
-        gate.went_badly(left_s)
-    assert gate.limit == 32
-    gate.went_badly(1.1)
-    assert gate.limit == 16
+    for sent_s in (0.2, 0.5, 0.9):
+        Permit(limiter, sent_s).on_overload()
+    assert limiter.limit == 32
+    Permit(limiter, 1.1).on_overload()
+    assert limiter.limit == 16
     for _ in range(17):
-        gate.went_well(0.1)
-    assert gate.limit == 17
+        limiter.grow(0.1)
+    assert limiter.limit == 17
 
 
 def test_it_never_falls_below_one() -> None:
     """A server in trouble is asked one by one, and the limit grows again."""
     time = Time()
-    gate = time.gate(8)
+    limiter = time.limiter(8)
     for _ in range(10):
-        gate.went_badly(time.now_s)
+        Permit(limiter, time.now_s).on_overload()
         time.now_s += 1
-    assert gate.limit == 1
+    assert limiter.limit == 1
     for _ in range(3):
-        gate.went_well(0.1)
-    assert gate.limit == 2
+        limiter.grow(0.1)
+    assert limiter.limit == 2
 
 
 @pytest.mark.parametrize(("per_request_s", "grows"), [(0.01, False), (0.0, True)])
 def test_it_grows_while_latency_holds(per_request_s: float, *, grows: bool) -> None:
     """A server that only makes its callers wait longer is not given more of them."""
-    gate = Time().gate(1024)
+    limiter = Time().limiter(1024)
     for _ in range(5000):
-        gate.went_well(0.1 + per_request_s * gate.limit)
-    assert (gate.limit == 1024) is grows
-    assert gate.limit >= 32
+        limiter.grow(0.1 + per_request_s * limiter.limit)
+    assert (limiter.limit == 1024) is grows
+    assert limiter.limit >= 32
 
 
 def test_replies_faster_than_the_clock_are_no_trouble() -> None:
     """Some clocks tick slowly."""
-    gate = Time().gate(200)
+    limiter = Time().limiter(200)
     for _ in range(500):
-        gate.went_well(0.0)
-    assert gate.limit == 200
+        limiter.grow(0.0)
+    assert limiter.limit == 200
 
 
 def test_it_may_begin_with_one() -> None:
     """Where the first reply has to tell something."""
-    gate = Gate(64, first=1)
-    assert gate.limit == 1
-    gate.went_well(0.1)
-    assert gate.limit == 2
+    limiter = AdaptiveLimiter(64, first=1)
+    assert limiter.limit == 1
+    Permit(limiter, 0.0).on_success(0.1)
+    assert limiter.limit == 2
 
 
 def test_whoever_waits_is_let_in_in_turn() -> None:
     """First come, first served, and nobody slips in between."""
 
     async def main() -> None:
-        gate, order = Time().gate(1), []
+        limiter, order = Time().limiter(1), []
 
         async def work(name: int) -> None:
-            await gate.enter(0)
+            await limiter.acquire(0)
             order.append(name)
             await asyncio.sleep(0)
-            gate.leave()
+            limiter.release()
 
         await asyncio.gather(*(work(name) for name in range(5)))
         assert order == [0, 1, 2, 3, 4]
@@ -118,22 +121,22 @@ def test_whoever_waits_is_let_in_in_turn() -> None:
     run(main())
 
 
-def test_a_place_is_not_lost_with_the_one_who_waited_for_it() -> None:
-    """Cancelled while waiting, or just as the place came free."""
+def test_a_permit_is_not_lost_with_the_one_who_waited_for_it() -> None:
+    """Cancelled while waiting, or just as a permit came free."""
 
     async def main() -> None:
-        gate = Time().gate(1)
-        await gate.enter(0)
+        limiter = Time().limiter(1)
+        await limiter.acquire(0)
         for wake_first in (False, True):
-            waiter = asyncio.create_task(gate.enter(0))
+            waiter = asyncio.create_task(limiter.acquire(0))
             await asyncio.sleep(0)
             if wake_first:
-                gate.leave()
+                limiter.release()
             waiter.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiter
-        await gate.enter(0)
-        gate.leave()
+        await limiter.acquire(0)
+        limiter.release()
 
     run(main())
 
@@ -143,8 +146,8 @@ def test_requests_leave_at_a_steady_rate() -> None:
 
     async def main() -> None:
         time = Time()
-        gate = time.gate(64, rpm=30)
-        assert [(await gate.enter(0)).left_s for _ in range(4)] == [0, 2, 4, 6]
+        limiter = time.limiter(64, rpm=30)
+        assert [(await limiter.acquire(0)).sent_s for _ in range(4)] == [0, 2, 4, 6]
 
     run(main())
 
@@ -154,12 +157,12 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
 
     async def main() -> None:
         time = Time()
-        gate = time.gate(64, tpm=600)
-        first = await gate.enter(100)
-        assert first.left_s == 0
-        gate.used(first, 40)
-        assert (await gate.enter(25)).left_s == 4
-        assert (await gate.enter(25)).left_s == 5  # 25 are expected to take 10 as well
+        limiter = time.limiter(64, tpm=600)
+        first = await limiter.acquire(100)
+        assert first.sent_s == 0
+        first.settle(40)
+        assert (await limiter.acquire(25)).sent_s == 4
+        assert (await limiter.acquire(25)).sent_s == 5  # 25 are expected to take 10 as well
 
     run(main())
 
@@ -172,20 +175,20 @@ def test_the_rate_is_that_of_what_replies_take(takes: int) -> None:
 
     async def main() -> None:
         time = Time()
-        gate = time.gate(64, tpm=66_000)
-        left_s = []
+        limiter = time.limiter(64, tpm=66_000)
+        sent_s = []
 
         async def ask() -> None:
-            place = await gate.enter(4000)
-            left_s.append(place.left_s)
+            permit = await limiter.acquire(4000)
+            sent_s.append(permit.sent_s)
             await asyncio.sleep(0)
-            gate.used(place, takes)
-            gate.leave()
+            permit.settle(takes)
+            limiter.release()
 
         await asyncio.gather(*(ask() for _ in range(200)))
-        spent = takes * sum(200 < at_s <= 260 for at_s in left_s) if takes > 110 else None
+        spent = takes * sum(200 < at_s <= 260 for at_s in sent_s) if takes > 110 else None
         if spent is None:  # two hundred of these are over within half a minute
-            assert 18 < max(left_s) < 30
+            assert 18 < max(sent_s) < 30
         else:
             assert 0.8 * 66_000 < spent < 1.1 * 66_000
 
@@ -197,13 +200,13 @@ def test_whoever_waits_leaves_when_others_took_less() -> None:
 
     async def main() -> None:
         time = Time()
-        gate = time.gate(64, tpm=600)
-        first = await gate.enter(1000)
-        waiting = asyncio.create_task(gate.enter(10))
+        limiter = time.limiter(64, tpm=600)
+        first = await limiter.acquire(1000)
+        waiting = asyncio.create_task(limiter.acquire(10))
         for _ in range(4):
             await asyncio.sleep(0)
-        gate.used(first, 10)
-        assert 1 <= (await waiting).left_s < 10
+        first.settle(10)
+        assert 1 <= (await waiting).sent_s < 10
 
     run(main())
 
@@ -213,10 +216,10 @@ def test_a_reply_that_took_nothing_teaches_nothing() -> None:
 
     async def main() -> None:
         time = Time()
-        gate = time.gate(64, tpm=600)
-        gate.used(await gate.enter(100), 0)
-        assert (await gate.enter(100)).left_s == 0
-        assert (await gate.enter(100)).left_s == 10
+        limiter = time.limiter(64, tpm=600)
+        (await limiter.acquire(100)).settle(0)
+        assert (await limiter.acquire(100)).sent_s == 0
+        assert (await limiter.acquire(100)).sent_s == 10
 
     run(main())
 
@@ -226,13 +229,13 @@ def test_a_pause_holds_for_everybody_and_may_be_made_longer() -> None:
 
     async def main() -> None:
         time = Time()
-        gate = time.gate(64)
-        gate.went_badly(0.0, pause_s=5)
+        limiter = time.limiter(64)
+        Permit(limiter, 0.0).on_overload(5)
 
         async def lengthen() -> None:
-            gate.went_badly(0.0, pause_s=9)
+            Permit(limiter, 0.0).on_overload(9)
 
-        place, _ = await asyncio.gather(gate.enter(0), lengthen())
-        assert place.left_s >= 9
+        permit, _ = await asyncio.gather(limiter.acquire(0), lengthen())
+        assert permit.sent_s >= 9
 
     run(main())

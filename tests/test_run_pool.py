@@ -12,8 +12,9 @@ import pytest
 
 from harness.journal.record import Record
 from harness.plan.cost import Budget, estimate_tokens
-from harness.run.pool import run
-from harness.run.retry import Limits, Progress
+from harness.run.limits import RunLimits
+from harness.run.pool import ask_all
+from harness.run.progress import Progress
 from harness.spec import Condition, Sample
 from providers import base
 from providers.base import (
@@ -21,13 +22,13 @@ from providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
-    NoReplyError,
     OverloadedError,
     PromptOverflowError,
     ProviderError,
     RateLimitError,
     RefusedError,
     Reply,
+    ReplyTimeoutError,
     Request,
     SampleError,
     SetupError,
@@ -40,7 +41,7 @@ from providers.catalog.model_facts import Prices
 from providers.scripted import Script, ScriptedProvider
 from tests.conftest import as_line
 
-ONE_BY_ONE = Limits(max_connections=1)
+ONE_BY_ONE = RunLimits(max_connections=1)
 
 
 def keeps(records: list[dict[str, Any]]) -> Callable[[Record], None]:
@@ -78,7 +79,7 @@ class Asked:
         script: Script,
         count: int = 1,
         *,
-        limits: Limits = ONE_BY_ONE,
+        limits: RunLimits = ONE_BY_ONE,
         append: Callable[[Record], None] | None = None,
         latency_s: float = 0.0,
         **options: Any,
@@ -100,7 +101,7 @@ class Asked:
 
         async def main() -> None:
             write = append or keeps(self.records)
-            await run(
+            await ask_all(
                 samples(count),
                 self.provider,
                 write,
@@ -232,24 +233,26 @@ class TestRetries:
 
     def test_pauses_double_up_to_the_longest(self) -> None:
         """1, 2, 4 … seconds, and no pause after the last attempt."""
-        limits = Limits(1, attempts=6, first_wait_s=1.0, longest_wait_s=6.0)
+        limits = RunLimits(1, max_attempts=6, initial_backoff_s=1.0, max_backoff_s=6.0)
         assert Asked([OverloadedError("503")], limits=limits).waits_s == [1.0, 2.0, 4.0, 6.0, 6.0]
 
     def test_each_sample_has_pauses_of_its_own(self) -> None:
         """The next sample begins with the short one again."""
-        done = Asked([NoReplyError("x"), NoReplyError("x"), "2", NoReplyError("x"), "2"], 2)
+        done = Asked(
+            [ReplyTimeoutError("x"), ReplyTimeoutError("x"), "2", ReplyTimeoutError("x"), "2"], 2
+        )
         assert done.waits_s == [1.0, 2.0, 1.0]
 
     def test_a_server_says_when_to_come_back(self) -> None:
         """A longer wish is granted, a shorter one is not."""
-        limits = Limits(1, attempts=5, first_wait_s=1.0, longest_wait_s=60.0)
+        limits = RunLimits(1, max_attempts=5, initial_backoff_s=1.0, max_backoff_s=60.0)
         wishes = [7.5, 0.1, None, 500.0]
         script = [RateLimitError("429", retry_after_s=wish) for wish in wishes]
         assert Asked([*script, "2"], limits=limits).waits_s == [7.5, 2.0, 4.0, 500.0]
 
     def test_attempts_are_capped(self) -> None:
         """Then the sample is an error with the last message, and the run goes on."""
-        limits = Limits(1, attempts=3)
+        limits = RunLimits(1, max_attempts=3)
         done = Asked(
             lambda request: BrokenConnectionError("down") if request.sample_id == "id0" else "2",
             2,
@@ -267,7 +270,7 @@ class TestRetries:
 
     def test_one_attempt_means_one(self) -> None:
         """Retries can be turned off."""
-        done = Asked([BadReplyError("x")], limits=Limits(1, attempts=1))
+        done = Asked([BadReplyError("x")], limits=RunLimits(1, max_attempts=1))
         assert len(done.asked) == 1
         assert done.waits_s == []
 
@@ -277,7 +280,9 @@ class TestRetries:
         self, kind: type[TransientError], latency_s: float, waits_s: list[float]
     ) -> None:
         """Attempts and the waits between them are limited together, however many are allowed."""
-        limits = Limits(1, attempts=99, first_wait_s=4.0, longest_wait_s=4.0, give_up_s=8.0)
+        limits = RunLimits(
+            1, max_attempts=99, initial_backoff_s=4.0, max_backoff_s=4.0, max_elapsed_s=8.0
+        )
         done = Asked([kind("later")], limits=limits, latency_s=latency_s)
         assert done.waits_s == waits_s
         (record,) = done.records
@@ -314,7 +319,7 @@ class TestRetries:
                         return await first[0].complete(request)
                     return await super().complete(request)
 
-            await run(samples(5), Once(["2"]), append, limits=Limits(2), sleep=sleep)
+            await ask_all(samples(5), Once(["2"]), append, limits=RunLimits(2), sleep=sleep)
 
         asyncio.run(main())
         assert order == [1, 2, 3, 4, 0]
@@ -335,11 +340,11 @@ class TestStopping:
     def test_the_kinds_are_all_there(self) -> None:
         """The walk over the error tree finds the leaves that it is about."""
         assert {AuthError, SetupError, UnknownModelError} < set(family(StopRunError))
-        assert {RateLimitError, OverloadedError, NoReplyError} < set(family(TransientError))
+        assert {RateLimitError, OverloadedError, ReplyTimeoutError} < set(family(TransientError))
 
     def test_a_run_that_gets_nothing_stops(self) -> None:
         """After so many samples in a row without a reply; the last reason is said."""
-        limits = Limits(max_connections=1, attempts=2, hopeless=3)
+        limits = RunLimits(max_connections=1, max_attempts=2, max_consecutive_failures=3)
         done = Asked(lambda _request: OverloadedError("busy"), 100, limits=limits)
         assert isinstance(done.raised, StopRunError)
         assert "3 samples in a row" in str(done.raised)
@@ -349,8 +354,10 @@ class TestStopping:
     def test_a_silent_server_stops_the_run(self) -> None:
         """Attempts that fail for twenty minutes, and nothing answered, are enough; it is said."""
         said: list[str] = []
-        limits = Limits(max_connections=1, first_wait_s=700, longest_wait_s=700)
-        done = Asked(lambda _request: NoReplyError("no reply"), 100, limits=limits, say=said.append)
+        limits = RunLimits(max_connections=1, initial_backoff_s=700, max_backoff_s=700)
+        done = Asked(
+            lambda _request: ReplyTimeoutError("no reply"), 100, limits=limits, say=said.append
+        )
         assert isinstance(done.raised, StopRunError)
         assert str(done.raised).startswith("nothing was answered for 23 minutes; the last failure")
         assert len(said) == 1
@@ -365,14 +372,14 @@ class TestStopping:
 
     def test_one_reply_gives_hope(self) -> None:
         """Failures count in a row only."""
-        limits = Limits(max_connections=1, hopeless=2)
+        limits = RunLimits(max_connections=1, max_consecutive_failures=2)
         done = Asked([BadRequestError("x"), "7"], 100, limits=limits)
         assert done.raised is None
         assert (done.progress.answered, done.progress.failed) == (50, 50)
 
     def test_with_many_workers_one_error_comes_out(self) -> None:
         """Not a group of them, and no worker asks on."""
-        done = Asked(lambda _request: AuthError("401"), 1000, limits=Limits(8))
+        done = Asked(lambda _request: AuthError("401"), 1000, limits=RunLimits(8))
         assert isinstance(done.raised, AuthError)
         assert done.records == []
         assert len(done.asked) <= 8
@@ -383,7 +390,7 @@ class TestStopping:
         def full(_record: Record) -> None:
             raise OSError("disk full")
 
-        done = Asked(["2"], 1000, limits=Limits(4), append=full)
+        done = Asked(["2"], 1000, limits=RunLimits(4), append=full)
         assert isinstance(done.raised, OSError)
         assert len(done.asked) <= 4
 
@@ -397,7 +404,7 @@ class TestStopping:
 
         provider = ScriptedProvider(["2"])
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(run(broken(), provider, keeps(records), limits=Limits(3)))
+            asyncio.run(ask_all(broken(), provider, keeps(records), limits=RunLimits(3)))
         assert [record["index"] for record in records] == [0, 1]
 
     def test_interrupted_keeps_what_came(self) -> None:
@@ -426,8 +433,8 @@ class TestStopping:
                 pass
 
         async def main() -> None:
-            limits = Limits(2, interrupted_s=0.02)
-            task = asyncio.create_task(run(samples(9), Stuck(), keeps(records), limits=limits))
+            limits = RunLimits(2, interrupt_drain_s=0.02)
+            task = asyncio.create_task(ask_all(samples(9), Stuck(), keeps(records), limits=limits))
             await five.wait()
             await asyncio.sleep(0)
             task.cancel()
@@ -454,8 +461,8 @@ def test_a_mistake_of_ours_costs_its_sample_only(error: Exception) -> None:
             return await super().complete(request)
 
     records: list[dict[str, Any]] = []
-    limits = Limits(max_connections=1, first_wait_s=0, attempts=3)
-    asyncio.run(run(samples(3), Odd(["2"]), keeps(records), limits=limits))
+    limits = RunLimits(max_connections=1, initial_backoff_s=0, max_attempts=3)
+    asyncio.run(ask_all(samples(3), Odd(["2"]), keeps(records), limits=limits))
     assert [one.get("failure") for one in records] == [
         None,
         {
@@ -472,7 +479,7 @@ class TestFarewell:
     """A run that is to stop sends nothing more, and keeps what was on its way."""
 
     def stopped(
-        self, last: Callable[[], Awaitable[Reply]], *, farewell_s: float = 5.0
+        self, last: Callable[[], Awaitable[Reply]], *, drain_timeout_s: float = 5.0
     ) -> tuple[list[str], list[str], BaseException]:
         """Sample 0 stops the run while 1 is in flight and ends as `last` does; who was asked, whose
         reply was written, and what was raised.
@@ -488,9 +495,9 @@ class TestFarewell:
                     raise AuthError("no access")
                 return await last()
 
-        limits = Limits(max_connections=2, farewell_s=farewell_s)
+        limits = RunLimits(max_connections=2, drain_timeout_s=drain_timeout_s)
         with pytest.raises(StopRunError) as caught:
-            asyncio.run(run(samples(9), Stopping(["1"]), keeps(records), limits=limits))
+            asyncio.run(ask_all(samples(9), Stopping(["1"]), keeps(records), limits=limits))
         return asked, [record["id"] for record in records], caught.value
 
     def test_what_is_in_flight_is_still_written(self) -> None:
@@ -511,7 +518,7 @@ class TestFarewell:
             await asyncio.Event().wait()
             raise AssertionError
 
-        asked, written, error = self.stopped(never, farewell_s=0.05)
+        asked, written, error = self.stopped(never, drain_timeout_s=0.05)
         assert (asked, written) == (["id0", "id1"], [])
         assert isinstance(error, AuthError)
 
@@ -522,7 +529,7 @@ class TestFarewell:
             await asyncio.sleep(0.05)
             raise OverloadedError("503")
 
-        asked, written, _ = self.stopped(faulty, farewell_s=0.5)
+        asked, written, _ = self.stopped(faulty, drain_timeout_s=0.5)
         assert (asked, written) == (["id0", "id1"], [])
 
     @pytest.mark.parametrize("patient", [True, False])
@@ -538,8 +545,10 @@ class TestFarewell:
                 return await super().complete(request)
 
         async def main() -> None:
-            limits = Limits(3, interrupted_s=5)
-            task = asyncio.create_task(run(samples(9), Slow(["2"]), keeps(records), limits=limits))
+            limits = RunLimits(3, interrupt_drain_s=5)
+            task = asyncio.create_task(
+                ask_all(samples(9), Slow(["2"]), keeps(records), limits=limits)
+            )
             await asyncio.sleep(0.05)
             task.cancel()
             if not patient:
@@ -562,8 +571,8 @@ class TestFarewell:
                 return await super().complete(request)
 
         async def main() -> None:
-            limits = Limits(3, interrupted_s=1.2)
-            work = run(samples(9), Stuck(["2"]), lambda _: None, limits=limits, say=said.append)
+            limits = RunLimits(3, interrupt_drain_s=1.2)
+            work = ask_all(samples(9), Stuck(["2"]), lambda _: None, limits=limits, say=said.append)
             task = asyncio.create_task(work)
             await asyncio.sleep(0.05)
             task.cancel()
@@ -583,8 +592,8 @@ class TestFarewell:
                 raise OverloadedError(f"503 {request.sample_id}", retry_after_s=60)
 
         async def main() -> None:
-            limits = Limits(3, interrupted_s=30)
-            task = asyncio.create_task(run(samples(9), Faulty(["2"]), print, limits=limits))
+            limits = RunLimits(3, interrupt_drain_s=30)
+            task = asyncio.create_task(ask_all(samples(9), Faulty(["2"]), print, limits=limits))
             await asyncio.sleep(0.02)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -605,7 +614,7 @@ class TestFarewell:
             raise OSError("disk full")
 
         async def main() -> None:
-            work = run(samples(9), Slow(["2"]), full, limits=Limits(3), say=said.append)
+            work = ask_all(samples(9), Slow(["2"]), full, limits=RunLimits(3), say=said.append)
             task = asyncio.create_task(work)
             await asyncio.sleep(0.02)
             task.cancel()
@@ -621,7 +630,7 @@ class TestFarewell:
         budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
         progress = Progress(budget=budget)
-        done = Asked([reply], 99, limits=Limits(64, rpm=60), progress=progress)
+        done = Asked([reply], 99, limits=RunLimits(64, rpm=60), progress=progress)
         assert len(done.records) == 3
         assert done.now_s < 10
 
@@ -629,7 +638,7 @@ class TestFarewell:
         """Nothing is asked."""
 
         async def main() -> None:
-            task = asyncio.create_task(run(samples(9), provider, lambda _: None))
+            task = asyncio.create_task(ask_all(samples(9), provider, lambda _: None))
             await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -653,7 +662,7 @@ class TestFarewell:
                 return await super().complete(request)
 
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(run(broken(), Slow(["2"]), keeps(records), limits=Limits(64)))
+            asyncio.run(ask_all(broken(), Slow(["2"]), keeps(records), limits=RunLimits(64)))
         assert {record["id"] for record in records} == {f"id{index}" for index in range(30)}
 
     def test_a_server_that_wants_to_be_left_alone_is(self) -> None:
@@ -666,7 +675,7 @@ class TestFarewell:
 
     def test_a_server_that_asks_for_as_much_as_a_sample_has_is_given_it(self) -> None:
         """One second more stops the run."""
-        limits = Limits(1, give_up_s=8.0)
+        limits = RunLimits(1, max_elapsed_s=8.0)
         waited, stopped = (
             Asked([RateLimitError("429", retry_after_s=pause_s), "2"], limits=limits)
             for pause_s in (8.0, 9.0)
@@ -727,7 +736,7 @@ class TestWorkers:
                 pass
 
         records: list[dict[str, Any]] = []
-        asyncio.run(run(stream(), Counting(), keeps(records), limits=Limits(connections)))
+        asyncio.run(ask_all(stream(), Counting(), keeps(records), limits=RunLimits(connections)))
         assert most == connections
         assert sorted(record["index"] for record in records) == list(range(300))
         assert all(record["reply"] == f"prompt {record['index']}" for record in records)
@@ -747,10 +756,10 @@ class TestWorkers:
                 return await super().complete(request)
 
         asked: list[tuple[str, int]] = []
-        asyncio.run(run(stream(), Watching(["2"]), lambda _: None, limits=ONE_BY_ONE))
+        asyncio.run(ask_all(stream(), Watching(["2"]), lambda _: None, limits=ONE_BY_ONE))
         assert asked == [(f"id{index}", index + 1) for index in range(9)]
 
     def test_nothing_to_ask_asks_nothing(self) -> None:
         """An empty stream is a finished run."""
-        done = Asked(["2"], 0, limits=Limits(4))
+        done = Asked(["2"], 0, limits=RunLimits(4))
         assert (done.asked, done.records, done.progress.done) == ([], [], 0)

@@ -6,7 +6,8 @@ import asyncio
 import csv
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,9 +17,13 @@ from harness.analysis.judged_run import read_run
 from harness.errors import JournalError
 from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from harness.journal.record import SAMPLES
+from harness.plan.cost import Budget
 from harness.plan.plan import fingerprint, output_budget
-from harness.run import open_run, pool
-from harness.run.open_run import Wanted
+from harness.run import writer
+from harness.run.engine import RunEngine
+from harness.run.fresh import OldRuns
+from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
 from harness.spec import Settings
 from harness.task import generator
@@ -39,10 +44,12 @@ from tests.conftest import records, right
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.run.progress import Progress
+    from harness.run.writer import Judge
     from tests.conftest import Lab
 
 
-def ids(wanted: Wanted) -> list[str]:
+def ids(wanted: RunRequest) -> list[str]:
     return [sample.id for sample in wanted.plan]
 
 
@@ -55,6 +62,24 @@ class Server(ScriptedProvider):
 
     async def facts(self) -> Mapping[str, object]:
         return self._facts
+
+
+class Watching:
+    """Keeps how many samples of each run are pending; for it every reply is right."""
+
+    def __init__(self) -> None:
+        self.pending: list[int] = []
+        self.done: list[int] = []
+        self.correct: list[int] = []
+
+    def judge(self, _request: RunRequest) -> Judge:
+        return lambda _record: True
+
+    @contextmanager
+    def show(self, _request: RunRequest, progress: Progress, pending: int) -> Iterator[None]:
+        assert progress.done == 0
+        self.pending.append(pending)
+        yield
 
 
 class TestAsking:
@@ -82,23 +107,24 @@ class TestAsking:
 
     def test_whoever_watches_is_told_what_is_pending(self, lab: Lab) -> None:
         """Of a run half done, the other half."""
-        told: list[tuple[pool.Progress, int]] = []
-
-        def once(wanted: Wanted) -> None:
-            asyncio.run(
-                run_task(
-                    wanted,
-                    ScriptedProvider(right),
-                    limits=pool.Limits(),
-                    warn=print,
-                    started=lambda progress, pending: told.append((progress, pending)),
-                )
-            )
-
+        display = Watching()
         for samples in (1, 4, 4):
-            once(lab.wanted(samples=samples))
-        assert [pending for _, pending in told] == [4, 12, 0]
-        assert [progress.done for progress, _ in told] == [4, 12, 0]
+            engine = RunEngine(
+                [lab.wanted(samples=samples)],
+                ScriptedProvider(right),
+                limits=RunLimits(),
+                budget=Budget(),
+                old_runs=OldRuns((), say=print, warn=print),
+                display=display,
+                warn=print,
+            )
+            asyncio.run(engine.run())
+            (outcome,) = engine.outcomes
+            display.done.append(outcome.progress.done)
+            display.correct.append(outcome.progress.correct)
+        assert display.pending == [4, 12, 0]
+        assert display.done == [4, 12, 0]
+        assert display.correct == [4, 12, 0]
 
 
 class TestResuming:
@@ -177,7 +203,7 @@ class TestResuming:
                 return await super().complete(request)
 
         async def main() -> None:
-            limits = pool.Limits(max_connections=2, interrupted_s=0.05)
+            limits = RunLimits(max_connections=2, interrupt_drain_s=0.05)
             doing = asyncio.create_task(
                 run_task(wanted, Stuck(right), limits=limits, warn=lab.said.append)
             )
@@ -411,7 +437,9 @@ class TestManifest:
 class TestNeverMixed:
     """Answers of another model, setting, task or server stay apart."""
 
-    def refused(self, lab: Lab, wanted: Wanted, *words: str, server: Server | None = None) -> None:
+    def refused(
+        self, lab: Lab, wanted: RunRequest, *words: str, server: Server | None = None
+    ) -> None:
         """Asserts that the run is refused in one line, nothing asked, nothing changed."""
         before = (wanted.folder / SAMPLES).read_bytes()
         provider = server or ScriptedProvider(right)
@@ -423,7 +451,7 @@ class TestNeverMixed:
         assert provider.requests == []
         assert (wanted.folder / SAMPLES).read_bytes() == before
 
-    def moved(self, lab: Lab, one: Wanted, other: Wanted) -> Wanted:
+    def moved(self, lab: Lab, one: RunRequest, other: RunRequest) -> RunRequest:
         """`other`, with the finished run of `one` in its place."""
         lab.asked(one)
         shutil.copytree(one.folder, other.folder)
@@ -538,7 +566,7 @@ class TestNeverMixed:
             writes.append(1)
             write(folder, manifest)
 
-        monkeypatch.setattr(open_run, "write_manifest", counted)
+        monkeypatch.setattr(writer, "write_manifest", counted)
         turn = iter(range(10**6))
         named = ScriptedProvider(
             lambda request: Reply(right(request), model=f"m{next(turn):04}" + "x" * 10_000)
@@ -645,7 +673,7 @@ def test_a_second_session_is_refused_while_the_first_runs(lab: Lab) -> None:
     class Nosy(ScriptedProvider):
         async def complete(self, request: Request) -> Reply:
             if not refused:
-                limits = pool.Limits()
+                limits = RunLimits()
                 with pytest.raises(JournalError) as second:
                     await run_task(wanted, ScriptedProvider(right), limits=limits, warn=print)
                 refused.append(str(second.value))

@@ -170,22 +170,22 @@ def run(
 
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
-    from harness.cli import launch
+    from harness.cli.dry_run import dry_run as show_plan
+    from harness.cli.run import run as run_plans
+    from harness.cli.run_options import RunOptions, read_settings
     from harness.plan import selection
 
     plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
-    options = launch.Options(
+    options = RunOptions.from_command(
         model=model,
         out=out,
-        seed=seed,
-        temperature=temperature,
-        max_tokens=selection.max_tokens(max_tokens),
-        api=api,
-        system=system,
+        settings=read_settings(
+            seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system
+        ),
         logprobs=logprobs,
-        base_urls=tuple(base_url or ()),
-        server_args=tuple(vllm_arg or ()),
-        model_args=tuple(model_arg or ()),
+        base_urls=base_url or (),
+        server_args=vllm_arg or (),
+        model_args=model_arg or (),
         max_connections=max_connections,
         rpm=rpm,
         tpm=tpm,
@@ -193,7 +193,7 @@ def run(
         fresh=fresh,
         batch=batch,
     )
-    raise typer.Exit(launch.show(plans, options) if dry_run else launch.run(plans, options))
+    raise typer.Exit(show_plan(plans, options) if dry_run else run_plans(plans, options))
 
 
 @tasks_app.callback()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.leaderboard import find_runs
-from harness.cli.launch import Options, wanted_runs
 from harness.cli.results import show_run
+from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
 from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
@@ -18,22 +18,22 @@ from harness.journal.manifest import Manifest
 from harness.journal.writer import Journal
 from harness.plan.plan import Plan
 from harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
-from harness.run.batch.importer import USED, Intake, Intakes, read_replies
+from harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read_replies
 from harness.run.batch.pending import refuse_if_under_way
-from harness.run.open_run import OpenRun, Recorder, Wanted
+from harness.run.run_request import RunRequest
+from harness.run.writer import PlannedRun, RunWriter
 from providers.base import BatchForm
 from providers.registry import open_batch_form
 
 
 def export(
     plans: Sequence[Plan],
-    options: Options,
+    options: RunOptions,
     output: Path,
     limits: FileLimits = FileLimits(),  # noqa: B008  frozen
 ) -> int:
     """Writes what has no answer yet as requests of OpenAI's Batch form; the exit code."""
-    name, runs = wanted_runs(plans, options)
-    form = open_batch_form(name, options.asked(name))
+    form = open_batch_form(options.name, options.model_settings())
     check_output("-o", output)
     if form.caution is not None:
         warn(form.caution)
@@ -42,23 +42,23 @@ def export(
     except OSError as error:
         raise JournalError(f"cannot write {output}: {error.strerror}") from error
     with SplitFile(output, limits) as files:
-        requests = sum(_export_run(one, form, files) for one in runs)
-        size = sum(one.plan.size for one in runs)
+        requests = sum(_export_run(request, form, files) for request in options.requests(plans))
+        size = sum(plan.size for plan in plans)
         if not requests:
             say(f"nothing to ask: all {size:,} samples have an answer or can have none")
-            _warn_of_others(output, [])
+            _warn_of_old_files(output, [])
             return COMPLETE
         written = files.keep()
     for path in written:
         echo(str(path))
     before = f"; {size - requests:,} samples need none" if size > requests else ""
     say(f"{requests:,} requests{before}; 'bench import' takes the replies")
-    _warn_of_others(output, written)
+    _warn_of_old_files(output, written)
     return COMPLETE
 
 
-def _warn_of_others(output: Path, written: Sequence[Path]) -> None:
-    """Says which files of an earlier export are still there, so that nobody pays for them again."""
+def _warn_of_old_files(output: Path, written: Sequence[Path]) -> None:
+    """Warns of files of an earlier export, whose samples would be paid for again."""
     numbered = output.parent.glob(f"{output.stem}-*{output.suffix}")
     for path in sorted({output, *numbered} - set(written)):
         if path.exists():
@@ -66,21 +66,21 @@ def _warn_of_others(output: Path, written: Sequence[Path]) -> None:
             warn(f"{path} is of an earlier export: {what}")
 
 
-def _export_run(wanted: Wanted, form: BatchForm, files: SplitFile) -> int:
-    """Writes what one run has no answer to; how many requests that are."""
-    tag = run_tag(wanted.out, wanted.folder)
+def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
+    """Writes the samples of one run that have no answer; how many requests that are."""
+    tag = run_tag(request.out, request.folder)
     requests = 0
-    with Journal(wanted.folder, warn) as book:
-        run = OpenRun(wanted, book, warn)
+    with Journal(request.folder, warn) as run_journal:
+        run = PlannedRun(request, run_journal, warn)
         if run.pending:
-            refuse_if_under_way(wanted.folder)
+            refuse_if_under_way(request.folder)
         run.save()
-        asyncio.run(run.measure(None))
-        keep = Recorder(book, run.manifest, warn)
-        for sample, budget in run.samples(keep):
-            files.write(request_line(tag, sample, budget, form, wanted.settings))
+        asyncio.run(run.find_overflows(None))
+        writer = RunWriter(run_journal, run.manifest, warn)
+        for sample, max_tokens in run.samples(writer):
+            files.write(request_line(tag, sample, max_tokens, form, request.settings))
             requests += 1
-        run.seen()
+        run.set_fingerprint()
         run.save()
     return requests
 
@@ -94,20 +94,20 @@ def import_replies(files: Sequence[Path], out: Path, tasks: str) -> int:
             raise UsageError(f"no file {str(path)!r}")
     with ExitStack() as stack:
         folders = {run_tag(out, folder): folder for folder in find_runs(out)}
-        intakes = Intakes(folders, tasks, stack, warn)
-        tally = read_replies(files, intakes.of)
-    for complaint in tally.complaints():
+        importers = ReplyImporters(folders, tasks, stack, warn)
+        summary = read_replies(files, importers.of)
+    for complaint in summary.complaints():
         warn(complaint)
-    if not intakes.opened:
+    if not importers.opened:
         warn(f"no reply to a run under {out / 'runs'}")
         return INCOMPLETE
-    new, failed, known = (tally.fates[fate] for fate in USED)
+    new, failed, known = (summary.fates[fate] for fate in USED)
     say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
-    missing = [_shown(folder, intake) for folder, intake in intakes.opened.items()]
+    missing = [_show(folder, importer) for folder, importer in importers.opened.items()]
     return INCOMPLETE if any(missing) else COMPLETE
 
 
-def _shown(folder: Path, intake: Intake) -> int:
+def _show(folder: Path, importer: ReplyImporter) -> int:
     """Judges a run, prints its table, and says what is missing; how many samples are."""
     judged = read_run(folder, warn)
     show_run(judged)
@@ -115,7 +115,7 @@ def _shown(folder: Path, intake: Intake) -> int:
     if missing:
         size = sum(cell.samples for cell in judged.manifest.cells)
         failed = int(judged.cells["error"].sum())
-        last = f" (the last: {intake.last_failure})" if intake.last_failure else ""
+        last = f" (the last: {importer.last_failure})" if importer.last_failure else ""
         parts = [f"{failed:,} failed{last}"] if failed else []
         parts += [f"{missing - failed:,} never came"] if missing > failed else []
         warn(

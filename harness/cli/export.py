@@ -70,20 +70,15 @@ def batch(
     Only what has no answer yet is written. 'bench import' takes the replies into the same run that
     'bench run' would fill, and either goes on where the other stopped.
     """
-    from harness.cli import batch, launch
+    from harness.cli import batch
+    from harness.cli.run_options import RunOptions, read_settings
     from harness.plan import selection
 
     plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
-    options = launch.Options(
-        model=model,
-        out=out,
-        seed=seed,
-        temperature=temperature,
-        max_tokens=selection.max_tokens(max_tokens),
-        api=api,
-        system=system,
-        logprobs=logprobs,
+    settings = read_settings(
+        seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system
     )
+    options = RunOptions.from_command(model=model, out=out, settings=settings, logprobs=logprobs)
     raise typer.Exit(batch.export(plans, options, output))
 
 
@@ -109,14 +104,13 @@ def lm_eval(
 
     One lm-eval task a cell, groups above them; the same samples, ids and verdicts as `bench run`.
     """
-    from harness.cli import launch
+    from harness.cli.run_options import read_settings
     from harness.export.lm_eval import writer
     from harness.plan import selection
 
     plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
-    settings = launch.Options(model="", out=output, seed=seed, api=api).settings()
-    most = selection.max_tokens(max_tokens)
-    tops = writer.export(plans, output, api=settings.api, max_tokens=most)
+    settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
+    tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)
     echo(str(output))
     size = sum(plan.size for plan in plans)
     cells = sum(len(plan.conditions) * len(plan.lengths) for plan in plans)

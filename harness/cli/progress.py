@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from harness.analysis.judging import verdict_of
 from harness.cli.terminal import live_console, one_line
-from harness.run import pool
+from harness.journal.record import Record
+from harness.run import progress as run_progress
+from harness.run.run_request import RunRequest
+from harness.run.writer import Judge
 
 _REFRESH_S = 0.2
 
@@ -32,15 +38,10 @@ class LiveProgress:
             transient=True,
         )
 
-    @property
-    def shown(self) -> bool:
-        """Whether anybody sees it."""
-        return not self._shown.disable
-
     def __enter__(self) -> Self:
         return self
 
-    def follow(self, progress: pool.Progress, pending: int) -> None:
+    def follow(self, progress: run_progress.Progress, pending: int) -> None:
         """Begins to show `progress` of `pending` samples; needs a running event loop."""
         if self._shown.disable or not pending:
             return
@@ -65,17 +66,41 @@ class LiveProgress:
         self._shown.stop()
 
 
-def state(progress: pool.Progress) -> str:
-    """Rate, accuracy, cost, connections and trouble so far; what is nothing is left out."""
-    said = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
+class LiveDisplay:
+    """Shows the runs of a command, one after another, where stderr is a terminal."""
+
+    def judge(self, request: RunRequest) -> Judge | None:
+        """Says which replies of a run are correct; `None` where nothing is shown."""
+        if not sys.stderr.isatty():
+            return None
+        answer = request.plan.task.spec.answer
+
+        def judge(record: Record) -> bool | None:
+            return None if record.is_error else verdict_of(record, answer).outcome == "correct"
+
+        return judge
+
+    @contextmanager
+    def show(
+        self, request: RunRequest, progress: run_progress.Progress, pending: int
+    ) -> Iterator[None]:
+        """Shows a run until the context ends."""
+        with LiveProgress(request.name) as live:
+            live.follow(progress, pending)
+            yield
+
+
+def state(progress: run_progress.Progress) -> str:
+    """Rate, accuracy, cost, connections and failures so far; those that are 0 are left out."""
+    parts = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
     if progress.judged:
-        said.append(f"{100 * progress.correct / progress.judged:.0f}% right")
+        parts.append(f"{100 * progress.correct / progress.judged:.0f}% right")
     if progress.budget.spent:
-        said.append(f"${progress.budget.spent:.4f}")
+        parts.append(f"${progress.budget.spent:.4f}")
     if progress.connections:
-        said.append(f"{progress.connections} at once")
+        parts.append(f"{progress.connections} at once")
     if progress.retries:
-        said.append(f"{progress.retries} retries")
+        parts.append(f"{progress.retries} retries")
     if progress.failed:
-        said.append(f"{progress.failed} failed")
-    return ", ".join(said)
+        parts.append(f"{progress.failed} failed")
+    return ", ".join(parts)

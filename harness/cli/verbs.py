@@ -1,5 +1,5 @@
-"""What the verbs of `bench` do once their options are read; `run` is in `launch`, what reads runs
-in `results`.
+"""What the verbs of `bench` do once their options are read; `run` has a module of its own, and the
+verbs that read runs are in `results`.
 
 Results go to stdout, talk and progress to stderr.
 """

@@ -71,7 +71,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     output_tokens: Any = None
     latency_s: Any = None
     """`float | None`."""
-    without: Any = None
+    dropped_params: Any = None
     """Parameters that the model does not take and that were left out."""
     logprobs: Any = None
     """Pairs of token and log probability."""

@@ -18,12 +18,12 @@ PER = 1_000_000
 """Prices are for so many tokens."""
 _NOTHING = Usage(0, 0)
 _SHOWN_BITS = 64
-"""Of a figure that is shown as it is."""
+"""Integers of up to so many bits are shown with all their digits."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of `text` where no tokenizer is at hand: one a digit, a sign, a line end, and one for
-    every five letters of a word or part of them.
+    """Tokens of `text`, estimated without a tokenizer: one for each digit, sign and line end, and
+    one for every five letters of a word or part of them.
     """
     return sum(1 for _ in _PIECE.finditer(text))
 
@@ -38,16 +38,16 @@ def cost(prices: Prices, prompt_tokens: float, output_tokens: float) -> float:
     return (prompt_tokens * prices.input + output_tokens * prices.output) / PER
 
 
-def sound_usage(usage: Usage | None, *, said: bool) -> Usage | None:
-    """`usage` where it can be true, else `None`; `said` is whether the reply has any text.
+def sound_usage(usage: Usage | None, *, has_text: bool) -> Usage | None:
+    """`usage` where it can be true, else `None`; `has_text` says whether the reply has any.
 
-    It cannot where a figure is no whole number, negative or beyond 10^12, nor where a text has no
-    tokens.
+    It cannot be true where a figure is not a whole number, negative or beyond 10^12, nor where a
+    text has no tokens.
     """
     if usage is None or token_count(usage.prompt_tokens) is None:
         return None
     output = token_count(usage.output_tokens)
-    return None if output is None or (said and not output) else usage
+    return None if output is None or (has_text and not output) else usage
 
 
 class Most(NamedTuple):
@@ -59,13 +59,13 @@ class Most(NamedTuple):
 
 @dataclass(slots=True)
 class Budget:
-    """Dollars spent so far, the line where to stop, and what requests in flight may still cost.
+    """Dollars spent so far, their limit, and what requests in flight may still cost.
 
-    A request leaves only while what is spent and the worst that all others in flight may cost are
-    below the limit, so what is spent in the end is above it by less than one request's worst case.
-    What a request costs is known with its reply and not before: a rule that lets more of them leave
-    breaks this promise. While much is left nobody waits; near the limit fewer and fewer are in
-    flight, at last one alone, and that is meant.
+    A request is sent only while what is spent and the worst case of all others in flight are below
+    the limit together, so in the end less than one request's worst case is spent above the limit.
+    The cost of a request is known with its reply and not before: a rule that lets more requests
+    leave breaks this promise. Far from the limit no request waits; near it fewer and fewer are in
+    flight, in the end a single one, and that is intended.
 
     Two things are beyond the promise: a reply that costs more than its own maximum, and one that is
     paid for and never arrives.
@@ -75,10 +75,10 @@ class Budget:
     limit: float | None = None
     spent: float = 0.0
     full: bool = False
-    """Whether what is left of the limit is too little for anything more."""
+    """Whether what is left of the limit is too little for any further request."""
     prompt_scale: float = 1.0
-    """Tokens that a prompt takes at most for each that it was thought to take at most: more than 1
-    once a reply's usage has shown it."""
+    """Tokens that a prompt takes at most, for each token of the estimate of that maximum: above 1
+    once a reply's usage has exceeded the estimate."""
     _prompt: int = 0
     _output: int = 0
     """Tokens that all requests in flight take at most."""
@@ -101,15 +101,15 @@ class Budget:
             self.spent += cost(self.prices, usage.prompt_tokens, usage.output_tokens)
 
     def learn(self, prompt_tokens: int, most: int) -> None:
-        """A prompt thought to take `most` tokens at most took so many."""
+        """A prompt took `prompt_tokens`; `most` was the estimate of its maximum."""
         if prompt_tokens > most * self.prompt_scale and most:
             self.prompt_scale = prompt_tokens / most
 
     async def admit(self, most: Most) -> bool:
-        """Waits until such a request may leave, in the order of asking, and counts it as in flight;
-        `False` where the limit is spent.
+        """Waits, first come first served, until such a request may be sent, and counts it as in
+        flight; `False` where the limit is spent.
 
-        Who was admitted must `release`.
+        After `True` the caller must `release` it.
         """
         if self.exhausted:
             return False
@@ -126,7 +126,7 @@ class Budget:
             raise
 
     def release(self, most: Most) -> None:
-        """A request is not in flight any more; what it cost is charged by now."""
+        """A request is no longer in flight; its cost has been charged."""
         self._prompt -= most.prompt
         self._output -= most.output
         while self._waiting and (self.exhausted or self._has_room()):
@@ -134,7 +134,7 @@ class Budget:
             if turn.done():  # it was cancelled
                 continue
             if not self.exhausted:
-                self._hold(next_most)  # on its behalf, so that nobody slips in between
+                self._hold(next_most)  # counted before it runs, so that no other takes its place
             turn.set_result(not self.exhausted)
 
     def _hold(self, most: Most) -> None:
@@ -148,18 +148,18 @@ class Budget:
 
 @dataclass(slots=True)
 class Account:
-    """What the requests of one run take: at most before they leave, and in truth afterwards."""
+    """What the requests of one run take: at most before they are sent, in truth afterwards."""
 
     budget: Budget = field(default_factory=Budget)
     system: str = ""
     """Sent with every prompt."""
     think_tokens: int = 0
-    """That the provider lets a reply take besides its maximum."""
+    """Tokens that the provider lets a reply take besides its maximum."""
     paced: bool = False
-    """Whether somebody wants to know what a reply took where no prices are known."""
+    """Whether a token rate needs to know what replies took, also where no prices are known."""
     say: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
-    _told: bool = False
+    _has_warned: bool = False
 
     def asked(self, prompt: str) -> int:
         """Tokens that are sent for `prompt`, estimated."""
@@ -171,8 +171,8 @@ class Account:
         return Most(sent, max_tokens + self.think_tokens)
 
     def settle(self, reply: Reply, prompt: str, max_tokens: int) -> tuple[Reply, Usage]:
-        """Charges a reply, by its own figures or else by an estimate; the reply without figures
-        that cannot be true, and what it took.
+        """Charges a reply, by its own figures or else by an estimate; returns the reply without
+        figures that cannot be true, and what it took.
         """
         usage = self._sound(reply.usage, len(reply.text) + len(reply.reasoning or ""))
         if usage is not reply.usage:
@@ -188,23 +188,23 @@ class Account:
         return reply, usage
 
     def settle_nothing(self, usage: Usage | None) -> Usage:
-        """Charges a reply that is none, by its own figures if it has any; what it took."""
+        """Charges an exchange that brought no reply, by its figures if it has any; what it took."""
         usage = self._sound(usage, 0) or _NOTHING
         self.budget.charge(usage)
         return usage
 
     def _estimate(self, reply: Reply, prompt: str, most: int) -> Usage:
-        """What a reply took that does not say it; one that was cut off took all it might."""
+        """What a reply without figures took; one that was cut off took its whole maximum."""
         if self.budget.prices is None and not self.paced:
-            return _NOTHING  # nobody asks
+            return _NOTHING  # not needed
         output = estimate_tokens(f"{reply.reasoning or ''} {reply.text}")
         cut = reply.finish_reason == "length"
         return Usage(self.asked(prompt), most if cut else min(output, most))
 
     def _sound(self, usage: Usage | None, characters: int) -> Usage | None:
-        sound = sound_usage(usage, said=characters > 0)
-        if sound is None and usage is not None and not self._told:
-            self._told = True
+        sound = sound_usage(usage, has_text=characters > 0)
+        if sound is None and usage is not None and not self._has_warned:
+            self._has_warned = True
             self.say(
                 "the server's usage figures are ignored where they cannot be true, the first: "
                 f"prompt_tokens {_figure(usage.prompt_tokens)} and output_tokens "

@@ -1,4 +1,4 @@
-"""What a run will take, before it is sent: tokens, dollars, and cells that no window holds."""
+"""What a run will take, estimated before anything is sent: tokens and dollars."""
 
 from __future__ import annotations
 
@@ -12,77 +12,17 @@ from harness.plan.plan import answer_budget, output_budget
 from harness.spec import CellKey, Sample
 
 if TYPE_CHECKING:
+    from harness.plan.context_fit import ContextFit
     from harness.plan.plan import Plan
     from providers.base import Provider
-    from providers.catalog.model_facts import ModelFacts, Prices
+    from providers.catalog.model_facts import Prices
 
-_TOLERANCE = 0.05
-"""How much the samples of a cell may differ in tokens."""
-_MOST_CHARACTERS = 16
-"""Of one token, where nobody counts: a prompt has at least a sixteenth of its characters."""
-_COUNTED = 5000
-"""Prompts that are counted one by one; of a longer plan a few of each cell are."""
-_OF_EACH_CELL = 3
-_THOUGHT = 1 / 8
-"""Share of its room that a reasoning model is expected to use."""
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How one cell's prompts fit the window."""
-
-    tokens: int
-    """Of its first prompt; at least so many where it is not `exact`."""
-    answer: int
-    """Tokens of the shortest right reply."""
-    window: int
-    exact: bool
-
-    @property
-    def fits(self) -> bool:
-        """False where no sample of the cell can be answered."""
-        return self.tokens * (1 - _TOLERANCE) + self.answer <= self.window
-
-    def at_most(self, budget: int) -> int:
-        """`budget`, or what the prompt leaves of the window where that is less."""
-        if not self.exact:
-            return budget
-        left = self.window - round(self.tokens * (1 + _TOLERANCE)) - 1
-        return max(self.answer, min(budget, left))
-
-    def __str__(self) -> str:
-        about = "" if self.exact else "at least "
-        return f"a prompt of {about}{self.tokens:,} tokens has no room in {self.window:,}"
-
-
-async def rooms(
-    plan: Plan, provider: Provider | None, window: int | None, max_tokens: int | None = None
-) -> dict[CellKey, Room]:
-    """A room for each cell that may be too long for `window` tokens; none where it is not known.
-
-    Without a provider that counts only cells that no tokenizer could make fit are too long.
-    """
-    if window is None:
-        return {}
-    close = [
-        sample
-        for condition, length in product(plan.conditions, plan.lengths)
-        if len((sample := plan.sample(condition, length, 0)).prompt.encode())
-        + (max_tokens or output_budget(sample))
-        > window
-    ]
-    counts = None
-    if provider is not None and close:
-        counts = await provider.count_tokens([sample.prompt for sample in close])
-    return {
-        sample.key: Room(
-            tokens=len(sample.prompt) // _MOST_CHARACTERS if counts is None else counts[place],
-            answer=answer_budget(sample),
-            window=window,
-            exact=counts is not None,
-        )
-        for place, sample in enumerate(close)
-    }
+_MAX_COUNTED = 5000
+"""Plans of up to so many samples are added up sample by sample."""
+_SAMPLES_OF_A_CELL = 3
+"""Samples of each cell that stand for all of them in longer plans."""
+_THINK_SHARE = 1 / 8
+"""Share of its tokens for reasoning that a model is expected to use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,23 +51,23 @@ class Forecast:
 async def forecast(
     plan: Plan,
     *,
-    max_tokens: int | None,
-    facts: ModelFacts,
-    counter: Provider | None,
+    max_tokens: int | None = None,
+    think_tokens: int = 0,
+    counter: Provider | None = None,
     system: str | None = None,
-    room: Mapping[CellKey, Room] | None = None,
+    fits: Mapping[CellKey, ContextFit] | None = None,
 ) -> Forecast:
-    """Adds up the plan but for the cells that have no `room`; of a long one, a few samples of each
-    cell stand for all.
+    """Adds up the plan without the cells that do not fit the window; in a long plan a few samples
+    of each cell stand for all.
 
-    `counter` is a provider that can count without cost, if there is one; it knows the system
-    prompt itself.
+    `think_tokens` are what a reply may take for reasoning besides its maximum. `counter` is a
+    provider that counts tokens without cost, if there is one; it adds the system prompt itself.
     """
-    whole = plan.size <= _COUNTED
+    whole = plan.size <= _MAX_COUNTED
     chosen: Iterable[tuple[Sample, float]] = (
         ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
     )
-    unsent = {key for key, fit in (room or {}).items() if not fit.fits}
+    unsent = {key for key, fit in (fits or {}).items() if not fit.fits}
     pairs = [(sample, weight) for sample, weight in chosen if sample.key not in unsent]
     samples = [sample for sample, _ in pairs]
     weights = [weight for _, weight in pairs]
@@ -136,10 +76,9 @@ async def forecast(
     sent = system or ""
     tokens = counts or [estimate_tokens(sent) + estimate_tokens(prompt) for prompt in prompts]
     at_most = counts or [most_tokens(sent) + most_tokens(prompt) for prompt in prompts]
-    think = facts.room_to_think
-    budgets = [(max_tokens or output_budget(sample)) + think for sample in samples]
+    budgets = [(max_tokens or output_budget(sample)) + think_tokens for sample in samples]
     expected = [
-        min(budget, _expected_output(sample) + round(think * _THOUGHT))
+        min(budget, _expected_output(sample) + round(think_tokens * _THINK_SHARE))
         for sample, budget in zip(samples, budgets, strict=True)
     ]
 
@@ -157,10 +96,10 @@ async def forecast(
 
 
 def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
-    """The first samples of each cell and how many each stands for."""
+    """The first samples of each cell, and how many samples each of them stands for."""
     for condition, length in product(plan.conditions, plan.lengths):
         size = plan.cell_size(length)
-        taken = min(size, _OF_EACH_CELL)
+        taken = min(size, _SAMPLES_OF_A_CELL)
         for index in range(taken):
             yield plan.sample(condition, length, index), size / taken
 

@@ -186,8 +186,8 @@ def sample_hash(sample: Sample) -> int:
     Numbers, because their sum modulo 2^256 is the fingerprint of a set of samples: it can be kept
     while samples stream by and does not depend on their order.
     """
-    said = f"{sample.id}\0{sample.prompt}\0{sample.target}"
-    return int.from_bytes(hashlib.sha256(said.encode()).digest())
+    text = f"{sample.id}\0{sample.prompt}\0{sample.target}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest())
 
 
 def fingerprint(samples: Iterable[Sample]) -> int:

@@ -55,14 +55,14 @@ def plans(
             close = difflib.get_close_matches(axis, known, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
             raise UsageError(f"no axis {axis!r} in {asked!r}; {guess}")
-    made = [
+    chosen = [
         plan(task, lengths=_read_lengths(lengths), samples=samples, axes=wanted, seed=seed)
         for task in tasks
     ]
-    for one in made:
-        for condition, length in product(one.conditions, one.lengths):
-            one.sample(condition, length, 0)  # a length the task cannot make is said now
-    return made
+    for planned in chosen:
+        for condition, length in product(planned.conditions, planned.lengths):
+            planned.sample(condition, length, 0)  # raises for a length that the task cannot make
+    return chosen
 
 
 def _read_lengths(given: str | None) -> list[int] | None:

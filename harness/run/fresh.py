@@ -1,77 +1,83 @@
-"""`--fresh`: the old runs of a command make way for new ones once somebody answers, and come back
-where the new ones got no answer.
+"""`--fresh`: a command's old runs move to `replaced/` once the server has answered, and move back
+where the new run got no answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from harness.cli.terminal import say, warn
 from harness.errors import JournalError
 from harness.journal.record import read_records
 from harness.journal.writer import set_aside
 from harness.run.batch.pending import STATE
-from harness.run.open_run import Wanted
+from harness.run.run_request import SERVER_LOG, RunRequest
 
 
 class OldRuns:
-    """Those that are in the place of what a command wants."""
+    """Runs in the folders that a command with `--fresh` is to fill anew."""
 
-    def __init__(self, wanted: Sequence[Wanted], log: str) -> None:
-        """`log` is the file to which a server of the command's own writes already."""
-        self._wanted = wanted
-        self._log = log
-        self.moved: list[tuple[Wanted, Path]] = []
-        """And where they are now."""
+    def __init__(
+        self,
+        requests: Sequence[RunRequest],
+        *,
+        say: Callable[[str], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        """`say` and `warn` take lines that the user should see."""
+        self._requests = requests
+        self._say = say
+        self._warn = warn
+        self.moved: list[tuple[RunRequest, Path]] = []
+        """The runs that were moved, and their folders under `replaced/`."""
 
     @property
     def any(self) -> bool:
-        """Whether there are some."""
-        return any(one.folder.exists() for one in self._wanted)
+        """Whether at least one of the folders exists."""
+        return any(request.folder.exists() for request in self._requests)
 
-    def make_way(self) -> None:
-        """Moves them to `replaced/`.
+    def move_away(self) -> None:
+        """Moves the old runs to `replaced/`.
 
         Raises:
-            JournalError: one is being written, or cannot be moved.
+            JournalError: another command writes to one of them, or it cannot be moved.
         """
-        for one in self._wanted:
-            if not one.folder.exists():
+        for request in self._requests:
+            if not request.folder.exists():
                 continue
-            if (one.folder / STATE).exists():
-                warn(f"a batch of {one.folder} goes on, and its answers are paid for")
-            place = set_aside(one.out, one.folder)
-            self.moved.append((one, place))
-            say(f"the old run is now {place}")
-            if (place / self._log).exists():
+            if (request.folder / STATE).exists():
+                self._warn(f"a batch of {request.folder} goes on, and its answers are paid for")
+            replaced = set_aside(request.out, request.folder)
+            self.moved.append((request, replaced))
+            self._say(f"the old run is now {replaced}")
+            if (replaced / SERVER_LOG).exists():  # the command's own server already writes to it
                 with suppress(OSError):
-                    one.folder.mkdir(parents=True, exist_ok=True)
-                    (one.folder / self._log).hardlink_to(place / self._log)
+                    request.folder.mkdir(parents=True, exist_ok=True)
+                    request.server_log.hardlink_to(replaced / SERVER_LOG)
 
-    def come_back(self) -> set[Path]:
-        """Puts those back whose new run has no answer and no batch; says so, and returns their
-        folders.
+    def restore(self) -> set[Path]:
+        """Moves those runs back whose new run has neither an answer nor a batch, and says so;
+        returns their folders.
         """
-        back = set()
-        for one, place in list(self.moved):
-            if _has_begun(one.folder):
+        restored = set()
+        for request, replaced in list(self.moved):
+            if _has_answers(request.folder):
                 continue
             try:
-                if one.folder.exists():
-                    set_aside(one.out, one.folder)
-                place.rename(one.folder)
+                if request.folder.exists():
+                    set_aside(request.out, request.folder)
+                replaced.rename(request.folder)
             except (JournalError, OSError) as error:
-                warn(f"the old run stays in {place}: {error}")
+                self._warn(f"the old run stays in {replaced}: {error}")
                 continue
-            say(f"no sample was answered, so the old run is back: {one.folder}")
-            self.moved.remove((one, place))
-            back.add(one.folder)
-        return back
+            self._say(f"no sample was answered, so the old run is back: {request.folder}")
+            self.moved.remove((request, replaced))
+            restored.add(request.folder)
+        return restored
 
 
-def _has_begun(folder: Path) -> bool:
-    """Whether a run has what is paid for."""
+def _has_answers(folder: Path) -> bool:
+    """Whether a run has an answer or a batch, which was paid for."""
     records = read_records(folder)
     return (folder / STATE).exists() or not all(record.is_error for record in records)

@@ -1,4 +1,4 @@
-"""How many requests may be in flight, and when the next one may leave."""
+"""How many requests may be in flight, and when the next one may be sent."""
 
 from __future__ import annotations
 
@@ -6,65 +6,144 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 _FIRST, _FIRST_SHARE = 16, 1 / 8
-"""Requests in flight at the beginning: so many, or this share of the most where that is more."""
-_SMOOTH = 1 / 32
+"""Requests in flight at the beginning: so many, or this share of the maximum where that is more."""
+_LATENCY_WEIGHT = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
-_LOOK_S = 0.25
-"""Longest that the next one sleeps before it looks whether replies took less than expected."""
-_NEWEST = 1 / 8
-"""Weight of the newest reply in the share of their tokens that requests are expected to take."""
+_MAX_SLEEP_S = 0.25
+"""Longest sleep before the token rate is looked at again: replies may have used fewer tokens."""
+_SHARE_WEIGHT = 1 / 8
+"""Weight of the newest reply in the share of their maximum that requests are expected to use."""
 _CLOCK_S = 1e-6
-"""Shortest latency that means anything."""
+"""Shortest latency that a clock can measure."""
 _TOO_SLOW = 2.0
 _NO_GAIN = 0.8
-"""Growth ends where replies take twice as long, and 0.8 times as much longer as there are more."""
+"""The limit grows no more where replies take twice as long, and 0.8 times as much longer as there
+are more requests in flight."""
 
 
-class Place(NamedTuple):
-    """Of a request that was let through."""
-
-    left_s: float
-    """When."""
-    most: int
-    """Tokens that it may take."""
-    expected: float
-    """Tokens that the rate was told of."""
-
-
-class Gate:
-    """Lets requests through one by one; one event loop's workers share it.
-
-    The limit doubles with each round of replies until the first sign of trouble, halves on each
-    (once for all that were sent before it), and then grows by one a round: additive increase,
-    multiplicative decrease, as TCP has it (Jacobson 1988, Congestion Avoidance and Control).
+class RateLimiter:
+    """Spaces requests so that they stay within rates a minute, and keeps the pauses that a server
+    asks for.
     """
 
     def __init__(
         self,
-        most: int,
         *,
-        first: int | None = None,
         rpm: float | None = None,
         tpm: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._most = most
-        self._limit = float(min(first or max(_FIRST, int(most * _FIRST_SHARE)), most))
-        self._in_flight = 0
+        """`rpm` and `tpm` are requests and tokens a minute, at most; `None` sets no limit."""
         self._clock = clock
         self._sleep = sleep
-        self._waiting: deque[asyncio.Future[None]] = deque()
         self._requests = None if rpm is None else _Pace(rpm / 60)
         self._tokens = None if tpm is None else _Pace(tpm / 60)
-        self._line = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._used_share: float | None = None
-        self._open_at_s = float("-inf")
+        self._paused_until_s = float("-inf")
+
+    def is_open(self, now_s: float) -> bool:
+        """Whether a request may be sent at once: there are no rates and no pause."""
+        return self._requests is None and self._tokens is None and now_s >= self._paused_until_s
+
+    async def wait(self, max_tokens: int) -> tuple[float, float]:
+        """Waits until a request of at most `max_tokens` may be sent; the time then, and the tokens
+        that were counted for it.
+
+        Requests wait one after another, so that what earlier replies turn out to use moves all of
+        them.
+        """
+        async with self._lock:
+            while (wait_s := self._wait_s(self._clock())) > 0:
+                await self._sleep(wait_s if self._tokens is None else min(wait_s, _MAX_SLEEP_S))
+            now_s = self._clock()
+            expected = max_tokens * (1.0 if self._used_share is None else self._used_share)
+            if self._requests is not None:
+                self._requests.take(1, now_s)
+            if self._tokens is not None:
+                self._tokens.take(expected, now_s)
+            return now_s, expected
+
+    def _wait_s(self, now_s: float) -> float:
+        rates_s = (pace.free_at_s for pace in (self._requests, self._tokens) if pace is not None)
+        return max(self._paused_until_s, *rates_s, now_s) - now_s
+
+    def pause(self, until_s: float) -> None:
+        """No request may be sent before `until_s`."""
+        self._paused_until_s = max(self._paused_until_s, until_s)
+
+    def settle(self, tokens: int, expected: float, max_tokens: int) -> None:
+        """A request of at most `max_tokens` used `tokens`, and `expected` were counted for it;
+        later requests are expected to use the same share of their maximum.
+        """
+        if self._tokens is None:
+            return
+        self._tokens.correct(tokens - expected)
+        if tokens and max_tokens:
+            share = tokens / max_tokens
+            last = share if self._used_share is None else self._used_share
+            self._used_share = last + _SHARE_WEIGHT * (share - last)
+
+
+@dataclass(slots=True, eq=False)
+class Permit:
+    """Permission to send one request. Its owner must `release` it."""
+
+    limiter: AdaptiveLimiter
+    sent_s: float
+    """When the request was let through."""
+    max_tokens: int = 0
+    expected_tokens: float = 0.0
+    """Tokens that the rate has counted for it."""
+
+    def on_success(self, latency_s: float) -> None:
+        """A reply came after `latency_s`."""
+        self.limiter.grow(latency_s)
+
+    def on_overload(self, pause_s: float = 0.0) -> None:
+        """The server had too much to do; nothing may be sent within `pause_s`."""
+        self.limiter.shrink(self.sent_s, pause_s)
+
+    def settle(self, tokens: int) -> None:
+        """The request used `tokens`."""
+        self.limiter.rates.settle(tokens, self.expected_tokens, self.max_tokens)
+
+    def release(self) -> None:
+        """The request is no longer in flight."""
+        self.limiter.release()
+
+
+class AdaptiveLimiter:
+    """Limits the requests in flight; the workers of one event loop share it.
+
+    The limit doubles with each round of replies until the first overload, halves on each overload
+    (once for all requests that were sent before it), and then grows by one a round: additive
+    increase, multiplicative decrease, as TCP has it (Jacobson 1988, Congestion Avoidance and
+    Control).
+    """
+
+    def __init__(
+        self,
+        max_connections: int,
+        rates: RateLimiter | None = None,
+        *,
+        first: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`first` is the limit at the beginning."""
+        self.rates = rates or RateLimiter(clock=clock)
+        self._max = max_connections
+        first = first or max(_FIRST, int(max_connections * _FIRST_SHARE))
+        self._limit = float(min(first, max_connections))
+        self._in_flight = 0
+        self._clock = clock
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._cut_at_s = float("-inf")
-        self._in_trouble = False
+        self._was_overloaded = False
         self._latency_s: float | None = None
         self._replies = 0
         self._best_s = float("inf")
@@ -75,11 +154,8 @@ class Gate:
         """Requests that may be in flight now."""
         return int(self._limit)
 
-    async def enter(self, tokens: int) -> Place:
-        """Waits for a place, and for the rates to allow a request of at most `tokens`.
-
-        Whoever entered must `leave`.
-        """
+    async def acquire(self, max_tokens: int) -> Permit:
+        """Waits until a request of at most `max_tokens` may be sent."""
         if self._waiting or self._in_flight >= int(self._limit):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -88,97 +164,71 @@ class Gate:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
-                    self.leave()
+                    self.release()
                 raise
         else:
             self._in_flight += 1
         now_s = self._clock()
-        if self._requests is None and self._tokens is None and now_s >= self._open_at_s:
-            return Place(now_s, tokens, 0.0)
+        if self.rates.is_open(now_s):
+            return Permit(self, now_s, max_tokens)
         try:
-            return await self._wait_for_rates(tokens)
+            sent_s, expected = await self.rates.wait(max_tokens)
         except BaseException:
-            self.leave()
+            self.release()
             raise
+        return Permit(self, sent_s, max_tokens, expected)
 
-    async def _wait_for_rates(self, tokens: int) -> Place:
-        """One after another, so that what earlier replies turn out to take moves all who wait."""
-        async with self._line:
-            while (wait_s := self._wait_s(self._clock())) > 0:
-                await self._sleep(wait_s if self._tokens is None else min(wait_s, _LOOK_S))
-            now_s = self._clock()
-            expected = tokens * (1.0 if self._used_share is None else self._used_share)
-            if self._requests is not None:
-                self._requests.take(1, now_s)
-            if self._tokens is not None:
-                self._tokens.take(expected, now_s)
-            return Place(now_s, tokens, expected)
-
-    def _wait_s(self, now_s: float) -> float:
-        rates_s = (pace.free_at_s for pace in (self._requests, self._tokens) if pace is not None)
-        return max(self._open_at_s, *rates_s, now_s) - now_s
-
-    def leave(self) -> None:
-        """Gives the place to the next."""
+    def release(self) -> None:
+        """A request is no longer in flight; the next one may be."""
         self._in_flight -= 1
         self._wake()
 
-    def used(self, place: Place, tokens: int) -> None:
-        """A request took `tokens`; what others will take is expected to be the like share."""
-        if self._tokens is None:
-            return
-        self._tokens.correct(tokens - place.expected)
-        if tokens and place.most:
-            share = tokens / place.most
-            last = share if self._used_share is None else self._used_share
-            self._used_share = last + _NEWEST * (share - last)
-
-    def went_well(self, latency_s: float) -> None:
-        """A reply came after `latency_s`."""
+    def grow(self, latency_s: float) -> None:
+        """Raises the limit after a reply, unless more requests at once would only wait longer."""
         self._replies += 1
         last_s = latency_s if self._latency_s is None else self._latency_s
-        self._latency_s = last_s + _SMOOTH * (latency_s - last_s)
-        if self._replies * _SMOOTH >= 1 and self._latency_s < self._best_s:
+        self._latency_s = last_s + _LATENCY_WEIGHT * (latency_s - last_s)
+        if self._replies * _LATENCY_WEIGHT >= 1 and self._latency_s < self._best_s:
             self._best_s, self._best_limit = self._latency_s, self._limit
-        if self._limit < self._most and not self._saturated():
-            self._limit += 1 / self._limit if self._in_trouble else 1
-            self._limit = min(self._limit, float(self._most))
+        if self._limit < self._max and not self._saturated():
+            self._limit += 1 / self._limit if self._was_overloaded else 1
+            self._limit = min(self._limit, float(self._max))
             self._wake()
 
     def _saturated(self) -> bool:
-        """Whether more at once would only wait longer."""
+        """Whether more requests at once would only wait longer."""
         slower = (self._latency_s or 0.0) / max(self._best_s, _CLOCK_S)
         return slower > _TOO_SLOW and slower > _NO_GAIN * self._limit / self._best_limit
 
-    def went_badly(self, left_s: float, *, pause_s: float = 0.0) -> None:
-        """A request that left at `left_s` was too much; nobody may leave within `pause_s`."""
+    def shrink(self, sent_s: float, pause_s: float = 0.0) -> None:
+        """Halves the limit, unless that was done after the overloaded request was sent."""
         now_s = self._clock()
-        self._open_at_s = max(self._open_at_s, now_s + pause_s)
-        if left_s >= self._cut_at_s:
+        self.rates.pause(now_s + pause_s)
+        if sent_s >= self._cut_at_s:
             self._limit = max(1.0, self._limit / 2)
             self._cut_at_s = now_s
-            self._in_trouble = True
+            self._was_overloaded = True
 
     def _wake(self) -> None:
         while self._waiting and self._in_flight < int(self._limit):
             turn = self._waiting.popleft()
             if not turn.done():
-                self._in_flight += 1  # on its behalf, so that nobody slips in between
+                self._in_flight += 1  # counted before it runs, so that no other takes its place
                 turn.set_result(None)
 
 
 class _Pace:
-    """A steady rate: one leaves after another, never in a burst."""
+    """A steady rate: requests leave one after another, never in a burst."""
 
     def __init__(self, per_s: float) -> None:
         self._per_s = per_s
         self.free_at_s = float("-inf")
-        """When the next may leave."""
+        """When the next request may leave."""
 
     def take(self, amount: float, now_s: float) -> None:
-        """`amount` leaves."""
+        """Counts `amount`."""
         self.free_at_s = max(self.free_at_s, now_s) + amount / self._per_s
 
     def correct(self, amount: float) -> None:
-        """What left was so much more than was taken, or less where negative."""
+        """Counts `amount` more, or less where it is negative."""
         self.free_at_s += amount / self._per_s

@@ -14,17 +14,18 @@ from itertools import islice
 
 from harness.journal.record import Record
 from harness.plan.cost import Account
-from harness.run.limiter import Gate
-from harness.run.retry import Limits, Patience, Progress
+from harness.plan.request import request_of
+from harness.run.limiter import AdaptiveLimiter, RateLimiter
+from harness.run.limits import RunLimits
+from harness.run.progress import Progress
+from harness.run.retry import RetryingClient
 from harness.spec import Sample
-from providers.base import Provider, ProviderError, Request, StopRunError
-
-__all__ = ["Append", "Limits", "Progress", "request_of", "run"]
+from providers.base import Provider, ProviderError, StopRunError
 
 Append = Callable[[Record], None]
 
 
-async def run(
+async def ask_all(
     samples: Iterator[tuple[Sample, int]],
     provider: Provider,
     append: Append,
@@ -33,7 +34,7 @@ async def run(
     seed: int = 0,
     system: str = "",
     think_tokens: int = 0,
-    limits: Limits = Limits(),  # noqa: B008  frozen
+    limits: RunLimits = RunLimits(),  # noqa: B008  frozen
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda _line: None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -41,138 +42,121 @@ async def run(
 ) -> Progress:
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
-    The progress's budget says what may leave, and once it is spent nothing more is sent. `system`
-    is sent with every prompt; `think_tokens` are what the provider lets a reply take besides its
-    maximum. `say` takes lines that the user should see.
+    The progress's budget decides which requests may be sent; once it is spent nothing more is.
+    `system` is sent with every prompt; `think_tokens` are what the provider lets a reply take
+    besides its maximum. `say` takes lines that the user should see.
 
     Raises:
-        StopRunError: the provider says the whole run is pointless, or nothing is answered any
-            more.
+        StopRunError: the provider says that the run cannot go on, or nothing is answered any more.
 
-    Whatever `samples` or `append` raise comes out as well. What was answered, and what was in
-    flight and came soon, is written first, also where the run is cancelled; cancelled once more, it
-    ends at once.
+    Whatever `samples` or `append` raise comes out as well. Answers that came, and those to requests
+    in flight that come soon, are written first, also where the run is cancelled; cancelled once
+    more, it ends at once.
     """
     progress = progress or Progress()
-    gate = Gate(
-        limits.max_connections,
-        first=limits.first_connections,
-        rpm=limits.rpm,
-        tpm=limits.tpm,
-        clock=clock,
-        sleep=sleep,
+    rates = RateLimiter(rpm=limits.rpm, tpm=limits.tpm, clock=clock, sleep=sleep)
+    limiter = AdaptiveLimiter(
+        limits.max_connections, rates, first=limits.first_connections, clock=clock
     )
     paced = limits.tpm is not None
     account = Account(progress.budget, system, think_tokens, paced=paced, say=say)
-    patience = Patience(provider, limits, progress, account, gate, sleep, clock, say=say)
-    crew = _Crew(samples, patience, append, temperature, seed)
-    work = asyncio.create_task(crew.work())
+    client = RetryingClient(provider, limits, progress, account, limiter, sleep, clock, say=say)
+    pool = WorkerPool(samples, client, append, temperature, seed)
+    work = asyncio.create_task(pool.work())
     try:
         await asyncio.shield(work)
     except asyncio.CancelledError:
-        if not crew.workers:  # not begun
+        if not pool.workers:  # the pool has not begun
             work.cancel()
         elif not work.done():
-            crew.interrupt()
-        told = asyncio.get_running_loop().call_later(_SHORT_S, crew.tell)
+            pool.interrupt()
+        notice = asyncio.get_running_loop().call_later(_NOTICE_AFTER_S, pool.say_what_is_in_flight)
         try:
             await work
         finally:
-            told.cancel()
+            notice.cancel()
         raise
-    if (error := patience.stopped or crew.mistake) is not None:
+    if (error := client.stopped or pool.sample_error) is not None:
         raise error
     return progress
 
 
-def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
-    """What a provider is asked for `sample`."""
-    return Request(
-        prompt=sample.prompt,
-        max_tokens=max_tokens,
-        temperature=temperature,
-        seed=seed if temperature else None,
-        sample_id=sample.id,
-        prefix=f"{sample.condition.label}|{sample.index}",
-    )
-
-
-_SHORT_S = 1.0
-"""A wait that nobody asks about."""
-_HANDFUL = 64
-_HANDFUL_CHARS = 100_000
-_HANDFUL_S = 0.05
-"""Samples that are made at once, and the characters of their prompts, and the time, after which it
-is enough.
+_NOTICE_AFTER_S = 1.0
+"""How long an interrupted run waits for replies before it says so."""
+_CHUNK = 64
+_CHUNK_CHARS = 100_000
+_CHUNK_S = 0.05
+"""Samples that are made together, at most, and the characters of their prompts and the seconds
+after which a chunk ends.
 """
 
 
 @dataclass(slots=True)
-class _Crew:
-    """The workers and what they share."""
+class WorkerPool:
+    """The workers of a run, and what they share."""
 
     samples: Iterator[tuple[Sample, int]]
-    patience: Patience
+    client: RetryingClient
     append: Append
     temperature: float
     seed: int
-    mistake: Exception | None = None
+    sample_error: Exception | None = None
     """Why a sample could not be made."""
-    told: set[str] = field(default_factory=set)
-    """Errors that are said or will be raised."""
+    reported: set[str] = field(default_factory=set)
+    """Errors that were said or will be raised."""
     workers: list[asyncio.Task[None]] = field(default_factory=list)
     deadline: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
 
     async def work(self) -> None:
-        """All samples, or as many as there are until the run is to stop."""
-        made = self._by_the_handful()
+        """Asks all samples, or those that are sent until the run stops."""
+        samples = self._in_chunks()
         try:
             async with self.deadline, asyncio.TaskGroup() as group:
-                for _ in range(self.patience.limits.max_connections):
-                    self.workers.append(group.create_task(self._one_by_one(made)))
+                for _ in range(self.client.limits.max_connections):
+                    self.workers.append(group.create_task(self._one_by_one(samples)))
         except TimeoutError:
-            pass  # who was in flight then has had its time
+            pass  # requests that were in flight when the run stopped had their time
 
-    def _by_the_handful(self) -> Iterator[tuple[Sample, int]]:
-        """The samples, made some at a time.
+    def _in_chunks(self) -> Iterator[tuple[Sample, int]]:
+        """The samples, made a chunk at a time.
 
-        Between two requests the processor has forgotten how to make one: in a run against a fast
-        server that took twice as long. What is made before one that cannot be made is asked.
+        Made between two requests, a sample takes twice as long, since the processor's caches have
+        lost the code that makes it. Samples made before one that cannot be made are asked.
         """
-        made: list[tuple[Sample, int]] = []
-        while self.mistake is None:
+        chunk: list[tuple[Sample, int]] = []
+        while self.sample_error is None:
             chars = 0
             began_s = time.monotonic()
             try:
-                for one in islice(self.samples, _HANDFUL):
-                    made.append(one)
-                    chars += len(one[0].prompt)
-                    if chars >= _HANDFUL_CHARS or time.monotonic() - began_s >= _HANDFUL_S:
+                for pair in islice(self.samples, _CHUNK):
+                    chunk.append(pair)
+                    chars += len(pair[0].prompt)
+                    if chars >= _CHUNK_CHARS or time.monotonic() - began_s >= _CHUNK_S:
                         break
-            except Exception as error:  # noqa: BLE001  raised when those are answered
-                self.mistake = error
-            if not made:
+            except Exception as error:  # noqa: BLE001  raised once the chunk is answered
+                self.sample_error = error
+            if not chunk:
                 return
-            yield from made
-            made.clear()
+            yield from chunk
+            chunk.clear()
 
     async def _one_by_one(self, samples: Iterator[tuple[Sample, int]]) -> None:
         """One worker: sample after sample."""
         try:
             for sample, max_tokens in samples:
                 request = request_of(sample, max_tokens, self.temperature, self.seed)
-                record = await self.patience.ask(sample, request)
+                record = await self.client.ask(sample, request)
                 if record is None:
-                    self._send_home()
+                    self._cancel_waiting()
                     return
                 self.append(record)
                 self._count(record)
-        except Exception as error:  # noqa: BLE001  raised again when all have gone home
-            self._stop(error, self.patience.limits.farewell_s)
+        except Exception as error:  # noqa: BLE001  raised again when all workers have ended
+            self._stop(error, self.client.limits.drain_timeout_s)
 
     def _count(self, record: Record) -> None:
-        progress, hopeless = self.patience.progress, self.patience.limits.hopeless
-        progress.connections = self.patience.gate.limit
+        progress = self.client.progress
+        progress.connections = self.client.limiter.limit
         if not record.is_error:
             progress.answered += 1
             progress.failed_in_a_row = 0
@@ -180,40 +164,41 @@ class _Crew:
         progress.failed += 1
         progress.failed_in_a_row += 1
         progress.last_failure = "" if record.failure is None else record.failure.message
-        if progress.failed_in_a_row >= hopeless:
+        if progress.failed_in_a_row >= self.client.limits.max_consecutive_failures:
             raise StopRunError(
                 f"{progress.failed_in_a_row} samples in a row had no reply; the last: "
                 f"{progress.last_failure}"
             )
 
     def interrupt(self) -> None:
-        """The user wants to stop: replies that may be paid for have a little time to come."""
-        if self.patience.stopped is not None:
-            self.patience.say(str(self.patience.stopped))  # it is not raised any more
-        self._stop(StopRunError("interrupted"), self.patience.limits.interrupted_s)
+        """Stops for the user; requests in flight, which may be paid for, get a little time."""
+        if self.client.stopped is not None:
+            self.client.say(str(self.client.stopped))  # it is not raised any more
+        self._stop(StopRunError("interrupted"), self.client.limits.interrupt_drain_s)
 
-    def tell(self) -> None:
+    def say_what_is_in_flight(self) -> None:
         """Says what an interrupted run waits for."""
-        if number := len(self.patience.in_flight):
-            self.patience.say(
-                f"{number} requests are on their way and may be paid for: "
-                f"{self.patience.limits.interrupted_s:.0f} s for their replies; interrupt again to "
-                "leave them"
+        if number := len(self.client.in_flight):
+            drain_s = self.client.limits.interrupt_drain_s
+            self.client.say(
+                f"{number} requests are on their way and may be paid for: {drain_s:.0f} s for "
+                "their replies; interrupt again to leave them"
             )
 
-    def _stop(self, error: Exception, farewell_s: float) -> None:
-        """Nothing more is sent; who has nothing in flight goes home, the others may finish."""
-        if self.patience.stopped is None:
-            self.patience.stopped = error
-            self._send_home()
-        elif not isinstance(error, ProviderError) and str(error) not in self.told:
-            self.patience.say(str(error))  # a reply that cannot be written
-        self.told.add(str(error))
-        until_s = asyncio.get_running_loop().time() + farewell_s
+    def _stop(self, error: Exception, drain_s: float) -> None:
+        """Sends nothing more; workers without a request in flight end, the others may finish."""
+        if self.client.stopped is None:
+            self.client.stopped = error
+            self._cancel_waiting()
+        elif not isinstance(error, ProviderError) and str(error) not in self.reported:
+            self.client.say(str(error))  # a reply that cannot be written
+        self.reported.add(str(error))
+        until_s = asyncio.get_running_loop().time() + drain_s
         if (ends_s := self.deadline.when()) is None or until_s < ends_s:
             self.deadline.reschedule(until_s)
 
-    def _send_home(self) -> None:
+    def _cancel_waiting(self) -> None:
+        """Ends the workers that have no request in flight."""
         for worker in self.workers:
-            if worker not in self.patience.in_flight and worker is not asyncio.current_task():
+            if worker not in self.client.in_flight and worker is not asyncio.current_task():
                 worker.cancel()

@@ -1,4 +1,4 @@
-"""What the journal is told of each sample."""
+"""The journal's record of a sample."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answered(
     if usage is not None:
         record.prompt_tokens, record.output_tokens = usage.prompt_tokens, usage.output_tokens
     record.latency_s = None if latency_s is None else round(latency_s, 4)
-    record.without = reply.without or None
+    record.dropped_params = reply.dropped_params or None
     record.logprobs = reply.logprobs
     record.batch = batch
     return record

@@ -1,8 +1,7 @@
-"""One model on one task, sample by sample: sends what is pending, keeps what comes."""
+"""One model on one task, sample by sample: sends what is pending, writes what is answered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from harness.journal.record import Warn
@@ -10,64 +9,114 @@ from harness.journal.writer import Journal
 from harness.plan.cost import Budget
 from harness.run import pool
 from harness.run.batch.pending import refuse_if_under_way
-from harness.run.open_run import Judge, OpenRun, Recorder, Wanted
+from harness.run.limits import RunLimits
+from harness.run.outcome import RunOutcome
+from harness.run.progress import Progress
+from harness.run.run_request import RunRequest
+from harness.run.writer import Judge, PlannedRun, RunWriter
 from providers.base import Provider
-from providers.catalog.model_facts import model_facts
 
-__all__ = ["Wanted", "run_task"]
+
+class TaskRun:
+    """One run: `begin` it, then `ask` its pending samples. The journal holds the folder's lock.
+
+    Whatever `ask` raises, and where it is cancelled: each reply that came is in the journal, and
+    the manifest says what the run was meant to have.
+    """
+
+    def __init__(
+        self,
+        request: RunRequest,
+        run_journal: Journal,
+        provider: Provider,
+        *,
+        limits: RunLimits,
+        warn: Warn,
+        budget: Budget | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        """With `judge` the progress counts the correct answers.
+
+        Raises:
+            JournalError: the run's folder cannot be used.
+            TaskError: a sample cannot be made.
+        """
+        self._request = request
+        self._provider = provider
+        self._limits = limits
+        self._warn = warn
+        self._run = PlannedRun(request, run_journal, warn)
+        self.pending = self._run.pending
+        """How many samples of the plan had no answer when the run was opened."""
+        self.progress = Progress(budget=budget or Budget())
+        self._writer = RunWriter(
+            run_journal, self._run.manifest, warn, progress=self.progress, judge=judge
+        )
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How far the run is."""
+        return RunOutcome(self._request, self.progress)
+
+    async def begin(self) -> None:
+        """Asks the server who it is and finds what does not fit its window; a complete run needs
+        no server.
+
+        Raises:
+            ProviderError: there is no server, or it refuses.
+            JournalError: samples are in a batch, or another model answered before.
+        """
+        if not self.pending:
+            self._run.complete_fingerprint()
+            self._run.save()
+            return
+        refuse_if_under_way(self._request.folder)
+        self._run.set_server(await self._provider.facts())
+        await self._run.find_overflows(self._provider)
+
+    async def ask(self) -> None:
+        """Asks every pending sample.
+
+        Raises:
+            StopRunError: the run cannot go on, or another model answers than before.
+            JournalError: the journal cannot be written, or an answer was to another prompt.
+            TaskError: a sample cannot be made.
+        """
+        if not self.pending:
+            return
+        run, settings, limits = self._run, self._request.settings, self._limits
+        if run.manifest.answered_by:  # one reply shows whether another model answers now
+            limits = replace(limits, first_connections=1)
+        try:
+            await pool.ask_all(
+                run.samples(self._writer),
+                self._provider,
+                self._writer,
+                temperature=settings.temperature,
+                seed=settings.seed,
+                system=settings.system or "",
+                think_tokens=self._request.model.think_tokens,
+                limits=limits,
+                progress=self.progress,
+                say=self._warn,
+            )
+            if not self.progress.budget.exhausted:
+                run.set_fingerprint()
+        finally:
+            run.save()
 
 
 async def run_task(
-    wanted: Wanted,
+    request: RunRequest,
     provider: Provider,
     *,
-    limits: pool.Limits,
+    limits: RunLimits,
     warn: Warn,
     budget: Budget | None = None,
-    judge: Judge | None = None,
-    started: Callable[[pool.Progress, int], None] = lambda _progress, _pending: None,
-) -> None:
-    """Asks everything of `wanted` that its run has no answer to yet.
-
-    `started` is told the progress to watch and how many samples are pending; the progress counts
-    what `judge` finds correct. Whatever is raised or cancelled on the way, each reply that
-    came is in the journal and the manifest says what the run was meant to have.
-
-    Raises:
-        StopRunError: the provider gives up on the run, or another model answers than before.
-        JournalError: the run's folder cannot be used.
-        TaskError: a sample cannot be made.
-    """
-    with Journal(wanted.folder, warn) as book:
-        run = OpenRun(wanted, book, warn)
-        pending = run.pending
-        progress = pool.Progress(budget=budget or Budget())
-        if not pending:  # nobody need be there
-            run.see()
-            run.save()
-            started(progress, pending)
-            return
-        refuse_if_under_way(wanted.folder)
-        run.meet(await provider.facts())
-        await run.measure(provider)
-        if run.manifest.answered_by:  # should another model answer now, one reply shows it
-            limits = replace(limits, first_connections=1)
-        record = Recorder(book, run.manifest, warn, progress=progress, judge=judge)
-        started(progress, pending)
-        try:
-            await pool.run(
-                run.samples(record),
-                provider,
-                record,
-                temperature=wanted.settings.temperature,
-                seed=wanted.settings.seed,
-                system=wanted.settings.system or "",
-                think_tokens=model_facts(wanted.model).room_to_think,
-                limits=limits,
-                progress=progress,
-                say=warn,
-            )
-            if not progress.budget.exhausted:
-                run.seen()
-        finally:
-            run.save()
+) -> RunOutcome:
+    """Begins one run and asks its pending samples; raises what `TaskRun` does."""
+    with Journal(request.folder, warn) as run_journal:
+        run = TaskRun(request, run_journal, provider, limits=limits, warn=warn, budget=budget)
+        await run.begin()
+        await run.ask()
+        return run.outcome

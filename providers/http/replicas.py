@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 from providers.base import (
     BadReplyError,
     BrokenConnectionError,
-    NoReplyError,
     OverloadedError,
+    ReplyTimeoutError,
     ServerFaultError,
     TransientError,
 )
@@ -80,7 +80,7 @@ class Replicas(Generic[Server]):
         """Takes note of what a server did to a request of `prefix`."""
         self._chosen.pop(prefix, None)
         replica.faults += isinstance(error, ServerFaultError | BadReplyError)
-        down = isinstance(error, BrokenConnectionError | OverloadedError | NoReplyError)
+        down = isinstance(error, BrokenConnectionError | OverloadedError | ReplyTimeoutError)
         if down or replica.faults >= _FAULTS:
             replica.back_at_s = self._clock() + REST_S
 

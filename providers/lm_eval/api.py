@@ -21,10 +21,10 @@ from providers.base import (
     BadRequestError,
     BrokenConnectionError,
     ModelSettings,
-    NoReplyError,
     PromptOverflowError,
     ProviderError,
     Reply,
+    ReplyTimeoutError,
     Request,
     SetupError,
 )
@@ -112,7 +112,7 @@ class ApiModel:
         if not self._told:
             self._told = True
             self._settings.notify(f"lm-eval asks {self._lm.model!r} at temperature {asked}")
-        return replace(reply, without=("temperature",))
+        return replace(reply, dropped_params=("temperature",))
 
     def _message(self, request: Request) -> Any:
         """The prompt in whatever form the model's class wants it."""
@@ -178,14 +178,14 @@ class ApiModel:
         except ProviderError:
             raise
         except TimeoutError as error:
-            raise NoReplyError(f"{where}: no reply within {self._lm.timeout} s") from error
+            raise ReplyTimeoutError(f"{where}: no reply within {self._lm.timeout} s") from error
         except (aiohttp.ClientError, OSError) as error:
             status = getattr(getattr(error, "response", None), "status_code", None)
             if isinstance(status, int):  # of requests, whose errors are OSErrors
                 response = error.response  # type: ignore[union-attr]
                 raise error_of(status, response.text, response.headers) from error
             if "Timeout" in type(error).__name__:
-                raise NoReplyError(f"{where}: {one_line(error)}") from error
+                raise ReplyTimeoutError(f"{where}: {one_line(error)}") from error
             raise BrokenConnectionError(f"no connection to {where}: {one_line(error)}") from error
         except (TypeError, UnicodeEncodeError) as error:  # half a character
             raise BadRequestError(f"the prompt cannot be sent: {one_line(error)}") from error

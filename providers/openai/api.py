@@ -20,9 +20,9 @@ from providers.base import (
     BadRequestError,
     BrokenConnectionError,
     ModelSettings,
-    NoReplyError,
     ProviderError,
     Reply,
+    ReplyTimeoutError,
     Request,
     SetupError,
     environment_key,
@@ -71,7 +71,7 @@ class OpenAIProvider:
             try:
                 with self._clients.use(request.prefix) as client:
                     reply = await self._send(client, body)
-                return replace(reply, without=tuple(sorted(self._form.dropped)))
+                return replace(reply, dropped_params=tuple(sorted(self._form.dropped)))
             except ProviderError as error:
                 if not isinstance(error.__cause__, _REJECTED):
                     raise
@@ -120,7 +120,7 @@ def sdk_errors(client: openai.AsyncOpenAI) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
     except TimeoutError as error:
-        raise NoReplyError(f"no reply within {TIMEOUT_S:.0f} s") from error
+        raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
     except httpx2.HTTPError as error:
         raise BrokenConnectionError(f"the connection broke: {error}") from error
 
@@ -130,7 +130,7 @@ def mapped(error: openai.OpenAIError, client: openai.AsyncOpenAI) -> ProviderErr
     if isinstance(error, openai.APIStatusError):
         return error_of(error.response.status_code, error.response.text, error.response.headers)
     if isinstance(error, openai.APITimeoutError):
-        return NoReplyError(f"no reply within {TIMEOUT_S:.0f} s")
+        return ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s")
     if isinstance(error, openai.APIConnectionError):
         where, cause = redact_address(str(client.base_url)), error.__cause__ or error
         return bad_reply(error) or BrokenConnectionError(f"no connection to {where}: {cause}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from providers.base import LeftOutError, ModelSettings, Reply, Request
+from providers.base import BatchExpiredError, ModelSettings, Reply, Request
 from providers.catalog.endpoints import Endpoint, endpoints
 from providers.catalog.model_facts import model_facts
 from providers.http.errors import as_text, error_of
@@ -37,12 +37,12 @@ class OpenAIBatchForm:
         """The reply of a line that has one.
 
         Raises:
-            LeftOutError: the batch expired or was cancelled before it came to this request.
+            BatchExpiredError: the batch expired or was cancelled before it came to this request.
             ProviderError: the server answered with an error.
         """
         response, error = line.get("response"), line.get("error")
         if not isinstance(response, dict):
-            raise LeftOutError(_said(error))
+            raise BatchExpiredError(_said(error))
         status, body = response.get("status_code"), response.get("body")
         if status == HTTPStatus.OK and not error:
             return reply_of(body)

@@ -21,9 +21,9 @@ from providers.base import (
     BadRequestError,
     BrokenConnectionError,
     ModelSettings,
-    NoReplyError,
     ProviderError,
     Reply,
+    ReplyTimeoutError,
     Request,
     SetupError,
     StopRunError,
@@ -230,7 +230,7 @@ async def _read(
 def _as_ours(error: Exception, url: str, within_s: float) -> ProviderError:
     """One of `_CLIENT_ERRORS`, while `url` was asked."""
     if isinstance(error, TimeoutError):
-        return NoReplyError(f"{redact_address(url)}: no reply within {within_s:.0f} s")
+        return ReplyTimeoutError(f"{redact_address(url)}: no reply within {within_s:.0f} s")
     why = " ".join(str(error).split()) or type(error).__name__
     return BrokenConnectionError(f"no connection to {redact_address(url)}: {why}")
 

@@ -26,10 +26,10 @@ from typing import Any
 
 import orjson
 
-from harness.cli import app, launch
+from harness.cli import app, run_options
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
-from harness.run.retry import Limits
+from harness.run.limits import RunLimits
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import KEY, WRONG, World, as_json, changed, echoes, headers, places, replies
 
@@ -221,8 +221,8 @@ def main() -> None:
     parser.add_argument("--only", type=int, help="run this case alone")
     given = parser.parse_args()
     os.environ |= {"OPENAI_API_KEY": KEY, "VLLM_API_KEY": KEY}
-    quick = {"first_wait_s": 0, "longest_wait_s": 0, "rate_limited": 3, "attempts": 3}
-    vars(launch)["Limits"] = partial(Limits, **quick)
+    quick = {"initial_backoff_s": 0, "max_backoff_s": 0, "max_rate_limited": 3, "max_attempts": 3}
+    vars(run_options)["RunLimits"] = partial(RunLimits, **quick)
     tried: Counter[str] = Counter()
     failed: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:

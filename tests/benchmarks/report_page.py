@@ -17,9 +17,10 @@ from pathlib import Path
 
 from harness.analysis.judged_run import read_run
 from harness.plan.plan import plan
+from harness.plan.resolved_model import resolve_model
 from harness.report.page import write_report
-from harness.run.open_run import Wanted
-from harness.run.retry import Limits
+from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
 from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
@@ -46,8 +47,8 @@ def make_run(out: Path, samples: int) -> Path:
     task = open_task(TASK, built_in_files()[TASK], trial=False)
     cells = plan(task, samples=1).size
     planned = plan(task, samples=-(-samples // cells))
-    wanted = Wanted(planned, "scripted/benchmark", Settings(), out)
-    asyncio.run(run_task(wanted, ScriptedProvider(answer), limits=Limits(), warn=print))
+    wanted = RunRequest(planned, resolve_model("scripted/benchmark"), Settings(), out)
+    asyncio.run(run_task(wanted, ScriptedProvider(answer), limits=RunLimits(), warn=print))
     print(f"{planned.size:,} samples in {cells} cells")
     return wanted.folder
 

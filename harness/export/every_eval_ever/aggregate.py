@@ -27,7 +27,7 @@ from harness.columns import MEASURES, OUTCOMES
 from harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify
 from harness.export.publishable import Publishable
 from harness.journal.manifest import Manifest
-from harness.run.open_run import software
+from harness.journal.software import software
 from harness.spec import Condition, TaskSpec
 
 SCHEMA_VERSION = "0.3.0"

@@ -26,8 +26,8 @@ import yaml
 from harness import score
 from harness.analysis.cells import escaped
 from harness.errors import UsageError
+from harness.journal.software import software
 from harness.plan.plan import Plan, output_budget
-from harness.run.open_run import software
 from harness.spec import Condition, Sample
 from providers.base import Api
 from providers.documents import as_document, stops

@@ -12,33 +12,31 @@ from harness.journal.record import Warn
 from harness.plan.cost import Budget
 from harness.run.batch.files import FileLimits
 from providers.base import BatchForm, BatchService, StopRunError, TransientError
-from providers.catalog.model_facts import ModelFacts
 
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
-"""Between two looks at the same batch: at first, and once it has taken long."""
-SILENCE_S = 3600.0
-"""Longest that a service may fail to answer; the batches go on without us."""
+"""Seconds between two looks at the same batch: at first, and once it has taken long."""
+STALL_TIMEOUT_S = 3600.0
+"""Longest that a service may fail to answer; its batches go on meanwhile."""
 _Result = TypeVar("_Result")
 Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Clocks and how to wait."""
+    """The clocks, and the function that waits."""
 
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
-    """Seconds of the epoch."""
+    """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What all runs of a command share: who answers, what it costs, whom to tell."""
+class BatchContext:
+    """What the runs of a command share: the service, the budget, and where messages go."""
 
     service: BatchService
     form: BatchForm
-    facts: ModelFacts
     budget: Budget
     say: Warn
     warn: Warn
@@ -46,11 +44,11 @@ class Desk:
     waiting: Waiting = field(default_factory=Waiting)
 
     async def ask(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
-        """What the service says, asked again while it fails in ways that pass.
+        """What the service says; asked again while it fails in ways that may pass.
 
         Raises:
-            TransientError: for an hour it did nothing else.
-            StopRunError: it wants to be left alone for longer than that.
+            TransientError: it failed so for an hour.
+            StopRunError: it asks for a pause that is longer than that.
             ProviderError: it fails in another way.
         """
         began_s = self.waiting.clock()
@@ -59,12 +57,12 @@ class Desk:
             try:
                 return await call()
             except TransientError as error:
-                if self.waiting.clock() - began_s > SILENCE_S:
+                if self.waiting.clock() - began_s > STALL_TIMEOUT_S:
                     raise
                 pause_s = max(wait_s, error.retry_after_s or 0.0)
-                if pause_s > SILENCE_S:
+                if pause_s > STALL_TIMEOUT_S:
                     raise StopRunError(
-                        f"{self.service.address} asks to be left alone for {pause_s:.0f} s: {error}"
+                        f"{self.service.address} asks for a pause of {pause_s:.0f} s: {error}"
                     ) from error
                 if wait_s == FIRST_POLL_S:
                     self.warn(f"{self.service.address} is asked again in {pause_s:.0f} s: {error}")

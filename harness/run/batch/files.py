@@ -18,7 +18,7 @@ import orjson
 
 from harness.errors import JournalError
 from harness.journal.files import sync_file, sync_folder
-from harness.run.pool import request_of
+from harness.plan.request import request_of
 from harness.spec import Condition, Sample, Settings
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class FileLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a `custom_id` says."""
+class CustomId:
+    """What a `custom_id` says: which sample of which run the request asks."""
 
     run: str
     """See `run_tag`."""
@@ -77,13 +77,13 @@ def custom_id(run: str, sample: Sample) -> str:
     return f"{run}-{condition}-{sample.length}-{sample.index}-{prompt}"
 
 
-def read_custom_id(given: object) -> Place | None:
+def read_custom_id(given: object) -> CustomId | None:
     """What a `custom_id` of ours says; `None` for any other value."""
     match = _CUSTOM_ID.fullmatch(given) if isinstance(given, str) else None
     if match is None:
         return None
     length, index = int(match["length"]), int(match["index"])
-    return Place(match["run"], match["condition"], length, index, match["prompt"])
+    return CustomId(match["run"], match["condition"], length, index, match["prompt"])
 
 
 def request_line(
@@ -200,9 +200,9 @@ def reply_lines(path: Path) -> Iterator[Line]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                said = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-                if said.strip():
-                    read = _read_object(said)
+                text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                if text.strip():
+                    read = _read_object(text)
                     yield Line(number, read, torn=read is None and not line.endswith(b"\n"))
     except OSError as error:
         raise JournalError(f"cannot read {path}: {error.strerror}") from error

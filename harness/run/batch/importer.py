@@ -21,9 +21,9 @@ from harness.journal.record import Record, Warn
 from harness.journal.writer import Journal
 from harness.plan.cost import Account
 from harness.plan.plan import make_sample, output_budget
-from harness.run.batch.files import Line, Place, condition_tag, read_custom_id, reply_lines
-from harness.run.open_run import Recorder
+from harness.run.batch.files import CustomId, Line, condition_tag, read_custom_id, reply_lines
 from harness.run.records import answered, failed, kind_of
+from harness.run.writer import RunWriter
 from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Settings
 from harness.task.catalogue import Task, reopen
 from providers.base import (
@@ -64,23 +64,23 @@ _UNUSED: Mapping[Fate, str] = {
 """Why a line could not be used."""
 
 
-class Intake:
-    """Reply lines on their way into the journal of one run."""
+class ReplyImporter:
+    """Writes lines of replies into the journal of one run."""
 
     def __init__(
         self,
         task: Task,
         manifest: Manifest,
         answered: Answered,
-        keep: Callable[[Record], None],
+        write: Callable[[Record], None],
         form: BatchForm,
         *,
         account: Account,
     ) -> None:
-        """`keep` takes each record, `account` settles each reply."""
+        """`write` takes each record, `account` charges each reply."""
         self._task = task
         self._answered = answered
-        self._keep = keep
+        self._write = write
         self._form = form
         self._account = account
         self._max_tokens: int | None = manifest.settings.get("max_tokens")
@@ -91,23 +91,25 @@ class Intake:
         self.last_failure = ""
         """Why the latest sample without a reply has none."""
 
-    def take(self, place: Place, line: Mapping[str, Any], batch: str | None = None) -> Fate:
-        """Writes what `line` says of the sample at `place`; `batch` is where it comes from.
+    def take(self, custom_id: CustomId, line: Mapping[str, Any], batch: str | None = None) -> Fate:
+        """Writes what `line` says of the sample that `custom_id` names; `batch` names its batch.
 
         Raises:
             StopRunError: another model answered than before.
             JournalError: the journal has an answer to another prompt, or cannot be written.
             TaskError: the sample cannot be made.
         """
-        condition = self._condition(place.condition)
-        if condition is None or place.length > MAX_LENGTH or place.index >= MAX_SAMPLES:
+        condition = self._condition(custom_id.condition)
+        if condition is None or custom_id.length > MAX_LENGTH or custom_id.index >= MAX_SAMPLES:
             return "unknown"
-        key = condition, place.length
+        key = condition, custom_id.length
         try:
-            sample = make_sample(self._task, condition, place.length, place.index, self._seed)
+            sample = make_sample(
+                self._task, condition, custom_id.length, custom_id.index, self._seed
+            )
         except TaskError:
             return "unknown"
-        if not sample.prompt_hash.startswith(place.prompt):
+        if not sample.prompt_hash.startswith(custom_id.prompt):
             return "changed"
         if self._answered.covers(sample, key):
             return "known"
@@ -119,23 +121,23 @@ class Intake:
             kind = kind_of(error)
             self.last_failure = str(error)
             if kind != "error":
-                self._keep(failed(sample, error, attempts=1, batch=batch))
+                self._write(failed(sample, error, attempts=1, batch=batch))
                 self._answered.note(sample, key)
                 return "answered"
             reason = text_mark(str(error))
-            if self._answered.failed.mark(key, place.index) == reason:
+            if self._answered.failed.mark(key, custom_id.index) == reason:
                 return "known"
-            self._keep(failed(sample, error, attempts=1, batch=batch))
-            self._answered.failed.add(key, place.index, reason)
+            self._write(failed(sample, error, attempts=1, batch=batch))
+            self._answered.failed.add(key, custom_id.index, reason)
             return "failed"
         most = self._max_tokens or output_budget(sample)
         reply, _ = self._account.settle(reply, sample.prompt, most)
-        self._keep(answered(sample, reply, attempts=1, latency_s=None, batch=batch))
+        self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch))
         self._answered.note(sample, key)
         return "answered"
 
     def _condition(self, tag: str) -> Condition | None:
-        """The condition of `tag`; also one that the plan has no longer, as it may be paid for."""
+        """The condition of `tag`; also one that left the plan, since its reply may be paid for."""
         if tag not in self._conditions:
             axes = self._task.spec.axes
             for values in product(*(axis.values for axis in axes.values())):
@@ -148,12 +150,12 @@ class Intake:
             return self._form.reply(line)
         except ProviderError:
             raise
-        except Exception as error:  # a mistake of ours about what servers say costs its line only
+        except Exception as error:  # what we did not expect of a server costs its line only
             raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
 
 
 @dataclass(slots=True)
-class Tally:
+class ImportSummary:
     """What became of the lines of some files."""
 
     fates: Counter[Fate] = field(default_factory=Counter)
@@ -167,7 +169,7 @@ class Tally:
 
     @property
     def unused(self) -> int:
-        """Lines that said nothing of use."""
+        """How many lines could not be used."""
         return sum(self.fates[fate] for fate in _UNUSED)
 
     def complaints(self) -> list[str]:
@@ -181,40 +183,42 @@ class Tally:
 
 def read_replies(
     paths: Iterable[Path],
-    intake_of: Callable[[str], Intake | None],
+    importer_of: Callable[[str], ReplyImporter | None],
     batch: str | None = None,
-    tally: Tally | None = None,
-) -> Tally:
-    """Reads files of replies line by line; `intake_of` gives the run of a tag, where it is here.
+    summary: ImportSummary | None = None,
+) -> ImportSummary:
+    """Reads files of replies line by line; `importer_of` gives the run of a tag, where it is here.
 
-    `batch` is where they come from, `tally` what was read of it before.
+    `batch` names the batch they come from, `summary` counts the lines of earlier files.
 
     Raises:
         JournalError: a file or a run's folder cannot be used.
         StopRunError: another model answered a run than before.
         TaskError, TaskFileError, UnknownTaskError: samples cannot be made again.
     """
-    tally = tally or Tally()
+    summary = summary or ImportSummary()
     for path in paths:
         for line in reply_lines(path):
-            tally.add(_fate(line, intake_of, batch), path, line.number)
-    return tally
+            summary.add(_fate(line, importer_of, batch), path, line.number)
+    return summary
 
 
-def _fate(line: Line, intake_of: Callable[[str], Intake | None], batch: str | None) -> Fate:
+def _fate(
+    line: Line, importer_of: Callable[[str], ReplyImporter | None], batch: str | None
+) -> Fate:
     if line.read is None:
         return "torn" if line.torn else "no JSON"
-    place = read_custom_id(line.read.get("custom_id"))
-    if place is None:
+    custom_id = read_custom_id(line.read.get("custom_id"))
+    if custom_id is None:
         return "foreign"
     if "body" in line.read and not line.read.keys() & {"response", "error"}:
         return "request"
-    intake = intake_of(place.run)
-    return "no run" if intake is None else intake.take(place, line.read, batch)
+    importer = importer_of(custom_id.run)
+    return "no run" if importer is None else importer.take(custom_id, line.read, batch)
 
 
-class Intakes:
-    """The runs that replies belong to, opened and locked as they are met."""
+class ReplyImporters:
+    """The runs that replies belong to; each is opened and locked when its first reply comes."""
 
     def __init__(
         self, folders: Mapping[str, Path], tasks: str, stack: ExitStack, warn: Warn
@@ -224,9 +228,9 @@ class Intakes:
         self._tasks = tasks
         self._stack = stack
         self._warn = warn
-        self.opened: dict[Path, Intake] = {}
+        self.opened: dict[Path, ReplyImporter] = {}
 
-    def of(self, tag: str) -> Intake | None:
+    def of(self, tag: str) -> ReplyImporter | None:
         """The run of `tag`; `None` where there is none here."""
         folder = self._folders.get(tag)
         if folder is None:
@@ -235,7 +239,7 @@ class Intakes:
             self.opened[folder] = self._open(folder)
         return self.opened[folder]
 
-    def _open(self, folder: Path) -> Intake:
+    def _open(self, folder: Path) -> ReplyImporter:
         manifest = read_manifest(folder)
         task = reopen(manifest.task, manifest.task_digest, file=manifest.file, others=self._tasks)
         name = parse_model(manifest.model)
@@ -243,7 +247,9 @@ class Intakes:
         form = open_batch_form(
             name, ModelSettings(name.model, api=settings.api, system=settings.system)
         )
-        book = self._stack.enter_context(Journal(folder, self._warn))
-        answered = book.answered()
-        keep = Recorder(book, manifest, self._warn)
-        return Intake(task, manifest, answered, keep, form, account=Account(say=self._warn))
+        run_journal = self._stack.enter_context(Journal(folder, self._warn))
+        answered = run_journal.answered()
+        writer = RunWriter(run_journal, manifest, self._warn)
+        return ReplyImporter(
+            task, manifest, answered, writer, form, account=Account(say=self._warn)
+        )

@@ -20,13 +20,13 @@ from harness.cli import app
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.plan.cost import Budget
-from harness.run.batch import context, jobs
-from harness.run.batch.context import Desk, Waiting
+from harness.run.batch import batch_run, context, engine
+from harness.run.batch.context import BatchContext, Waiting
 from harness.run.batch.files import FileLimits
 from harness.run.batch.pending import STATE
+from harness.run.fresh import OldRuns
 from harness.task import generator
 from providers.base import ModelSettings, StopRunError
-from providers.catalog.model_facts import ModelFacts
 from providers.registry import open_batch_form, open_batches, parse_model
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import records, wait_for
@@ -34,7 +34,7 @@ from tests.fake_server import Response, fake_server
 from tests.faulty_server import serving
 
 if TYPE_CHECKING:
-    from harness.run.open_run import Wanted
+    from harness.run.run_request import RunRequest
     from tests.conftest import Done, Lab
 
 MODEL = "my-model"
@@ -51,14 +51,14 @@ import os
 import signal
 import sys
 
-from harness.run.batch import context
-from harness.run.batch import jobs
+from harness.run.batch import batch_run, context, engine
 from harness.run.batch import pending
+from harness.journal import writer
 from providers.openai import batch
 
 moment = os.environ["DIES"]
-context.FIRST_POLL_S = jobs.FIRST_POLL_S = float(os.environ["POLL_S"])
-jobs.SETTLE_S = 0.0
+context.FIRST_POLL_S = engine.FIRST_POLL_S = float(os.environ["POLL_S"])
+batch_run.SETTLE_S = 0.0
 
 
 def dies(owner, name, at=1):
@@ -83,13 +83,13 @@ def dies(owner, name, at=1):
     setattr(owner, name, wrapped if owner is batch.OpenAIBatches else plain)
 
 
-service, ledger = batch.OpenAIBatches, pending.Ledger
+service, batches = batch.OpenAIBatches, pending.PendingBatches
 if moment == "request file":
-    dies(jobs.RequestFile, "keep")
+    dies(batch_run.RequestFile, "keep")
 elif moment == "token":
-    dies(ledger, "add")
+    dies(batches, "add")
 elif moment == "second token":
-    dies(ledger, "add", at=2)
+    dies(batches, "add", at=2)
 elif moment == "upload":
     dies(service, "upload")
 elif moment == "create":
@@ -99,11 +99,11 @@ elif moment == "look":
 elif moment == "download":
     dies(service, "fetch")
 elif moment == "journal":
-    dies(Journal, "append", at=2)
+    dies(writer.Journal, "append", at=2)
 elif moment == "imported":
-    dies(jobs, "read_replies")
+    dies(batch_run, "read_replies")
 elif moment == "close":
-    dies(ledger, "close")
+    dies(batches, "close")
 from harness.cli.app import main
 
 main()
@@ -113,10 +113,10 @@ main()
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (jobs, context):
+    for module in (engine, context):
         for name in QUICK:
             monkeypatch.setattr(module, name, 0.001)
-    monkeypatch.setattr(jobs, "SETTLE_S", 0.0)
+    monkeypatch.setattr(batch_run, "SETTLE_S", 0.0)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
@@ -254,7 +254,7 @@ class TestWell:
 def run_batches(
     lab: Lab,
     server: BatchServer,
-    *wanted: Wanted,
+    *wanted: RunRequest,
     waiting: Waiting | None = None,
     limits: FileLimits | None = None,
 ) -> None:
@@ -262,17 +262,17 @@ def run_batches(
     asked = ModelSettings(NAME.model, base_urls=(server.base_url,))
 
     async def main() -> None:
-        desk = Desk(
+        shared = BatchContext(
             open_batches(NAME, asked),
             open_batch_form(NAME, asked),
-            ModelFacts(),
             Budget(),
             lab.said.append,
             lab.said.append,
             limits or FileLimits(),
             waiting or Waiting(),
         )
-        await jobs.run_batched(wanted, desk, [])
+        old_runs = OldRuns((), say=lab.said.append, warn=lab.said.append)
+        await engine.BatchEngine(wanted, shared, old_runs).run()
 
     asyncio.run(main())
 
@@ -480,7 +480,7 @@ class TestFaults:
         with fake_server(lambda *_: told, reads_json=False) as server:
             stand_in = BatchServer(base_url=server.base_url)
             waiting = Waiting(sleep=sleep)
-            with pytest.raises(StopRunError, match="asks to be left alone for 10000000000 s"):
+            with pytest.raises(StopRunError, match="asks for a pause of 10000000000 s"):
                 run_batches(lab, stand_in, lab.wanted(model=NAME.label), waiting=waiting)
         assert slept == []
 
@@ -558,7 +558,7 @@ class TestStopping:
         async def sleep(seconds: float) -> None:
             waits.append(seconds)
 
-        lab.monkeypatch.setattr(jobs, "SETTLE_S", 10.0)
+        lab.monkeypatch.setattr(batch_run, "SETTLE_S", 10.0)
         with serve() as server:
             process = start(lab, server, "create", "--task", str(lab.plain))
             process.communicate(timeout=60)

@@ -1,73 +1,54 @@
-"""A run that is open for writing: its manifest, what it has answers to, what is still to be asked.
+"""A run's folder while it is filled: its manifest, which samples have answers, which are pending.
 
-Whoever fills a run begins here: requests sent one by one, batch files, and replies read from files.
+Requests sent one by one, batch files and imported replies all write their runs through this module.
 """
 
 from __future__ import annotations
 
-import platform
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from harness import exact_json
 from harness.errors import JournalError
 from harness.journal.answers import Answered
-from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from harness.journal.record import SAMPLES, Record, Warn
+from harness.journal.software import software
 from harness.journal.writer import Journal
-from harness.plan.estimate import Room, rooms
-from harness.plan.plan import Plan, output_budget, sample_hash
+from harness.plan.context_fit import ContextFit, context_fits
+from harness.plan.plan import output_budget, sample_hash
 from harness.run.batch.pending import STATE as BATCHES
+from harness.run.progress import Progress
 from harness.run.records import overflow
-from harness.run.retry import Progress
-from harness.spec import Cell, CellKey, Sample, Settings
+from harness.run.run_request import RunRequest
+from harness.spec import Cell, CellKey, Sample
 from harness.task.catalogue import built_in_files
 from providers.base import Provider, StopRunError
-from providers.catalog.model_facts import model_facts
 from providers.secrets import mask, masked, redact
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One run that a command asks for."""
+class PlannedRun:
+    """A run that a command asks for, and what its folder already has of it."""
 
-    plan: Plan
-    model: str
-    settings: Settings
-    out: Path
-    told: Mapping[str, object] = field(default_factory=dict)
-    """What is known of who answers before anybody is asked."""
-
-    @property
-    def folder(self) -> Path:
-        """Where the run is or will be."""
-        task = self.plan.task
-        return run_folder(self.out, self.model, task.spec, task.name, self.settings)
-
-
-class OpenRun:
-    """What a command wants, set against what its run's folder has; `book` holds the lock."""
-
-    def __init__(self, wanted: Wanted, book: Journal, warn: Warn) -> None:
-        """Reads the journal, and adds the plan to the manifest.
+    def __init__(self, request: RunRequest, run_journal: Journal, warn: Warn) -> None:
+        """Reads the journal, which holds the lock of the folder, and adds the plan to the manifest.
 
         Raises:
             JournalError: the folder cannot be used, or its answers were to other prompts.
             TaskError: a sample cannot be made.
         """
-        self.wanted = wanted
-        self.book = book
+        self.request = request
+        self.journal = run_journal
         self._warn = warn
-        self.manifest = manifest = _manifest(wanted)
-        self.answered = book.answered()
-        self._check(wanted.told)
-        plan = wanted.plan
+        self.manifest = manifest = _manifest(request)
+        self.answered = run_journal.answered()
+        self._check(request.known_facts)
+        plan = request.plan
         for cell in manifest.cells:
             if (index := self.answered.first(cell.key)) is not None:
                 # a generator or items file that changed since is found before anything is asked
@@ -79,10 +60,10 @@ class OpenRun:
         ]
         self._plan()
         self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
-        self._room: dict[CellKey, Room] = {}
+        self._fits: dict[CellKey, ContextFit] = {}
 
     def _plan(self) -> None:
-        """Adds what is asked for to what is complete; says what is planned no longer."""
+        """Adds the plan to the manifest's complete cells; says which samples leave the plan."""
         manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
         manifest.complete(
             cell
@@ -90,91 +71,102 @@ class OpenRun:
             if cell.fingerprint is not None
             and self.answered.recorded_in(cell.key, cell.samples) == cell.samples
         )
-        in_batches = (self.book.folder / BATCHES).exists()  # they may be paid for by now
+        in_batches = (self.journal.folder / BATCHES).exists()  # they may be paid for by now
         manifest.plan_cells([*(manifest.cells if in_batches else ()), *self._cells])
         now = {cell.key: cell.samples for cell in manifest.cells}
         fewer = sum(max(0, cell.samples - now.get(key, 0)) for key, cell in before.items())
         if fewer:
             self._warn(
-                f"{self.wanted.plan.task.name}: {fewer:,} samples that an earlier command planned "
+                f"{self.request.plan.task.name}: {fewer:,} samples that an earlier command planned "
                 "and did not complete are taken back; their answers stay in the journal"
             )
 
     @property
     def pending(self) -> int:
         """How many samples of the plan have no answer."""
-        known = sum(self.answered.count_in(cell.key, cell.samples) for cell in self._cells)
-        return self.wanted.plan.size - known
+        answered = sum(self.answered.count_in(cell.key, cell.samples) for cell in self._cells)
+        return self.request.plan.size - answered
 
     def save(self) -> None:
         """Writes the manifest."""
-        write_manifest(self.wanted.folder, self.manifest)
+        write_manifest(self.request.folder, self.manifest)
 
-    def meet(self, facts: Mapping[str, object]) -> None:
-        """Takes note of who is to answer; raises `JournalError` where it is not who did before."""
-        said = masked(exact_json.loads(exact_json.dumps(dict(facts))))
-        self._check(said, whole=True)
-        self.manifest.server = said
+    def set_server(self, facts: Mapping[str, object]) -> None:
+        """Writes the server's facts into the manifest.
+
+        Raises:
+            JournalError: another model or server gave the answers that the run has.
+        """
+        server = masked(exact_json.loads(exact_json.dumps(dict(facts))))
+        self._check(server, whole=True)
+        self.manifest.server = server
         self.save()
 
     def _check(self, facts: Mapping[str, object], *, whole: bool = False) -> None:
-        """Keeps what answers apart from what answered before; `whole` where there are no facts
-        besides.
+        """Raises `JournalError` where another model or server gave the answers that the run has;
+        `whole` says that `facts` are all the facts, and not some of them.
         """
         if self.answered:
             known = {} if whole else self.manifest.server
-            _check_server(self.manifest, {**known, **facts}, self.wanted.folder)
+            _check_server(self.manifest, {**known, **facts}, self.request.folder)
 
-    async def measure(self, counter: Provider | None) -> None:
-        """Finds the cells that the model's window cannot hold, and says so."""
-        wanted = self.wanted
-        window = self.manifest.server.get("max_model_len") or model_facts(wanted.model).window
-        self._room = await rooms(wanted.plan, counter, window, wanted.settings.max_tokens)
-        for key, fit in self._room.items():
+    async def find_overflows(self, counter: Provider | None) -> None:
+        """Finds the cells that the model's window cannot hold, and says so; `counter` counts
+        tokens, where it can.
+        """
+        request = self.request
+        self._fits = await context_fits(
+            request.plan,
+            request.model,
+            self.manifest.server,
+            counter,
+            request.settings.max_tokens,
+        )
+        for key, fit in self._fits.items():
             if not fit.fits:
-                name = wanted.plan.task.name
-                self._warn(f"{name} {key[0]} at length {key[1]}: {fit}; not sent")
+                self._warn(f"{request.name} {key[0].label} at length {key[1]}: {fit}; not sent")
 
     def samples(
-        self, record: Recorder, elsewhere: Answered | None = None
+        self, writer: RunWriter, in_batches: Answered | None = None
     ) -> Iterator[tuple[Sample, int]]:
-        """Samples to ask with their output budgets; those that were asked `elsewhere` are not.
+        """The pending samples with their output budgets, without those that are `in_batches`.
 
-        What cannot fit the model's window is recorded here and never sent.
+        Samples that do not fit the model's window are recorded here and never sent.
         """
         self._sums = dict.fromkeys(self._sums, 0)
-        for sample in self.wanted.plan:
+        for sample in self.request.plan:
             key = self._add(sample)
             if self.answered.covers(sample, key):
                 continue
-            if elsewhere is not None and elsewhere.has(key, sample.index):
+            if in_batches is not None and in_batches.has(key, sample.index):
                 continue
-            fit = self._room.get(key)
+            fit = self._fits.get(key)
             if fit is not None and not fit.fits:
-                record.unsent(sample, str(fit), known=self.answered.unsent.covers(sample, key))
+                writer.unsent(sample, str(fit), known=self.answered.unsent.covers(sample, key))
             else:
-                budget = self.wanted.settings.max_tokens or output_budget(sample)
+                budget = self.request.settings.max_tokens or output_budget(sample)
                 yield sample, budget if fit is None else fit.at_most(budget)
 
-    def seen(self) -> None:
-        """Keeps the dataset's fingerprint, once `samples` gave all there are."""
+    def set_fingerprint(self) -> None:
+        """Writes the dataset's fingerprint into the manifest, once `samples` gave all samples."""
         sizes = {cell.key: cell.samples for cell in self._cells}
         self.manifest.fingerprint_cells(self._sums, sizes)
 
-    def see(self) -> None:
+    def complete_fingerprint(self) -> None:
         """Makes the samples again where the dataset's fingerprint is not known, as in a plan that
-        was taken back to what is answered.
+        was reduced to the answered samples.
 
         Raises:
             JournalError: an answer was to another prompt.
             TaskError: a sample cannot be made.
         """
-        asked = {cell.key for cell in self._cells}
-        if all(one.fingerprint is not None for one in self.manifest.cells if one.key in asked):
+        planned = {cell.key for cell in self._cells}
+        cells = [cell for cell in self.manifest.cells if cell.key in planned]
+        if all(cell.fingerprint is not None for cell in cells):
             return
-        for sample in self.wanted.plan:
+        for sample in self.request.plan:
             self.answered.covers(sample, self._add(sample))
-        self.seen()
+        self.set_fingerprint()
 
     def _add(self, sample: Sample) -> CellKey:
         """Adds to the fingerprint of the sample's cell."""
@@ -183,78 +175,77 @@ class OpenRun:
         return key
 
 
-MOST_NAMES = 16
-"""Names of models that a manifest keeps. A server that has more gives each reply a new one."""
-_TOLD_NAMES = 3
+Judge: TypeAlias = Callable[[Record], bool | None]
+"""Says whether the reply of a record is correct; `None` for a record that has no reply."""
+MAX_NAMES = 16
+"""Names of models that a manifest keeps. A server with more names gives each reply a new one."""
+_SAID_NAMES = 3
+"""Names of models that the user is told."""
 _NAME_CHARS = 200
 
 
-Judge: TypeAlias = Callable[[Record], bool | None]
-"""Whether what a record holds is right; `None` where there is no reply to judge."""
-
-
-class Recorder:
-    """Writes each record, and keeps what they say of the run as a whole."""
+class RunWriter:
+    """Writes the records of a run, and notes in the manifest which models answered."""
 
     def __init__(
         self,
-        book: Journal,
+        run_journal: Journal,
         manifest: Manifest,
         warn: Warn,
         *,
         progress: Progress | None = None,
         judge: Judge | None = None,
     ) -> None:
-        """With `judge` the progress counts what is correct."""
-        self._book = book
+        """With `judge` the progress counts the correct answers."""
+        self._journal = run_journal
         self._manifest = manifest
         self._warn = warn
         self._before = tuple(manifest.answered_by)
-        self._told_all = False
+        self._said_all = False
         self._progress = progress or Progress()
         self._judge = judge
 
     def __call__(self, record: Record) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
         if record.model is not None:
-            self._heard(mask(record.model)[:_NAME_CHARS])
-        self._book.append(record)
-        if self._judge is not None and (is_right := self._judge(record)) is not None:
+            self._note_model(mask(record.model)[:_NAME_CHARS])
+        self._journal.append(record)
+        if self._judge is not None and (correct := self._judge(record)) is not None:
             self._progress.judged += 1
-            self._progress.correct += is_right
+            self._progress.correct += correct
 
-    def _heard(self, name: str) -> None:
-        """Keeps the name of a model that answered, and says so where it is not the only one."""
+    def _note_model(self, name: str) -> None:
+        """Notes the name of a model that answered; warns where several models answer."""
         names = self._manifest.answered_by
-        if name in names or len(names) >= MOST_NAMES:  # beyond them a new one says nothing
+        if name in names or len(names) >= MAX_NAMES:  # more names would tell nothing new
             return
         if self._before:
             raise StopRunError(
                 f"{self._manifest.model!r} is now answered by {name!r}, and was by "
                 f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
             )
-        if 0 < len(names) <= _TOLD_NAMES:
+        if 0 < len(names) <= _SAID_NAMES:
             self._warn(f"replies now come from {name!r} as well as {names}")
-        elif len(names) > _TOLD_NAMES and not self._told_all:
-            self._told_all = True
+        elif len(names) > _SAID_NAMES and not self._said_all:
+            self._said_all = True
             self._warn("replies come from still more models; their names are in the journal")
         names.append(name)
-        write_manifest(self._book.folder, self._manifest)
+        write_manifest(self._journal.folder, self._manifest)
 
     def unsent(self, sample: Sample, why: str, *, known: bool) -> None:
-        """Notes a sample that does not fit, unless that is known from an earlier command."""
+        """Records a sample that does not fit the window, unless an earlier command did."""
         if not known:
-            self._book.append(overflow(sample, why))
+            self._journal.append(overflow(sample, why))
         self._progress.answered += 1
 
 
-def _manifest(wanted: Wanted) -> Manifest:
+def _manifest(request: RunRequest) -> Manifest:
     """The run's manifest, read or new, with this command added."""
-    task, folder = wanted.plan.task, wanted.folder
+    task, folder = request.plan.task, request.folder
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder)
-        asked = wanted.model, task.spec.digest(), asdict(wanted.settings)
-        if (manifest.model, manifest.task_digest, manifest.settings) != asked:
+        wanted = request.model.label, task.spec.digest(), asdict(request.settings)
+        if (manifest.model, manifest.task_digest, manifest.settings) != wanted:
             raise JournalError(
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
                 "use another --out or --fresh"
@@ -262,16 +253,16 @@ def _manifest(wanted: Wanted) -> Manifest:
     else:
         if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
-                f"{folder} has answers but no {MANIFEST}, so nobody knows what made them; "
+                f"{folder} has answers but no {MANIFEST}, so it is not known what made them; "
                 "put it back or start over with --fresh"
             )
         manifest = Manifest(
-            model=wanted.model,
+            model=request.model.label,
             task=task.name,
             task_version=task.spec.version,
             task_digest=task.spec.digest(),
             spec=task.spec.model_dump(mode="json"),
-            settings=asdict(wanted.settings),
+            settings=asdict(request.settings),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     manifest.file = "" if built_in_files().get(task.name) == task.path else str(task.path)
@@ -283,7 +274,7 @@ def _manifest(wanted: Wanted) -> Manifest:
 
 
 def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> None:
-    """Keeps what answers apart from what answered before."""
+    """Raises `JournalError` where the facts are not those of the manifest."""
     if manifest.server and manifest.server != facts:
         changed = sorted(
             name
@@ -295,12 +286,3 @@ def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> No
             f"{folder} was answered by another model or server ({name} was "
             f"{manifest.server.get(name)!r}, is {facts.get(name)!r}); use another --out or --fresh"
         )
-
-
-def software() -> dict[str, str]:
-    """Versions of what runs here."""
-    try:
-        own = version("eyechart")
-    except PackageNotFoundError:
-        own = "not installed"
-    return {"eyechart": own, "python": platform.python_version(), "platform": platform.platform()}

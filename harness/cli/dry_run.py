@@ -1,0 +1,145 @@
+"""`bench run --dry-run`: what the runs would ask and cost, and a prompt of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from harness.analysis.paired import smallest_difference
+from harness.cli.run_options import RunOptions
+from harness.cli.terminal import echo, take_logs, warn
+from harness.errors import COMPLETE
+from harness.journal.writer import Journal
+from harness.plan.context_fit import ContextFit, context_fits
+from harness.plan.estimate import Forecast, forecast
+from harness.plan.plan import Plan
+from harness.run.event_loop import run_in_loop
+from harness.run.run_request import RunRequest
+from harness.spec import CellKey
+from providers.base import Provider, SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class _Preview:
+    """What one run would ask."""
+
+    request: RunRequest
+    forecast: Forecast
+    fits: Mapping[CellKey, ContextFit]
+
+
+def dry_run(plans: Sequence[Plan], options: RunOptions) -> int:
+    """Prints what the runs would ask and cost, and a prompt of each; asks nothing."""
+    requests = options.requests(plans)
+    counter = _counter(options, requests[0].server_log)
+    take_logs()
+    previews = run_in_loop(_previews(requests, counter))
+    for preview in previews:
+        _show(preview)
+    _show_cost(options, [preview.forecast for preview in previews])
+    return COMPLETE
+
+
+def _counter(options: RunOptions, log: Path) -> Provider | None:
+    """A provider that counts tokens without cost: the embedded model, or servers that run."""
+    provider = options.model.provider
+    if provider != "tiny" and not (provider == "vllm" and options.base_urls):
+        return None
+    with suppress(SetupError):
+        return options.open_provider(log)
+    return None
+
+
+async def _previews(requests: Sequence[RunRequest], counter: Provider | None) -> list[_Preview]:
+    """What each run would ask; `counter` is closed."""
+    try:
+        server = {} if counter is None else await counter.facts()
+        return [await _preview(request, server, counter) for request in requests]
+    finally:
+        if counter is not None:
+            await counter.aclose()
+
+
+async def _preview(
+    request: RunRequest, server: Mapping[str, object], counter: Provider | None
+) -> _Preview:
+    plan, model, settings = request.plan, request.model, request.settings
+    fits = await context_fits(plan, model, server, counter, settings.max_tokens)
+    ahead = await forecast(
+        plan,
+        max_tokens=settings.max_tokens,
+        think_tokens=model.think_tokens,
+        counter=counter,
+        system=settings.system,
+        fits=fits,
+    )
+    return _Preview(request, ahead, fits)
+
+
+def _show(preview: _Preview) -> None:
+    request, ahead = preview.request, preview.forecast
+    plan, spec = request.plan, request.plan.task.spec
+    rule = "counted" if ahead.exact else "estimated: one a digit or sign, one per five letters"
+    first = next(iter(plan))
+    least = smallest_difference(plan.samples, len(plan.lengths))
+    can_show = (
+        "nothing between two cells: these are too few samples"
+        if least is None
+        else f"{100 * least:.0f} points between two conditions or models at a length, four times "
+        "out of five"
+    )
+    replies = f"about {ahead.output_tokens:,} and at most {ahead.most_output_tokens:,} of replies"
+    rows = [
+        ("model", request.model.label),
+        ("conditions", str(len(plan.conditions))),
+        *(("", condition.label) for condition in plan.conditions),
+        ("lengths", ", ".join(map(str, plan.lengths))),
+        ("requests", f"{plan.size:,} ({plan.samples} a cell){_answered(request)}"),
+        ("can show", can_show),
+        ("characters", f"{ahead.characters:,}"),
+        ("tokens", f"{ahead.prompt_tokens:,} of prompts ({rule}), {replies}"),
+    ]
+    if request.model.prices is not None:
+        expected, most = ahead.dollars(request.model.prices)
+        rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
+    rows += [
+        ("too long", f"{condition.label} at length {length}: {fit}; not to be sent")
+        for (condition, length), fit in preview.fits.items()
+        if not fit.fits
+    ]
+    rows += [("run folder", str(request.folder)), ("sample", first.id)]
+    echo(f"{request.name}@{spec.version}: {spec.title}")
+    echo(*(f"  {key:<11} {value}" for key, value in rows))
+    echo(*(f"    | {line}" for line in first.prompt.split("\n")), "")
+
+
+def _answered(request: RunRequest) -> str:
+    """How much of a plan its run has answers to; empty if none."""
+    plan = request.plan
+    sizes = {
+        (condition, length): plan.cell_size(length)
+        for condition, length in product(plan.conditions, plan.lengths)
+    }
+    answers = Journal(request.folder, warn).answered()
+    answered = sum(answers.count_in(key, size) for key, size in sizes.items())
+    if not answered:
+        return ""
+    return f"; {answered:,} are answered, so {plan.size - answered:,} will be asked"
+
+
+def _show_cost(options: RunOptions, forecasts: Sequence[Forecast]) -> None:
+    model, prices = options.model, options.model.prices
+    if prices is not None:
+        costs = [forecast.dollars(prices) for forecast in forecasts]
+        expected, most = map(sum, zip(*costs, strict=True))
+        of = "batch " if options.batch and model.has_batch_price else ""
+        assumed = "; no batch price is known" if options.batch and not of else ""
+        echo(
+            f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
+            f"at the {of}prices of {prices.as_of}{assumed}"
+        )
+    elif model.provider not in ("tiny", "scripted", "vllm") and not options.base_urls:
+        echo(f"cost: unknown, providers/catalog/models.yaml has no prices of {model.label}")

@@ -1,0 +1,145 @@
+"""`bench run`: from options and plans to runs, their tables and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+from harness.cli.run_options import RunOptions
+from harness.cli.terminal import echo, say, take_logs, warn
+from harness.columns import OUTCOMES
+from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError
+from harness.plan.cost import Budget
+from harness.plan.plan import Plan
+from harness.run.batch.context import BatchContext
+from harness.run.batch.engine import BatchEngine
+from harness.run.engine import Engine, RunEngine
+from harness.run.event_loop import run_in_loop
+from harness.run.fresh import OldRuns
+from harness.run.outcome import RunOutcome
+from harness.run.run_request import RunRequest
+from providers.base import ProviderError
+from providers.registry import open_batch_form, open_batches
+
+
+def run(plans: Sequence[Plan], options: RunOptions) -> int:
+    """Runs the plans one after another and prints a table for each; the exit code.
+
+    Raises:
+        ProviderError, JournalError, TaskError: what ended the runs; the tables are printed first.
+    """
+    requests = options.requests(plans)
+    budget = Budget(options.model.prices, options.budget)
+    old_runs = OldRuns(requests if options.fresh else (), say=say, warn=warn)
+    engine = _engine(requests, options, budget, old_runs)
+    ended_by: EyechartError | ProviderError | None = None
+    interrupted = False
+    take_logs()
+    try:
+        run_in_loop(engine.run())
+    except KeyboardInterrupt:
+        interrupted = True
+    except (EyechartError, ProviderError) as error:
+        ended_by = error
+    finally:
+        restored = old_runs.restore()
+    same_command = "the same command without --fresh" if old_runs.moved else "the same command"
+    if interrupted:
+        saved = "batches go on" if options.batch else "what was answered is saved"
+        say(f"interrupted; {saved}, and {same_command} continues")
+    try:
+        outcomes = [
+            outcome for outcome in engine.outcomes if outcome.request.folder not in restored
+        ]
+        missing = _report(requests, outcomes)
+        if budget.spent:
+            say(f"cost about ${budget.spent:.4f}")
+    finally:
+        if ended_by is not None:  # also where the tables cannot be written: it is the cause
+            raise ended_by
+    if interrupted:
+        return INTERRUPTED
+    if not missing:
+        return COMPLETE
+    _warn_of_missing(missing, engine.outcomes, budget, same_command)
+    return INCOMPLETE
+
+
+def _engine(
+    requests: Sequence[RunRequest], options: RunOptions, budget: Budget, old_runs: OldRuns
+) -> Engine:
+    """What will ask the runs, its provider opened; raises `SetupError`."""
+    if options.batch:
+        settings = options.model_settings()
+        service = open_batches(options.name, settings)
+        form = open_batch_form(options.name, settings)
+        if options.model.prices is not None and not options.model.has_batch_price:
+            warn(f"no batch price of {options.model.label} is known; its list price is assumed")
+        return BatchEngine(requests, BatchContext(service, form, budget, say, warn), old_runs)
+    from harness.cli.progress import LiveDisplay
+
+    return RunEngine(
+        requests,
+        options.open_provider(requests[0].server_log),
+        limits=options.limits,
+        budget=budget,
+        old_runs=old_runs,
+        display=LiveDisplay(),
+        warn=warn,
+    )
+
+
+def _report(requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome]) -> int:
+    """Writes and prints the tables of the runs that were begun; how many samples of all runs have
+    no reply.
+    """
+    begun = {outcome.request.folder: outcome.request for outcome in outcomes}
+    _share_log([request.server_log for request in begun.values()])
+    missing = sum(map(_report_run, begun.values()))
+    return missing + sum(request.plan.size for request in requests if request.folder not in begun)
+
+
+def _share_log(logs: Sequence[Path]) -> None:
+    """One server answers all runs of a command; each run's folder gets its log."""
+    for log in logs[1:]:
+        if logs[0].exists() and not log.exists():
+            with suppress(OSError):
+                log.hardlink_to(logs[0])
+
+
+def _report_run(request: RunRequest) -> int:
+    """Writes and prints the run's table; how many samples of the plan have no reply."""
+    from harness.analysis.judged_run import read_run
+    from harness.analysis.results import write_results
+    from harness.cli.tables import print_table
+
+    judged = read_run(request.folder)
+    path = write_results(judged)
+    plan = request.plan
+    sizes = {
+        (condition, length): plan.cell_size(length)
+        for condition, length in product(plan.conditions, plan.lengths)
+    }
+    keys = [cell.key for cell in judged.manifest.cells]
+    print_table(judged, judged.cells[[key in sizes for key in keys]])
+    echo(str(path), "")
+    samples = judged.samples
+    planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
+    replied = (samples["index"] < planned) & (samples["outcome"] != OUTCOMES.index("error"))
+    return plan.size - int(replied.sum())
+
+
+def _warn_of_missing(
+    missing: int, outcomes: Sequence[RunOutcome], budget: Budget, same_command: str
+) -> None:
+    """Says how many samples have no reply, why, and what helps."""
+    if budget.exhausted:
+        over = "may not pay for more" if budget.full else "is spent"
+        why, remedy = f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"
+    else:
+        failed = [outcome.progress for outcome in outcomes if outcome.progress.failed]
+        why = f" (the last: {failed[-1].last_failure})" if failed else ""
+        remedy = f"{same_command} asks them again"
+    warn(f"{missing} samples have no reply{why}; {remedy}")

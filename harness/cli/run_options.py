@@ -1,0 +1,159 @@
+"""The options of `bench run` and `bench export batch`, read and checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from harness.cli.terminal import warn
+from harness.errors import UsageError
+from harness.plan import selection
+from harness.plan.plan import Plan
+from harness.plan.resolved_model import ResolvedModel, resolve_model
+from harness.plan.selection import check_text
+from harness.run.limits import RunLimits
+from harness.run.run_request import RunRequest
+from harness.spec import Settings
+from providers.base import Api, ModelSettings, Provider
+from providers.registry import ModelName, has_batches, known_facts, open_model, parse_model
+
+
+def read_settings(
+    *,
+    seed: int = 0,
+    temperature: float = 0.0,
+    max_tokens: str = "auto",
+    api: str = "chat",
+    system: str | None = None,
+) -> Settings:
+    """What shapes the answers; raises `UsageError` for a value that no run can have."""
+    limit = selection.max_tokens(max_tokens)
+    check_text("--system", system)
+    if not math.isfinite(temperature):
+        raise UsageError(f"--temperature must be a number, not {temperature}")
+    if abs(seed) >= 2**63:
+        raise UsageError("--seed is beyond 64 bits")
+    if api not in get_args(Api):
+        raise UsageError(f"--api must be chat or completions, not {api!r}")
+    form: Api = "completions" if api == "completions" else "chat"
+    return Settings(seed, temperature, limit, form, system or None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a command line says besides the tasks; `from_command` has checked all of it."""
+
+    name: ModelName
+    model: ResolvedModel
+    settings: Settings
+    out: Path
+    limits: RunLimits
+    known_facts: Mapping[str, object]
+    """Facts of the provider that are known before it is opened."""
+    logprobs: bool = False
+    base_urls: tuple[str, ...] = ()
+    server_args: tuple[str, ...] = ()
+    model_args: tuple[str, ...] = ()
+    budget: float | None = None
+    """Dollars."""
+    fresh: bool = False
+    batch: bool = False
+
+    @classmethod
+    def from_command(
+        cls,
+        *,
+        model: str,
+        out: Path,
+        settings: Settings,
+        logprobs: bool = False,
+        base_urls: Sequence[str] = (),
+        server_args: Sequence[str] = (),
+        model_args: Sequence[str] = (),
+        max_connections: int = 64,
+        rpm: float | None = None,
+        tpm: float | None = None,
+        budget: float | None = None,
+        fresh: bool = False,
+        batch: bool = False,
+    ) -> RunOptions:
+        """Checks the options and looks up the model.
+
+        Raises:
+            UsageError: a value that no run can have.
+            SetupError: there is no such model or provider.
+        """
+        check_text("--model", model)
+        for option, texts in (
+            ("--base-url", base_urls),
+            ("--vllm-arg", server_args),
+            ("--model-arg", model_args),
+        ):
+            for text in texts:
+                check_text(option, text)
+        for option, value in (("rpm", rpm), ("tpm", tpm), ("budget", budget)):
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UsageError(f"--{option} must be above 0, not {value:g}")
+        if batch and (rpm is not None or tpm is not None):
+            raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
+        _check_out(out)
+        name = parse_model(model, model_args)
+        if batch:
+            has_batches(name)
+        resolved = resolve_model(name.label, batch=batch)
+        if budget is not None and resolved.prices is None:
+            raise UsageError(
+                f"--budget needs the prices of {name.label}: give them in a file that "
+                "EYECHART_MODELS names, as providers/catalog/models.yaml does"
+            )
+        return cls(
+            name=name,
+            model=resolved,
+            settings=settings,
+            out=out,
+            limits=RunLimits(max_connections=max_connections, rpm=rpm, tpm=tpm),
+            known_facts=known_facts(name, model_args),
+            logprobs=logprobs,
+            base_urls=tuple(base_urls),
+            server_args=tuple(server_args),
+            model_args=tuple(model_args),
+            budget=budget,
+            fresh=fresh,
+            batch=batch,
+        )
+
+    def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
+        """A run of each plan."""
+        return [
+            RunRequest(plan, self.model, self.settings, self.out, self.known_facts)
+            for plan in plans
+        ]
+
+    def model_settings(self, log: Path | None = None) -> ModelSettings:
+        """How the provider is to open the model; `log` takes the output of its server."""
+        return ModelSettings(
+            model=self.name.model,
+            temperature=self.settings.temperature,
+            base_urls=self.base_urls,
+            api=self.settings.api,
+            system=self.settings.system,
+            logprobs=self.logprobs,
+            server_args=self.server_args,
+            model_args=self.model_args,
+            server_log=log,
+            notify=warn,
+        )
+
+    def open_provider(self, log: Path) -> Provider:
+        """The provider; raises `SetupError`."""
+        return open_model(self.name, self.model_settings(log))
+
+
+def _check_out(out: Path) -> None:
+    """Raises `UsageError` where `out`, or a folder above it, is a file."""
+    nearest = next((folder for folder in (out, *out.parents) if folder.exists()), out)
+    if nearest.exists() and not nearest.is_dir():
+        raise UsageError(f"--out {str(out)!r}: {str(nearest)!r} is not a folder")

@@ -1,0 +1,18 @@
+"""What a provider is asked for a sample."""
+
+from __future__ import annotations
+
+from harness.spec import Sample
+from providers.base import Request
+
+
+def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
+    """What a provider is asked for `sample`."""
+    return Request(
+        prompt=sample.prompt,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed if temperature else None,
+        sample_id=sample.id,
+        prefix=f"{sample.condition.label}|{sample.index}",
+    )

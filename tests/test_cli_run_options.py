@@ -1,0 +1,87 @@
+"""The options of `bench run`: checked once, together with the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.run_options import RunOptions, read_settings
+from harness.errors import UsageError
+from harness.run.limits import RunLimits
+from harness.spec import Settings
+from providers.base import SetupError
+
+
+def options(**given: Any) -> RunOptions:
+    return RunOptions.from_command(
+        **{"model": "gpt-4o", "out": Path("nowhere"), "settings": Settings(), **given}
+    )
+
+
+def test_what_is_given_is_what_is_asked() -> None:
+    """The limits, the settings and the model's facts are values by then."""
+    read = options(
+        settings=read_settings(seed=3, max_tokens="17", api="completions", system=""),
+        max_connections=5,
+        rpm=6.0,
+        budget=2.5,
+    )
+    assert read.settings == Settings(3, 0.0, 17, "completions", None)
+    assert read.limits == RunLimits(max_connections=5, rpm=6.0)
+    assert read.model.label == "openai/gpt-4o"
+    assert read.model.prices is not None
+    assert read.budget == 2.5
+    assert read.model_settings().api == "completions"
+
+
+def test_the_default_is_that_of_the_limits() -> None:
+    """A command without options tries as hard as the engine does by itself."""
+    assert options().limits == RunLimits()
+    assert read_settings() == Settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"model": "gpt-\udcff"}, "--model"),
+        ({"base_urls": ["http://\udcff"]}, "--base-url"),
+        ({"server_args": ["\udcff"]}, "--vllm-arg"),
+        ({"model_args": ["\udcff"]}, "--model-arg"),
+        ({"rpm": 0.0}, "--rpm must be above 0"),
+        ({"tpm": float("nan")}, "--tpm must be above 0"),
+        ({"budget": float("inf")}, "--budget must be above 0"),
+        ({"batch": True, "rpm": 1.0}, "--rpm and --tpm"),
+        ({"model": "groq/nobody-knows-it", "budget": 1.0}, "--budget needs the prices"),
+        ({"out": Path(__file__) / "below"}, "is not a folder"),
+    ],
+    ids=str,
+)
+def test_what_no_run_can_have(given: dict[str, Any], word: str) -> None:
+    """Is said before anything is opened."""
+    with pytest.raises(UsageError, match=word):
+        options(**given)
+
+
+def test_no_batch_api() -> None:
+    """A provider without one is named before anything is opened."""
+    with pytest.raises(SetupError, match="--batch"):
+        options(model="tiny", batch=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"temperature": float("nan")}, "--temperature"),
+        ({"seed": 2**63}, "--seed"),
+        ({"api": "chatty"}, "--api"),
+        ({"max_tokens": "many"}, "--max-tokens"),
+        ({"system": "\udcff"}, "--system"),
+    ],
+    ids=str,
+)
+def test_settings_that_no_run_can_have(given: dict[str, Any], word: str) -> None:
+    """Each is named by its option."""
+    with pytest.raises(UsageError, match=word):
+        read_settings(**given)
