@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from harness.task.catalogue import built_in_files
 from harness.task.source import parse
 
 ROOT = Path(harness.__file__).parents[1]
+OURS = ("eyechart", "harness", "providers")
 LEAVES = ("harness.columns", "harness.errors", "harness.exact_json", "harness.spec")
 """Modules beside the packages that all of them may import."""
 ARROWS = {
@@ -207,8 +209,8 @@ def test_a_generator_knows_only_the_item(name: str) -> None:
     spec = TaskSpec.model_validate(parse(file.read_text(encoding="utf-8")).data)
     assert spec.generator is not None
     generator = file.parent / spec.generator.partition(":")[0]
-    ours = {one for one in imports(generator) if one.partition(".")[0] in ("harness", "providers")}
-    assert ours == {"harness.spec", "harness.spec.Item"}
+    ours = {one for one in imports(generator) if one.partition(".")[0] in OURS}
+    assert ours == {"eyechart", "eyechart.Item"}
 
 
 def test_judging_reaches_nothing_else() -> None:
@@ -246,3 +248,16 @@ def test_only_what_inspect_itself_loads_imports_inspect() -> None:
         wants = {one for one in imports(path) if one.partition(".")[0] == "inspect_ai"}
         assert bool(wants) == (name in theirs), name
         assert name in theirs or not imported(name) & theirs, name
+
+
+def test_the_house_is_drawn_the_same_everywhere() -> None:
+    """README and CONTRIBUTING have one picture of it, with every package."""
+    pictures = [
+        re.findall(r"(?:^    .*\n)*^    tasks/ .*\n(?:^    .*\n)+", text, re.MULTILINE)
+        for text in ((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
+    ]
+    assert len(pictures[0]) == 1
+    assert pictures[0] == pictures[1]
+    drawn = set(re.findall(r"^      (\w+)(?:/|\.py) ", pictures[0][0], re.MULTILINE))
+    packages = {name.removeprefix("harness.") for name in ARROWS if name != "harness"}
+    assert packages - drawn == {"columns", "exact_json"}

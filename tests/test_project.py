@@ -51,11 +51,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_two_packages_and_the_tasks(wheel: Path) -> None:
-    """The wheel's top level is the two import packages; tasks and weights ride inside."""
+    """The wheel's top level is two packages and `eyechart.py`; tasks and weights ride inside."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     top = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert top == {"harness", "providers"}
+    assert top == {"eyechart.py", "harness", "providers"}
     assert "harness/_tasks/counting/ones.yaml" in names
     assert "providers/tiny/model/model.safetensors" in names
     assert not [name for name in names if "/training/" in name]

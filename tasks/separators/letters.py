@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.spec import Item
+from eyechart import Item
 
 if TYPE_CHECKING:
     from random import Random
