@@ -342,7 +342,6 @@ def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     for name, text in (("ones", ONES), ("plain", PLAIN), ("echo", ECHO)):
         (tasks / f"{name}.yaml").write_text(textwrap.dedent(text))
     (tasks / "rows.py").write_text(ROWS)
-    monkeypatch.delenv("BENCH_DEBUG", raising=False)
     return Lab(tmp_path, capsys, monkeypatch)
 
 

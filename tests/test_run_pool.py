@@ -475,7 +475,7 @@ def test_a_mistake_of_ours_costs_its_sample_only(error: Exception) -> None:
     assert [one["attempts"] for one in records] == [2, 3, 1]
 
 
-class TestFarewell:
+class TestDraining:
     """A run that is to stop sends nothing more, and keeps what was on its way."""
 
     def stopped(
