@@ -40,7 +40,7 @@ _COLUMNS = {
     "cell": "i",
     "index": "i",
     "outcome": "b",
-    "record": "q",
+    "record": "i",
     "prompt": "Q",
     "target": "q",
     "answer": "i",
@@ -145,7 +145,7 @@ class JudgedCondition:
         """Lengths with a scored sample."""
         return [int(length) for length in self.scored_cells["length"]]
 
-    @cached_property
+    @property
     def recorded(self) -> pd.DataFrame:
         """Its samples that have a record, with their `length`; see `JudgedRun.samples`."""
         samples = self.run.samples
@@ -153,12 +153,12 @@ class JudgedCondition:
         lengths = np.array([cell.length for cell in self.run.manifest.cells], np.int64)
         return mine.assign(length=lengths[mine["cell"].to_numpy()])
 
-    @cached_property
+    @property
     def scored(self) -> pd.DataFrame:
-        """Its scored samples: `length`, `index`, `correct`, `prompt`, `target`."""
-        scored = self.recorded[self.recorded["outcome"].isin(_SCORED)]
-        scored = scored.assign(correct=scored["outcome"] == _CORRECT)
-        return scored[["length", "index", "correct", "prompt", "target"]]
+        """Its scored samples: `length`, `index`, `correct`."""
+        recorded = self.recorded
+        scored = recorded[recorded["outcome"].isin(_SCORED)]
+        return scored[["length", "index"]].assign(correct=scored["outcome"] == _CORRECT)
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -196,7 +196,7 @@ class JudgedCondition:
         a model that sees nothing is right.
         """
         repeated = self.run.spec.params.get("repeated")
-        targets = self.recorded["target"]
+        targets = self.run.samples["target"][self.run.samples["cell"].isin(self.places)]
         return isinstance(repeated, str) and bool(
             len(targets) and (targets == hash(repeated)).all()
         )
@@ -243,7 +243,7 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
     answer, repeated = spec.answer, spec.params.get("repeated")
     of_integers = answer.type == "integer"
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
-    rows: list[array[int]] = [array("q") for _ in manifest.cells]
+    rows: list[array[int]] = [array("i") for _ in manifest.cells]
     table = bytearray()
     outcomes = {name: place for place, name in enumerate(OUTCOMES)}
     answers: dict[int, int] = {}

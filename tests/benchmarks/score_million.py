@@ -12,13 +12,14 @@ import argparse
 import random
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 from harness.journal.manifest import Manifest, write_manifest
 from harness.journal.record import SAMPLES, encode
 from harness.plan.plan import Plan
 from harness.run.records import answered
-from harness.spec import Cell, Sample
+from harness.spec import Cell, Sample, Settings
 from providers.base import Reply, Usage
 from tests.benchmarks.measure import CELLS, bench, run, samples_plan, show
 
@@ -54,7 +55,7 @@ def write_run(folder: Path, planned: Plan) -> None:
             task_version=task.spec.version,
             task_digest=task.spec.digest(),
             spec=task.spec.model_dump(mode="json"),
-            settings={"seed": 0, "temperature": 0.0, "max_tokens": None},
+            settings=asdict(Settings()),
             cells=[
                 Cell(condition, length, planned.samples)
                 for condition in planned.conditions
