@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from harness import exact_json
 from harness.analysis.results import TABLE
 from harness.errors import JournalError
 from harness.journal import writer
@@ -103,7 +104,7 @@ class TestWriting:
             model="***",
             reasoning="hm ***",
             refusal="***",
-            logprobs=[["***", -0.1], ["***", -0.2], ["!", -0.3]],
+            logprobs=(("***", -0.1), ("***", -0.2), ("!", -0.3)),
             failure={"kind": "error", "type": "X", "message": "***"},
             batch="***",
         )
@@ -117,6 +118,37 @@ class TestWriting:
                 lines = (tmp_path / SAMPLES).read_bytes().split(b"\n")
                 assert [orjson.loads(one)["index"] for one in lines[:-1]] == list(range(index + 1))
                 assert lines[-1] == b""
+
+    @pytest.mark.parametrize(
+        ("name", "wrong"),
+        [
+            *((name, "x") for name in ("chars", "attempts", "at", "latency_s", "prompt_tokens")),
+            *(("prompt_tokens", value) for value in (-1, 10**13, 10**40, 1.5, True, [1])),
+            ("output_tokens", {}),
+            ("batch", 7),
+            ("dropped_params", "seed"),
+            ("logprobs", [["a"]]),
+        ],
+    )
+    def test_a_wrong_detail_costs_itself_and_not_the_answer(
+        self, tmp_path: Path, name: str, wrong: object
+    ) -> None:
+        """The reply was paid for."""
+        sound = {"chars": 3, "batch": "b"} | {name: wrong}
+        write(tmp_path, exact_json.dumps(raw(0, **sound)) + b"\n")
+        (read,) = read_records(tmp_path, pytest.fail)
+        assert (read.reply, getattr(read, name)) == ("Final answer: 2", None)
+        assert [read.chars, read.batch] == [
+            None if name == "chars" else 3,
+            None if name == "batch" else "b",
+        ]
+
+    def test_a_failure_of_odd_words_is_one(self, tmp_path: Path) -> None:
+        """Its kind is what counts."""
+        failure = {"kind": "refused", "type": 7, "message": None, "more": [1]}
+        write(tmp_path, orjson.dumps(raw(0, reply=None, failure=failure)) + b"\n")
+        (read,) = read_records(tmp_path, pytest.fail)
+        assert read.failure == Failure("refused")
 
     def test_records_come_back_as_they_were(self, tmp_path: Path) -> None:
         """What a model said is kept to the character: line breaks, quotes, any script."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -29,23 +29,13 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
 
     kind: FailureKind
     """`error` is not the model's fault: its sample is asked again."""
-    type: Any = ""
+    type: str = ""
     """Name of the error's class."""
-    message: Any = ""
-
-    def __post_init__(self) -> None:
-        """Makes texts of what others wrote."""
-        for name in ("type", "message"):
-            if not isinstance(value := getattr(self, name), str):
-                msgspec.structs.force_setattr(self, name, "" if value is None else str(value))
+    message: str = ""
 
 
 class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """What the journal says of one sample: a reply, or why there is none.
-
-    Figures that a record may lack (`chars` and below) are `None` where they are no such figure, so
-    that a damaged one costs itself and not the answer.
-    """
+    """What the journal says of one sample: a reply, or why there is none."""
 
     id: str
     condition: Condition
@@ -58,28 +48,26 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     refusal: str | None = None
     reasoning: str | None = None
     model: str | None = None
-    """Who answered, as the reply says."""
+    """Name of the model, as the reply gives it."""
     failure: Failure | None = None
-    chars: Any = None
-    """Characters of the prompt; `int | None`."""
-    attempts: Any = None
-    """Times the sample was asked; 0 where it is known not to fit. `int | None`."""
-    at: Any = None
-    """When the record was written, in seconds since 1970; `float | None`."""
-    prompt_tokens: Any = None
-    """`int | None`, as for the next."""
-    output_tokens: Any = None
-    latency_s: Any = None
-    """`float | None`."""
-    dropped_params: Any = None
+    chars: int | None = None
+    """Characters of the prompt."""
+    attempts: int | None = None
+    """Times the sample was asked; 0 where it is known not to fit the window."""
+    at: float | None = None
+    """When the record was written, in seconds since 1970."""
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    latency_s: float | None = None
+    dropped_params: tuple[str, ...] | None = None
     """Parameters that the model does not take and that were left out."""
-    logprobs: Any = None
-    """Pairs of token and log probability."""
-    batch: Any = None
+    logprobs: tuple[tuple[str, float | None], ...] | None = None
+    """Each token of the reply with its log probability."""
+    batch: str | None = None
     """Id of the batch that the reply came from."""
 
     def __post_init__(self) -> None:
-        """Holds what resuming and judging rely on.
+        """Checks what resuming and judging rely on.
 
         Raises:
             ValueError: there is neither a reply nor a failure, or a value that cannot be.
@@ -90,12 +78,6 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             raise ValueError("a length, index or prompt_hash that cannot be")
         self.prompt_tokens = token_count(self.prompt_tokens)
         self.output_tokens = token_count(self.output_tokens)
-        self.chars = token_count(self.chars)
-        self.attempts = token_count(self.attempts)
-        if not isinstance(self.at, float):
-            self.at = _number(self.at)
-        if not isinstance(self.latency_s, float):
-            self.latency_s = _number(self.latency_s)
 
     @property
     def key(self) -> CellKey:
@@ -106,15 +88,6 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     def is_error(self) -> bool:
         """Whether there is no reply, and not by the model's fault."""
         return self.failure is not None and self.failure.kind == "error"
-
-
-def _number(value: object) -> float | None:
-    if type(value) is not int:
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 @lru_cache(maxsize=4096)
@@ -138,16 +111,53 @@ _OF_REPLY = frozenset(
 """Written of every reply, also where it has none of it."""
 
 
+_DETAILS = _FIELDS[_FIELDS.index("failure") + 1 :]
+"""Fields that no answer depends on."""
+_TYPES = get_type_hints(Record)
+
+
 def decode(line: bytes) -> Record:
-    """The record on a line.
+    """The record on a line. A detail of the wrong type costs itself and not the answer.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the line is no record.
     """
     try:
         return _DECODER.decode(line)
+    except msgspec.ValidationError:
+        return _without_wrong_details(line)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from error
+
+
+def _without_wrong_details(line: bytes) -> Record:
+    fields = exact_json.loads(line)
+    if not isinstance(fields, dict):
+        raise ValueError("not a mapping")  # noqa: TRY004  the line's fault
+    kept = {
+        name: value
+        for name, value in fields.items()
+        if name not in _DETAILS or _has_type(value, _TYPES[name])
+    }
+    failure = kept.get("failure")
+    if isinstance(failure, dict):
+        kept["failure"] = {
+            name: value
+            for name, value in failure.items()
+            if name == "kind" or isinstance(value, str)
+        }
+    try:
+        return msgspec.convert(kept, Record, dec_hook=_decode_condition)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _has_type(value: object, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except (msgspec.ValidationError, OverflowError):
+        return False
+    return True
 
 
 def encode(record: Record) -> bytes:
