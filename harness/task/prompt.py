@@ -44,7 +44,7 @@ def compiled(template: str) -> jinja2.Template:
 def names(
     answer: Answer, item: Item, length: int, shown: Mapping[str, object]
 ) -> dict[str, object]:
-    """Name -> value for a template; `shown` is axis -> value. Variables of the item come first."""
+    """Name -> value for a template; `shown` is axis -> value. The item's variables override."""
     return {
         "length": length,
         "phrase": answer.phrase,

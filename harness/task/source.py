@@ -57,14 +57,14 @@ class YamlFile:
     problems: list[Problem] = field(default_factory=list)
 
     def position(self, path: Path_, *, of_key: bool = False) -> Position:
-        """Position of the value at `path`, or of its key; of the nearest parent if it is missing."""
+        """Position of the value at `path`, or of its key, or else of the nearest parent."""
         mark = None if self.root is None else self.root.start_mark
         for _, key, node in self._walk(path):
             mark = key.start_mark if of_key and key is not None else node.start_mark
         return Position(1, 1) if mark is None else _position(mark)
 
     def real_path(self, path: Path_) -> list[str | int]:
-        """The parts of `path` that are in the file, without pydantic's own, such as union members."""
+        """The parts of `path` that are in the file; pydantic adds others, such as union members."""
         return [part for part, _, _ in self._walk(path)]
 
     def text_position(self, path: Path_, line: int) -> Position:
