@@ -40,7 +40,7 @@ def scored(lab: Lab) -> Path:
 def judge_by(judge: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on `judge` decides, on short replies too, whose verdicts are kept in mind."""
     monkeypatch.setattr("harness.analysis.judging.judge", judge)
-    monkeypatch.setattr("harness.analysis.judging._judge_again", judge)
+    monkeypatch.setattr("harness.analysis.judging._judge_cached", judge)
 
 
 class TestChanges:

@@ -258,7 +258,7 @@ class TestEffectiveLength:
     def test_many_rows_are_weighed_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With the same result but for chance."""
         whole = effective_length(shares(100, 70, 30)).area_ci
-        monkeypatch.setattr("harness.analysis.curve._AT_ONCE", 700)
+        monkeypatch.setattr("harness.analysis.curve._MOST_WEIGHTS", 700)
         assert effective_length(shares(100, 70, 30)).area_ci == pytest.approx(whole, abs=0.02)
 
     def test_the_same_seed_gives_the_same_interval(self) -> None:

@@ -172,7 +172,7 @@ def test_two_files_of_one_name_are_not_run_together(lab: Lab) -> None:
     other.mkdir(parents=True)
     (other / "ones.yaml").write_text(lab.ones.read_text())
     asked = f"{lab.ones},{other / 'ones.yaml'}"
-    with pytest.raises(UnknownTaskError, match="two different files go by the name 'lab/ones'"):
+    with pytest.raises(UnknownTaskError, match="two different files have the name 'lab/ones'"):
         find(asked)
     lab.bench("tasks", "check", asked).one_line(2, str(lab.ones), str(other / "ones.yaml"))
     assert list(find(f"{lab.ones},{lab.ones}")) == ["lab/ones"]

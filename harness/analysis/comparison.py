@@ -1,4 +1,4 @@
-"""Two models, or conditions of one run, on the same samples: which sees further, and is it real?"""
+"""Compares two models, or two conditions of one run, on the same samples."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ class ConditionComparison:
     """First against second under one condition."""
 
     condition: Condition
-    """Values that both have in common."""
+    """The axis values that both sides share."""
     pair: Pair
     paired: Paired
     p_values: tuple[float, ...]
-    """Of each length, with Holm's correction for all tests of the comparison."""
+    """One for each length, with Holm's correction for all tests of the comparison."""
     same_targets: bool
-    """Whether the answer to each sample is the same in both."""
+    """Whether each sample has the same target on both sides."""
     control: bool
-    """Whether one of both is a control, see `JudgedCondition.control`."""
+    """Whether at least one side is a control, see `JudgedCondition.control`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two names on one task, condition by condition, and what they come to.
+    """First against second on one task, condition by condition and in the mean.
 
-    All its tests, one for each condition and length, are the family that Holm's method corrects:
-    they answer one question, whether first and second differ on this task.
+    The tests of all conditions and lengths are one family for Holm's correction, because they
+    answer one question: whether first and second differ on this task.
     """
 
     task: str
     task_version: int
     model: str | None
-    """Whose conditions are compared; `None` for two models."""
+    """The model whose conditions are compared; `None` where two models are compared."""
     first: str
     second: str
     conditions: tuple[ConditionComparison, ...]
@@ -63,54 +63,54 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether the interval of the difference in area leaves out 0."""
+        """Whether the interval of the difference in area excludes 0."""
         low, high = self.area.difference_ci
         return low > 0 or high < 0
 
     def __str__(self) -> str:
         """One sentence to quote."""
-        turned = self.differs and self.area.difference < 0
-        ahead, behind = (self.second, self.first) if turned else (self.first, self.second)
-        area = self.area.swapped if turned else self.area
+        second_ahead = self.differs and self.area.difference < 0
+        ahead, behind = (self.second, self.first) if second_ahead else (self.first, self.second)
+        area = self.area.swapped if second_ahead else self.area
         low, high = area.difference_ci
-        over = len(self.conditions)
-        where = self.task + (f" (mean of {over} conditions)" if over > 1 else "")
+        count = len(self.conditions)
+        task = self.task + (f" (mean of {count} conditions)" if count > 1 else "")
         tests = [
             (row, p)
-            for one in self.conditions
-            for row, p in zip(one.paired.lengths, one.p_values, strict=True)
+            for compared in self.conditions
+            for row, p in zip(compared.paired.lengths, compared.p_values, strict=True)
         ]
-        real = sorted({row.length for row, p in tests if p < SIGNIFICANT})
+        significant = sorted({row.length for row, p in tests if p < SIGNIFICANT})
         areas = (
             f"area {area.first:.2f} against {area.second:.2f}, difference "
             f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
         )
         if self.differs:
-            said = f"{ahead} sees further than {behind} on {where}: {areas}"
+            finding = f"{ahead} sees further than {behind} on {task}: {areas}"
             if self.model is not None:
-                said = (
-                    f"{self.model} sees further with {ahead} than with {behind} on {where}: {areas}"
+                finding = (
+                    f"{self.model} sees further with {ahead} than with {behind} on {task}: {areas}"
                 )
         else:
-            of = "" if self.model is None else f" for {self.model}"
-            said = (
-                f"no difference in area is shown between {ahead} and {behind}{of} on "
-                f"{where}: {areas}"
+            model = "" if self.model is None else f" for {self.model}"
+            finding = (
+                f"no difference in area is shown between {ahead} and {behind}{model} on "
+                f"{task}: {areas}"
             )
-        if real:
+        if significant:
             least = min(p for _, p in tests)
-            lengths = ", ".join(map(str, real))
+            lengths = ", ".join(map(str, significant))
             but = "" if self.differs else "but "
             return (
-                f"{said}; {but}accuracy differs at length{'s' * (len(real) > 1)} {lengths} "
-                f"(p {_at_least(least)}, exact McNemar with Holm's correction for "
+                f"{finding}; {but}accuracy differs at length{'s' * (len(significant) > 1)} "
+                f"{lengths} (p {_at_least(least)}, exact McNemar with Holm's correction for "
                 f"{len(tests)} tests)."
             )
         pairs = min(row.n for row, _ in tests)
         least_shown = smallest_difference(pairs, len(tests))
         shown = "nothing" if least_shown is None else f"{100 * least_shown:.0f} points or more"
         return (
-            f"{said}; no single length shows one (exact McNemar with Holm's correction: {pairs} "
+            f"{finding}; no single length shows one (exact McNemar with Holm's correction: {pairs} "
             f"pairs and {len(tests)} tests can show {shown})."
         )
 
@@ -122,12 +122,13 @@ def _at_least(p: float) -> str:
 def compare_runs(
     first: JudgedRun, second: JudgedRun, *, names: tuple[str, str] | None = None
 ) -> Comparison:
-    """Two runs of one task on the same samples, condition by condition.
+    """Compares two runs of one task on the same samples, condition by condition.
 
-    `names` are what the runs are called; without them their models, with what tells them apart.
+    `names` replaces the names of the runs: their models, with the settings that differ.
 
     Raises:
-        CompareError: they are of different tasks, versions, rows or prompts, or share nothing.
+        CompareError: their tasks, versions, rows or prompts differ, or they share no condition or
+            no scored sample.
     """
     _check_same_task(first, second)
     common = [condition for condition in first.conditions if condition in second.conditions]
@@ -140,8 +141,8 @@ def compare_runs(
         (condition, first.conditions[condition], second.conditions[condition])
         for condition in common
     ]
-    for _, one, other in pairs:
-        _check_same_prompts(one, other)
+    for _, first_condition, second_condition in pairs:
+        _check_same_prompts(first_condition, second_condition)
     return _compare(first, None, names or _names(first, second), pairs)
 
 
@@ -150,25 +151,27 @@ def _labels(run: JudgedRun) -> str:
 
 
 def compare_conditions(run: JudgedRun, axis: str, values: Sequence[str]) -> Comparison:
-    """Two values of an axis on the same rows, everything else equal.
+    """Compares two values of an axis on the same rows, with all other axes equal.
+
+    `values` are two value names, or `all` where the run has two.
 
     Raises:
-        CompareError: the run has not both of them, or no sample in both.
+        CompareError: the run lacks the axis or a value, or no sample is scored under both values.
     """
     axes = run.spec.axes
-    tried = list(dict.fromkeys(condition.get(axis, "") for condition in run.conditions))
-    if not any(tried):
+    run_values = list(dict.fromkeys(condition.get(axis, "") for condition in run.conditions))
+    if not any(run_values):
         raise CompareError(f"{run.folder} has no axis {axis!r}; it has {', '.join(axes) or 'none'}")
-    wanted = tried if list(values) == ["all"] else list(values)
-    for value in wanted:
-        if value not in tried:
+    compared = run_values if list(values) == ["all"] else list(values)
+    for value in compared:
+        if value not in run_values:
             raise CompareError(
-                f"{run.folder} has no {axis}={value}; it has {', '.join(tried)}, and the task "
+                f"{run.folder} has no {axis}={value}; it has {', '.join(run_values)}, and the task "
                 f"{', '.join(axes[axis].values)}"
             )
-    if len(wanted) != 2:  # noqa: PLR2004  one against the other
-        raise CompareError(f"{axis} needs two values to compare, not {', '.join(wanted)}")
-    value, other_value = wanted
+    if len(compared) != 2:  # noqa: PLR2004  one against the other
+        raise CompareError(f"{axis} needs two values to compare, not {', '.join(compared)}")
+    value, other_value = compared
     pairs = [
         (condition.without(axis), judged, run.conditions[other])
         for condition, judged in run.conditions.items()
@@ -185,7 +188,7 @@ def _compare(
     names: tuple[str, str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
 ) -> Comparison:
-    """Raises `CompareError` where nothing was scored in both."""
+    """Raises `CompareError` where no sample is scored on both sides."""
     matched = [
         (condition, pair, first, second)
         for condition, first, second in conditions
@@ -214,7 +217,7 @@ def _compare(
 
 
 def _common(first: JudgedCondition, second: JudgedCondition, column: str) -> pd.DataFrame:
-    """The samples that both have, with `column` of first and, as `column_other`, of second."""
+    """The samples with a record on both sides: `column` of first, `column_other` of second."""
     names = ["length", "index", column]
     other = second.recorded[names]
     return first.recorded[names].merge(other, on=names[:2], suffixes=("", "_other"))
@@ -238,62 +241,62 @@ def _check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None
 
 
 def _check_same_task(first: JudgedRun, second: JudgedRun) -> None:
-    one, other = first.manifest, second.manifest
-    where = f"{first.folder} and {second.folder} cannot be compared"
+    left, right = first.manifest, second.manifest
+    problem = f"{first.folder} and {second.folder} cannot be compared"
     if first.folder.resolve() == second.folder.resolve():
         raise CompareError(
             f"{first.folder} is both runs; --axis AXIS=VALUE,VALUE compares conditions of one"
         )
-    if one.task != other.task:
-        raise CompareError(f"{where}: one is of {one.task}, the other of {other.task}")
-    if one.task_version != other.task_version:
+    if left.task != right.task:
+        raise CompareError(f"{problem}: one is of {left.task}, the other of {right.task}")
+    if left.task_version != right.task_version:
         raise CompareError(
-            f"{where}: one is of version {one.task_version} of {one.task}, the other of "
-            f"{other.task_version}; run both with the same"
+            f"{problem}: one is of version {left.task_version} of {left.task}, the other of "
+            f"{right.task_version}; run both with the same"
         )
-    if one.task_digest != other.task_digest:
+    if left.task_digest != right.task_digest:
         raise CompareError(
-            f"{where}: the file of {one.task} changed between them and its version did not; "
+            f"{problem}: the file of {left.task} changed between them and its version did not; "
             "run both with the same"
         )
-    seeds = one.settings.get("seed"), other.settings.get("seed")
+    seeds = left.settings.get("seed"), right.settings.get("seed")
     if seeds[0] != seeds[1]:
-        raise CompareError(f"{where}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
+        raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
 
 
 def _names(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
-    """The models; with the settings that differ, or the folders, where those are the same."""
-    one, other = first.manifest, second.manifest
-    if one.model != other.model:
-        return one.model, other.model
+    """The two models. Of one model: with the settings that differ, else the two folders."""
+    left, right = first.manifest, second.manifest
+    if left.model != right.model:
+        return left.model, right.model
     differ = [
         name
-        for name in {**one.settings, **other.settings}
-        if one.settings.get(name) != other.settings.get(name)
+        for name in {**left.settings, **right.settings}
+        if left.settings.get(name) != right.settings.get(name)
     ]
     if not differ:
         return str(first.folder), str(second.folder)
 
     def named(settings: Mapping[str, Any]) -> str:
-        return f"{one.model} ({', '.join(f'{name}={settings.get(name)}' for name in differ)})"
+        return f"{left.model} ({', '.join(f'{name}={settings.get(name)}' for name in differ)})"
 
-    return named(one.settings), named(other.settings)
+    return named(left.settings), named(right.settings)
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
-    """Tidy: a row a length, and one of the measure `area` after the lengths of each condition."""
+    """The columns `COMPARISON`: one row for each condition and length, and one for its area."""
     rows = [
         {
             "task": comparison.task,
             "task_version": comparison.task_version,
-            "condition": one.condition.label,
+            "condition": compared.condition.label,
             "first": comparison.first,
             "second": comparison.second,
             **row,
         }
         for comparison in comparisons
-        for one in comparison.conditions
-        for row in _rows(one)
+        for compared in comparison.conditions
+        for row in _rows(compared)
     ]
     table = pd.DataFrame(rows, columns=list(COMPARISON))
     counts = ["length", "n", "only_first", "only_second"]
@@ -303,8 +306,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     return table
 
 
-def _rows(one: ConditionComparison) -> Iterator[dict[str, Any]]:
-    for row, corrected in zip(one.paired.lengths, one.p_values, strict=True):
+def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
+    for row, corrected in zip(compared.paired.lengths, compared.p_values, strict=True):
         yield {
             "measure": "accuracy",
             "length": row.length,
@@ -319,11 +322,11 @@ def _rows(one: ConditionComparison) -> Iterator[dict[str, Any]]:
             "p": row.p,
             "p_holm": corrected,
         }
-    area = one.paired.area
+    area = compared.paired.area
     yield {
         "measure": "area",
         "length": None,
-        "n": sum(row.n for row in one.paired.lengths),
+        "n": sum(row.n for row in compared.paired.lengths),
         "value_first": area.first,
         "value_second": area.second,
         "difference": area.difference,

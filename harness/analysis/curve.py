@@ -1,7 +1,6 @@
-"""Accuracy over length: the samples of one condition, the area under them, and what could have
-been.
+"""Accuracy over length: the curve of one condition, the area under it, and its bootstrap.
 
-Lengths are compared on the log scale, as an eye chart's lines are.
+Lengths are compared on the log scale, like the lines of an eye chart.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ TAILS = (0.025, 0.975)
 
 
 NEARLY = 1e-9
-"""Two accuracies nearer than this are equal: 0.85 is no binary fraction."""
+"""Accuracies that differ by less are equal: 0.85 has no exact binary form."""
 
 
-_AT_ONCE = 2_000_000
-"""Weights in memory at a time."""
+_MOST_WEIGHTS = 2_000_000
+"""Most bootstrap weights in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """From which accuracy on a model sees a length."""
+    """The accuracy from which on a model is said to see a length."""
 
     share: float = THRESHOLD
     relative: bool = False
-    """Of the model's own accuracy at the shortest length (NoLiMa, arXiv 2502.05167) instead of an
-    accuracy (RULER's spirit, arXiv 2404.06654)."""
+    """Whether `share` is a share of the model's own accuracy at the shortest length (NoLiMa, arXiv
+    2502.05167), or an accuracy (as in RULER, arXiv 2404.06654)."""
 
     def __str__(self) -> str:
-        whole = f"{100 * self.share:g} %"
-        return f"{whole} of the accuracy at the shortest length" if self.relative else whole
+        percent = f"{100 * self.share:g} %"
+        return f"{percent} of the accuracy at the shortest length" if self.relative else percent
 
     def of(self, accuracies: Floats) -> Floats:
         """The accuracy to reach, for each row of (…, lengths): shape (…, 1)."""
         base = accuracies[..., :1]
-        wanted: Floats = self.share * base if self.relative else np.full_like(base, self.share)
-        return wanted
+        required: Floats = self.share * base if self.relative else np.full_like(base, self.share)
+        return required
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +59,20 @@ class Curve:
     lengths: Floats
     """Tested lengths with at least one scored sample, ascending: shape (L,)."""
     correct: Floats
-    """1 where right, else 0: shape (N, L), a row an index, so that nested rows stay together."""
+    """1 where correct, else 0: shape (N, L), one row for each index. Row i holds the same row of
+    symbols at all lengths."""
     scored: Floats
     """1 where the sample was scored, else 0: shape (N, L)."""
 
     @property
     def n(self) -> Floats:
-        """Scored samples at each length."""
+        """Scored samples at each length: shape (L,)."""
         counts: Floats = self.scored.sum(axis=0)
         return counts
 
     @property
     def accuracies(self) -> Floats:
-        """At each length."""
+        """Accuracy at each length, 0 to 1: shape (L,)."""
         shares: Floats = self.correct.sum(axis=0) / self.n
         return shares
 
@@ -82,10 +82,10 @@ def curve(
     indexes: Sequence[int] | npt.NDArray[Any],
     correct: Sequence[bool] | npt.NDArray[Any],
 ) -> Curve:
-    """A curve from one entry for each scored sample, in any order; no entry, no curve.
+    """The curve of scored samples: the three arguments have one entry for each, in any order.
 
     Raises:
-        ValueError: nothing was scored.
+        ValueError: there is no sample.
     """
     if not len(lengths):
         raise ValueError("no sample was scored")
@@ -99,34 +99,34 @@ def curve(
 
 
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
-    """Area under accuracy over log length, of the area if all were right.
+    """Area under accuracy over log length, as a share of the area log_lengths accuracy 1.
 
-    By trapezoids between the tested lengths; (B, L) to (B,), each 0 to 1. One length alone gives
-    its accuracy.
+    `lengths` has shape (L,), `accuracies` (B, L), the result (B,), 0 to 1. Trapezoids between the
+    tested lengths. The area over a single length is its accuracy.
     """
     if len(lengths) == 1:
         return accuracies[:, 0]
-    at = np.log(lengths)
+    log_lengths = np.log(lengths)
     middles = (accuracies[:, 1:] + accuracies[:, :-1]) / 2
-    areas: Floats = middles @ np.diff(at) / (at[-1] - at[0])
+    areas: Floats = middles @ np.diff(log_lengths) / (log_lengths[-1] - log_lengths[0])
     return areas
 
 
 def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list[Floats]:
-    """Accuracies that could have been, (resamples, L) for each curve.
+    """Bootstrap draws of the accuracies: shape (resamples, L) for each curve.
 
-    The Bayesian bootstrap (Rubin 1981, Annals of Statistics 9) over rows: a row's weight is the
-    same at all lengths and in all curves, so nested rows and pairs stay together. Half a right and
-    half a wrong answer are added to every cell (Jeffreys' prior), each with a weight of its own:
-    without them twenty right answers of twenty would leave no doubt at all. Alone a cell's
-    accuracies then follow Beta(right + 1/2, wrong + 1/2).
+    The Bayesian bootstrap (Rubin 1981, Annals of Statistics 9) over rows. A row has the same weight
+    at all lengths and in all curves, so draws keep the correlation of nested rows and of pairs.
+    Half a correct and half a wrong answer are added to every cell (Jeffreys' prior), each with its
+    own weight; without them 20 correct answers of 20 would give an interval of width 0. The
+    accuracies of one cell then follow Beta(correct + 1/2, wrong + 1/2).
     """
     rng = np.random.default_rng(seed)
     patterns, counts = _patterns(curves)
-    draws = [np.empty((resamples, len(one.lengths))) for one in curves]
-    at_once = max(1, _AT_ONCE // len(counts))
-    for start in range(0, resamples, at_once):
-        part = slice(start, min(start + at_once, resamples))
+    draws = [np.empty((resamples, len(curve.lengths))) for curve in curves]
+    chunk = max(1, _MOST_WEIGHTS // len(counts))
+    for start in range(0, resamples, chunk):
+        part = slice(start, min(start + chunk, resamples))
         weights = rng.standard_gamma(counts, (part.stop - part.start, len(counts)))
         for (correct, wrong), drawn in zip(patterns, draws, strict=True):
             right_of, wrong_of = weights @ correct, weights @ wrong
@@ -137,22 +137,22 @@ def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list
 
 
 def _patterns(curves: Sequence[Curve]) -> tuple[list[tuple[Floats, Floats]], Floats]:
-    """The different rows over all curves, as (right, wrong) of each, and how often each is there.
+    """The distinct rows over all curves, as (correct, wrong) for each curve, and their counts.
 
-    Equal rows weigh together what a gamma variable of their number does, so a hundred thousand
-    rows cost no more than their few patterns.
+    The weights of equal rows add up to one gamma variable with their count as its shape, so a
+    hundred thousand rows cost no more than their few patterns.
     """
-    rows = max(len(one.correct) for one in curves)
+    rows = max(len(curve.correct) for curve in curves)
     table = np.concatenate(
         [
             np.pad(part, ((0, rows - len(part)), (0, 0))).astype(np.int8)
-            for one in curves
-            for part in (one.correct, one.scored - one.correct)
+            for curve in curves
+            for part in (curve.correct, curve.scored - curve.correct)
         ],
         axis=1,
     )
-    table = table[table.any(axis=1)]  # a row that nobody scored must not change the draws
-    found, counts = np.unique(table, axis=0, return_counts=True)
-    ends = np.cumsum([len(one.lengths) for one in curves for _ in range(2)])
-    parts = [part.astype(float) for part in np.split(found, ends[:-1], axis=1)]
+    table = table[table.any(axis=1)]  # a row without a scored sample must not change the draws
+    patterns, counts = np.unique(table, axis=0, return_counts=True)
+    ends = np.cumsum([len(curve.lengths) for curve in curves for _ in range(2)])
+    parts = [part.astype(float) for part in np.split(patterns, ends[:-1], axis=1)]
     return list(zip(parts[::2], parts[1::2], strict=True)), counts.astype(float)

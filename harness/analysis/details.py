@@ -1,6 +1,6 @@
 """Every sample of a run in full: its reply, its verdict with the place of the answer, its prompt.
 
-`tables.JudgedRun` keeps numbers only; a report also shows what was said.
+`JudgedRun` keeps numbers only; a report also shows the texts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Detail:
 
 
 def read_details(run: JudgedRun) -> list[Detail]:
-    """Every sample that has a record, judged; ordered by index, cell."""
+    """Every sample that has a record, with its verdict; sorted by index, then cell."""
     answer = run.spec.answer
     cells = run.samples["cell"].to_numpy()
     details = [
@@ -53,17 +53,18 @@ def read_details(run: JudgedRun) -> list[Detail]:
 
 @dataclass(frozen=True)
 class RunDetails:
-    """One run with all that a report shows of it."""
+    """One run with its details, as a report shows it."""
 
     run: JudgedRun
     details: Sequence[Detail]
     name: str
-    """The model's, with what tells it apart from other runs of it in the same report."""
+    """The model's name, with what distinguishes this run from its other runs in the report."""
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row a detail: `cell`, `index`, `outcome`, `target`, `answer`, `signed_error`,
-        `characters`, `prompt_tokens`, `output_tokens`; NaN where unknown or no number.
+        """One row for each detail: `cell`, `index`, `outcome` (place in `OUTCOMES`), `target`,
+        `answer`, `signed_error`, `characters`, `prompt_tokens`, `output_tokens`. NaN where a value
+        is unknown or not a number.
         """
         rows = [
             (
@@ -88,35 +89,36 @@ class RunDetails:
 
 
 FIRST_ROUNDED = 2.0**53
-"""From here on a float is not the integer that it was made of."""
+"""From here on a float may differ from the integer it was converted from."""
 
 
 def _exact_float(value: object) -> float:
-    """NaN for no number, and for one that a float would round: charts leave it out."""
+    """`value` as a float; NaN if it is not a number or a float would round it. Charts omit NaN."""
     number = as_float(value)
     return number if abs(number) < FIRST_ROUNDED else math.nan
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompts of a run, made again; or why they cannot be."""
+    """Makes the prompts of a run again, or says why that is impossible."""
 
     task: Task | None
     why: str = ""
+    """Why `task` is `None`."""
     absent: bool = False
-    """Whether no file of the task is known."""
+    """Whether `task` is `None` because no file of the task is known."""
 
     def of(self, shown: RunDetails) -> Iterator[str | None]:
-        """The prompt of each detail in turn; `None` where what is made now was not asked then."""
+        """The prompt of each detail, in order; `None` where it is not the prompt that was sent."""
         drawn: dict[int, Item] = {}
-        at = -1
+        drawn_index = -1
         seed = int(shown.run.manifest.settings["seed"])
         for detail in shown.details:
             if self.task is None:
                 yield None
                 continue
-            if detail.record.index != at:
-                drawn, at = {}, detail.record.index
+            if detail.record.index != drawn_index:
+                drawn, drawn_index = {}, detail.record.index
             sample = _sample(self.task, shown, detail, seed, drawn)
             same = sample is not None and sample.prompt_hash == detail.record.prompt_hash
             yield sample.prompt if sample is not None and same else None
@@ -137,9 +139,10 @@ def _sample(
 
 
 def prompts_of(run: JudgedRun, others: str = "") -> Prompts:
-    """Where the prompts of `run` come from: the task of its name, as `catalogue.reopen` finds it.
+    """The prompts of `run`, from the task file that `catalogue.reopen` finds for its task.
 
-    A task file is used only if it says what the run's manifest says.
+    `others` names the user's task files, as `--task` does. A file is used only if its content is
+    what the run's manifest has.
     """
     manifest = run.manifest
     try:

@@ -1,7 +1,7 @@
-"""How a model goes wrong: what it answers instead, cell by cell.
+"""Patterns in a model's wrong answers, cell by cell.
 
-The signatures are those of Barbero et al. (2024, arXiv 2406.04267): past about a hundred symbols
-models say 100, and copy the symbol that is repeated.
+The patterns are those of Barbero et al. (2024, arXiv 2406.04267): above about a hundred symbols
+models answer 100, and copy the repeated symbol.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ _DIGITS = 6
 
 
 def collapsed(verdict: Verdict, target: int | str, repeated: object) -> int:
-    """1 where the answer is the repeated symbol and should not be; -1 where nothing was read.
+    """1 where the answer collapsed to one repeated symbol, 0 where not, -1 where not applicable.
 
-    `repeated` is the task's parameter of that name. Of texts, a row of one word over and over
-    counts, where the target has others. A task without either has no collapse to show: -1.
+    Where the target is one word, a collapsed answer is `repeated`, the task's parameter of that
+    name. Where it is several, a collapsed answer repeats a single word and the target does not.
+    Not applicable: no text was read, or the target is itself what a collapse gives.
     """
     if not isinstance(verdict.answer, str) or not isinstance(target, str):
         return -1
-    words, wanted = verdict.answer.split(), target.split()
-    if len(wanted) > 1:
-        return -1 if len(set(wanted)) == 1 else int(len(set(words)) == 1)
+    words, target_words = verdict.answer.split(), target.split()
+    if len(target_words) > 1:
+        return -1 if len(set(target_words)) == 1 else int(len(set(words)) == 1)
     if not isinstance(repeated, str) or target == repeated:
         return -1
     return int(verdict.answer == repeated)
 
 
 def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.DataFrame:
-    """One row for each of so many cells: `SIGNS`. For `samples` and `answers` see `JudgedRun`.
+    """The columns `SIGNS`, one row for each of the `cells`; `samples`, `answers`: see `JudgedRun`.
 
-    Counts: the median distance from the truth, the share of answers that are multiples of ten, the
-    most frequent answer (the smallest of several) and its share. Copies: the share that `collapsed`
-    and the mean place of the first word that differs. What does not apply is NaN, and a median
-    distance that no float is as large as.
+    Counts: the median absolute error, the share of answers that are multiples of ten, the most
+    frequent answer (the smallest of several) and its share. Copies: the share that `collapsed` and
+    the mean index of the first word that differs. NaN: what does not apply, and a median error too
+    large for a float.
     """
     read = pd.DataFrame(
         {
@@ -57,27 +58,27 @@ def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.D
     counted = read[read["answer"] >= 0].groupby("cell")["answer"]
     is_round = np.array([answer % _ROUND == 0 for answer in answers], bool)
     copied = read[read["collapsed"] >= 0].groupby("cell")["collapsed"]
-    every = range(cells)
+    places = range(cells)
     columns: dict[str, Any] = {
         "median_abs_error": grouped["distance"].median(),
-        "round_answers": counted.agg(lambda places: float(is_round[places].mean())),
+        "round_answers": counted.agg(lambda values: float(is_round[values].mean())),
         "modal_share": counted.agg(lambda values: values.value_counts(normalize=True).iloc[0]),
         "collapsed": copied.mean(),
         "mean_first_divergence": grouped["first_divergence"].mean(),
     }
-    table = pd.DataFrame(columns).reindex(every).astype(float).round(_DIGITS)
+    table = pd.DataFrame(columns).reindex(places).astype(float).round(_DIGITS)
     table = table.replace([np.inf, -np.inf], np.nan)
-    modal = counted.agg(lambda places: places.mode().iloc[0]).reindex(every)
-    exact = [None if place != place else answers[int(place)] for place in modal]  # noqa: PLR0124  NaN
-    table["modal_answer"] = pd.Series(exact, every, object)
+    modal = counted.agg(lambda values: values.mode().iloc[0]).reindex(places)
+    values = [None if place != place else answers[int(place)] for place in modal]  # noqa: PLR0124  NaN
+    table["modal_answer"] = pd.Series(values, places, object)
     return table[list(SIGNS)]
 
 
 def error_growth(lengths: Any, median_errors: Any) -> float | None:
-    """How the error grows with length: the exponent b of `error ~ length^b`; 1 is in proportion.
+    """The exponent b of `error ~ length^b`; 1 means that the error grows in proportion to length.
 
-    Least squares of log error on log length over the lengths with an error; `None` for fewer than
-    two of them.
+    Least squares of log error on log length, over the lengths with a median error above 0; `None`
+    for fewer than two of these.
     """
     lengths, errors = np.asarray(lengths, float), np.asarray(median_errors, float)
     wrong = errors > 0

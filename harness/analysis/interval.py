@@ -1,7 +1,4 @@
-"""Intervals: of a proportion, and of lengths that may lie outside the tested range.
-
-All intervals cover 95 %.
-"""
+"""95 % intervals: of a proportion, and of lengths that may lie outside the tested range."""
 
 from __future__ import annotations
 
@@ -18,9 +15,9 @@ _WHOLE_FROM = 100
 
 
 def wilson(successes: int, n: int) -> tuple[float, float] | None:
-    """95 % score interval of a proportion (Wilson 1927); `None` for n = 0, where there is none.
+    """95 % score interval of a proportion (Wilson 1927); `None` for n = 0.
 
-    Unlike the textbook interval it stays inside 0…1 and keeps its width at 0 and n successes.
+    Unlike the Wald interval it stays within 0 to 1 and has a width above 0 at 0 and n successes.
     """
     if n == 0:
         return None
@@ -34,31 +31,31 @@ def wilson(successes: int, n: int) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A length that was found within the tested range, or that lies outside it."""
+    """An estimated length within the tested range (`=`), or the end of that range it is beyond."""
 
     sign: Literal["<", "=", ">"]
     length: float
-    """The length itself, or the end of the tested range that it lies below or above."""
+    """In symbols: the estimate, or the end of the tested range that it lies below or above."""
 
     def __str__(self) -> str:
         """`20`, `< 5` or `> 500`."""
         whole = self.length == int(self.length) or self.length >= _WHOLE_FROM
-        said = f"{self.length:.0f}" if whole else f"{self.length:.3g}"
-        return said if self.sign == "=" else f"{self.sign} {said}"
+        number = f"{self.length:.0f}" if whole else f"{self.length:.3g}"
+        return number if self.sign == "=" else f"{self.sign} {number}"
 
     @property
     def at_least(self) -> float | None:
-        """What it is not below, if anything tested."""
+        """The tested length that is a lower bound; `None` if there is none."""
         return None if self.sign == "<" else self.length
 
     @property
     def at_most(self) -> float | None:
-        """What it is not above, if anything tested."""
+        """The tested length that is an upper bound; `None` if there is none."""
         return None if self.sign == ">" else self.length
 
 
 Span: TypeAlias = tuple[Bound, Bound]
-"""Both ends of an interval of lengths."""
+"""Lower and upper end of an interval of lengths."""
 
 
 def span_text(span: Span) -> str:

@@ -1,8 +1,9 @@
-"""One run, judged: the only place that decides what of a journal counts.
+"""One judged run: the only place that interprets a journal.
 
-Which record of a sample counts, which conditions a run has and in which order, which of them are
-controls, what their curves and effective lengths are: the terminal, the page, the leaderboard,
-comparisons and exports all read it here. All of it is a pure function of the run's folder.
+It decides which record of a sample counts, which conditions a run has and in which order, which of
+them are controls, and what their curves and effective lengths are. The terminal, the page, the
+leaderboard, comparisons and exports read all of this here. It is a pure function of the run's
+folder.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from harness.spec import Cell, Condition, TaskSpec
 
 NOT_SCORED = ("error", "not_run")
 UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
-"""Scored, but not for a wrong answer."""
+"""Outcomes that are scored although no answer was read."""
 _SCORED = [place for place, outcome in enumerate(OUTCOMES) if outcome not in NOT_SCORED]
 _CORRECT, _ERROR = OUTCOMES.index("correct"), OUTCOMES.index("error")
 _DIGITS = 6
@@ -54,68 +55,68 @@ _COLUMNS = {
 _ROW = Struct(f"<{''.join(_COLUMNS.values())}")
 _DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
 _NAN = float("nan")
-_AT_OUTCOME = 8
-"""Byte of a row that holds the outcome."""
+_OUTCOME_OFFSET = 8
+"""Offset in bytes of the outcome in a row."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRun:
-    """One run, judged."""
+    """One run with the verdict on each of its samples."""
 
     folder: Path
     manifest: Manifest
     samples: pd.DataFrame
-    """One row a sample that has a record: `cell` (place in `manifest.cells`), `index`, `outcome`
-    (place in `OUTCOMES`), `record` (which of the journal's records counts, from 0), `prompt` (its
-    hash), `target` (its hash in this process), `answer` (place in `answers`; -1 where no integer
-    was read), `signed_error` (of integers; infinite where no float is as large), `collapsed` (1 or
-    0, see `diagnosis.collapsed`; -1 where nothing was read), `first_divergence` (of texts),
-    `prompt_tokens`, `output_tokens`; NaN where there is none."""
+    """One row for each sample that has a record: `cell` (place in `manifest.cells`), `index`,
+    `outcome` (place in `OUTCOMES`), `record` (number of the record that counts, from 0, in the
+    journal), `prompt` (its hash), `target` (its hash in this process), `answer` (place in
+    `answers`; -1 where no integer was read), `signed_error` (of integers; infinite where too large
+    for a float), `collapsed` (1, 0 or -1, see `diagnosis.collapsed`), `first_divergence` (of
+    texts), `prompt_tokens`, `output_tokens`. NaN where a value is unknown."""
     answers: Sequence[int]
-    """The different integers that were read, ascending."""
+    """The distinct integers that were read as answers, ascending."""
     times: tuple[float, float] | None = None
-    """When the first and the last record were written, in seconds since 1970."""
+    """Times of the first and the last record, in seconds since 1970; `None` where unknown."""
 
     @cached_property
     def spec(self) -> TaskSpec:
-        """The task's, as the run was made with it."""
+        """The task's spec at the time of the run."""
         return self.manifest.task_spec()
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a cell in the order of `manifest.cells`, the columns of `table.csv`."""
+        """The columns of `table.csv`, one row for each cell, in the order of `manifest.cells`."""
         return _cells(self.manifest, self.samples)
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
-        """One row a cell, see `diagnosis.diagnosis`."""
+        """One row for each cell, see `diagnosis.diagnosis`."""
         return diagnosis(self.samples, self.answers, len(self.manifest.cells))
 
     @cached_property
     def conditions(self) -> dict[Condition, JudgedCondition]:
-        """What the run has of each condition, in the order of the task file."""
+        """Condition -> its part of the run, in the order of the task file."""
         places: dict[Condition, list[int]] = {}
         for place, cell in enumerate(self.manifest.cells):
             places.setdefault(cell.condition, []).append(place)
         return {
-            condition: JudgedCondition(self, condition, tuple(mine))
-            for condition, mine in places.items()
+            condition: JudgedCondition(self, condition, tuple(its_places))
+            for condition, its_places in places.items()
         }
 
     @property
     def missing(self) -> int:
-        """Samples without a reply."""
+        """Number of samples without a reply."""
         return int(self.cells[list(NOT_SCORED)].sum().sum())
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedCondition:
-    """What a run has of one condition."""
+    """The part of a run under one condition."""
 
     run: JudgedRun
     condition: Condition
     places: tuple[int, ...]
-    """Of its cells in `manifest.cells`, by length."""
+    """Places of its cells in `manifest.cells`, by length."""
     _estimates: dict[tuple[Threshold, tuple[int, ...] | None], EffectiveLength | None] = field(
         default_factory=dict
     )
@@ -137,7 +138,7 @@ class JudgedCondition:
 
     @property
     def scored_cells(self) -> pd.DataFrame:
-        """Those with a scored sample: what accuracies, areas and effective lengths are of."""
+        """The rows of `cells` with a scored sample: these have an accuracy."""
         return self.cells[self.cells["n"] > 0]
 
     @property
@@ -149,9 +150,9 @@ class JudgedCondition:
     def recorded(self) -> pd.DataFrame:
         """Its samples that have a record, with their `length`; see `JudgedRun.samples`."""
         samples = self.run.samples
-        mine = samples[samples["cell"].isin(self.places)]
+        recorded = samples[samples["cell"].isin(self.places)]
         lengths = np.array([cell.length for cell in self.run.manifest.cells], np.int64)
-        return mine.assign(length=lengths[mine["cell"].to_numpy()])
+        return recorded.assign(length=lengths[recorded["cell"].to_numpy()])
 
     @property
     def scored(self) -> pd.DataFrame:
@@ -168,32 +169,32 @@ class JudgedCondition:
     def effective_length(
         self, threshold: Threshold, lengths: Collection[int] | None = None
     ) -> EffectiveLength | None:
-        """How far the model sees, over `lengths` alone if given; drawn once for each question.
+        """The effective length, from `lengths` alone if given; `None` where nothing was scored.
 
-        `None` where nothing was scored.
+        Estimates are kept: each pair of threshold and lengths is computed once.
         """
         chosen = None if lengths is None else tuple(sorted(set(lengths) & set(self.lengths)))
         if chosen == tuple(sorted(self.lengths)):
             chosen = None
-        question = threshold, chosen
-        if question not in self._estimates:
+        key = threshold, chosen
+        if key not in self._estimates:
             samples = self.curve
             if chosen is not None:
                 samples = _curve(self.scored[self.scored["length"].isin(chosen)])
             estimate = None if samples is None else effective_length(samples, threshold)
-            self._estimates[question] = estimate
-        return self._estimates[question]
+            self._estimates[key] = estimate
+        return self._estimates[key]
 
     @property
     def error_growth(self) -> float | None:
-        """How the median error grows with length, see `diagnosis.error_growth`; of counts."""
+        """See `diagnosis.error_growth`; `None` for answers that are texts."""
         errors = self.run.diagnosis["median_abs_error"].loc[list(self.places)]
         return error_growth(self.cells["length"], errors)
 
     @cached_property
     def control(self) -> bool:
-        """Whether the symbol that the task repeats is the answer to every sample that has a record:
-        a model that sees nothing is right.
+        """Whether the target of every sample with a record is the symbol that the task repeats, so
+        that a model is correct without seeing anything else.
         """
         repeated = self.run.spec.params.get("repeated")
         targets = self.run.samples["target"][self.run.samples["cell"].isin(self.places)]
@@ -209,10 +210,11 @@ def _curve(scored: pd.DataFrame) -> Curve | None:
 
 
 def read_run(folder: Path, warn: Warn | None = None) -> JudgedRun:
-    """The run in `folder`, every record judged anew.
+    """Reads the run in `folder` and judges all of its records again.
 
     Raises:
-        JournalError: there is no run, or an axis of its task has the name of a column.
+        JournalError: there is no run or it cannot be read, or an axis of its task has the name of a
+            column.
     """
     manifest = read_manifest(folder)
     spec = manifest.task_spec()
@@ -227,19 +229,19 @@ def read_run(folder: Path, warn: Warn | None = None) -> JudgedRun:
 
 
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
-    """Conditions go in the order in which the task file gives the values."""
+    """Sorts conditions by the order of the values in the task file."""
     return tuple(list(spec.axes[axis].values).index(name) for axis, name in condition.items())
 
 
 def supersedes(new: int, old: int) -> bool:
-    """Whether a later record counts instead of an earlier one of the same sample, by their outcomes
-    (places in `OUTCOMES`): an answer beats an error, a later record an earlier.
+    """Whether a later record replaces an earlier one of the same sample; both are outcomes, as
+    places in `OUTCOMES`. The latest record counts, except that an error replaces only an error.
     """
     return new != _ERROR or old == _ERROR
 
 
 def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None) -> JudgedRun:
-    """Each sample's record that counts, judged."""
+    """Judges all records; keeps the row of the one that counts for each sample."""
     answer, repeated = spec.answer, spec.params.get("repeated")
     of_integers = answer.type == "integer"
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
@@ -274,45 +276,45 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
             as_float(record.prompt_tokens),
             as_float(record.output_tokens),
         )
-        known = rows[place]
-        if index >= len(known):
-            known.extend([-1] * (index + 1 - len(known)))
-        at = known[index]
-        if at < 0:
-            known[index] = len(table) // _ROW.size
+        cell_rows = rows[place]
+        if index >= len(cell_rows):
+            cell_rows.extend([-1] * (index + 1 - len(cell_rows)))
+        row_number = cell_rows[index]
+        if row_number < 0:
+            cell_rows[index] = len(table) // _ROW.size
             table += row
-        elif supersedes(outcome, table[at * _ROW.size + _AT_OUTCOME]):
-            table[at * _ROW.size : (at + 1) * _ROW.size] = row
-    read = np.frombuffer(table, _DTYPE)
+        elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
+            table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
+    judged = np.frombuffer(table, _DTYPE)
     ascending = sorted(answers)
     places_of = np.empty(len(answers) + 1, np.int32)
     places_of[-1] = -1  # where no integer was read
     places_of[[answers[answer] for answer in ascending]] = np.arange(len(answers))
-    read["answer"] = places_of[read["answer"]]
-    # the bytes themselves, not a copy of them
-    samples = pd.DataFrame({name: read[name] for name in _COLUMNS}, copy=False)
+    judged["answer"] = places_of[judged["answer"]]
+    # without a copy of the bytes
+    samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
     times = (first_s, last_s) if first_s <= last_s else None
     return JudgedRun(folder, manifest, samples, ascending, times)
 
 
 def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:
-    """The records that count, by their place in `run.samples`; of all samples, or of `places`.
+    """Place in `run.samples` -> the record that counts; for all samples, or for `places`.
 
-    Reads the journal again: records are too large to be kept.
+    Reads the journal again, because records are too large to keep in memory.
     """
     numbers = run.samples["record"].to_numpy()
-    wanted = {
+    place_of = {
         int(numbers[place]): place for place in (range(len(numbers)) if places is None else places)
     }
     return {
-        wanted[number]: record
+        place_of[number]: record
         for number, record in enumerate(read_records(run.folder))
-        if number in wanted
+        if number in place_of
     }
 
 
 def as_float(value: object) -> float:
-    """NaN for what is no number, infinity for one that no float is as large as."""
+    """`value` as a float: NaN if it is not a number, infinity if it is too large for a float."""
     if not isinstance(value, int | float):
         return _NAN
     try:
@@ -322,21 +324,21 @@ def as_float(value: object) -> float:
 
 
 def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
-    """Counts and means of every planned cell."""
-    every, axes = range(len(manifest.cells)), list(manifest.spec["axes"])
+    """The columns of `table.csv`, one row for each planned cell."""
+    places, axes = range(len(manifest.cells)), list(manifest.spec["axes"])
     counts = (
         pd.crosstab(samples["cell"], samples["outcome"])
-        .reindex(index=every, columns=range(len(OUTCOMES)), fill_value=0)
+        .reindex(index=places, columns=range(len(OUTCOMES)), fill_value=0)
         .set_axis(OUTCOMES, axis="columns")
     )
-    planned = pd.Series([cell.samples for cell in manifest.cells], index=every)
+    planned = pd.Series([cell.samples for cell in manifest.cells], index=places)
     counts["not_run"] = (planned - counts.sum(axis="columns")).clip(lower=0)
     grouped = samples.groupby("cell")
     means = grouped[["signed_error", "prompt_tokens", "output_tokens"]].mean()
     error = samples["signed_error"].abs()
     means["abs_error"] = error.groupby(samples["cell"]).mean()
     means["off_by_one"] = (error == 1)[error.notna()].groupby(samples["cell"]).mean()
-    means = means.reindex(every).replace([np.inf, -np.inf], np.nan)
+    means = means.reindex(places).replace([np.inf, -np.inf], np.nan)
     table = pd.DataFrame(
         {
             "model": manifest.model,
@@ -345,7 +347,7 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
             **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
             "length": [cell.length for cell in manifest.cells],
         },
-        index=every,
+        index=places,
     )
     table["n"] = counts[[name for name in OUTCOMES if name not in NOT_SCORED]].sum(axis="columns")
     table[list(OUTCOMES)] = counts
@@ -354,8 +356,8 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         wilson(int(correct), int(n)) or (None, None)
         for correct, n in zip(table["correct"], table["n"], strict=True)
     ]
-    table["ci_low"] = pd.Series([low for low, _ in intervals], index=every, dtype=float)
-    table["ci_high"] = pd.Series([high for _, high in intervals], index=every, dtype=float)
+    table["ci_low"] = pd.Series([low for low, _ in intervals], index=places, dtype=float)
+    table["ci_high"] = pd.Series([high for _, high in intervals], index=places, dtype=float)
     answered = table["correct"] + table["incorrect"]
     table["accuracy_of_answered"] = table["correct"] / answered.where(answered > 0)
     table["mean_abs_error"] = means["abs_error"]

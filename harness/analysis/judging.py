@@ -9,15 +9,16 @@ from harness.score.answer import AnswerForm
 from harness.score.verdict import Verdict, judge
 
 _SHORT = 64
-_judge_again = lru_cache(maxsize=4096)(judge)
-"""Answers without words around them are few and come often: "Final answer: 7", target 7."""
+"""Characters of the longest reply whose verdict is cached."""
+_judge_cached = lru_cache(maxsize=4096)(judge)
+"""`judge` with a cache for short replies, which repeat often: "Final answer: 7", target 7."""
 
 
 def verdict_of(record: Record, answer: AnswerForm) -> Verdict:
-    """The verdict on what `record` holds, for a task with answers of that form."""
+    """The verdict on `record`, for a task with answers of this form."""
     text = record.reply or ""
-    judging = _judge_again if len(text) <= _SHORT else judge
-    return judging(
+    judge_text = _judge_cached if len(text) <= _SHORT else judge
+    return judge_text(
         text=text,
         finish_reason=record.finish_reason or "stop",
         refusal=record.refusal,

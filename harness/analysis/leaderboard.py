@@ -1,7 +1,7 @@
-"""Many runs in one table: a row a model, task and condition.
+"""Many runs in one table: one row for each model, task and condition.
 
-The file is its own memory: rows whose runs are elsewhere stay, and a newer run of the same model
-replaces its row. Rows that cannot be set side by side are left out, each with the reason.
+The file keeps rows whose runs are not at hand; a newer run of the same model replaces its row. Rows
+that cannot be compared with the others are left out, each with a reason.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from harness.journal.record import Warn
 from harness.spec import Cell
 
 Row = dict[str, str]
-"""Column -> what stands in the file; nothing known is an empty text."""
+"""Column -> text in the file; empty where unknown."""
 
 KEY = ("task", "condition", "model", "settings")
-"""What makes a row; a newer run of it replaces the older."""
+"""The columns that identify a row; a newer run with the same values replaces it."""
 _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
 _COUNTS = ("task_version", "n", "not_scored")
@@ -48,25 +48,25 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """Rows that belong together, and why others do not."""
+    """The rows of a leaderboard, and messages about the others."""
 
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
-    """A line each."""
+    """A line for each row that cannot be compared with the others, with the reason."""
     ahead: tuple[str, ...] = ()
-    """A line for each row of the file whose date is after now, or none."""
+    """A line for each row of the file whose date is in the future or not a date."""
 
 
 @contextlib.contextmanager
 def only_writer(
     path: Path, say: Warn, *, quiet_s: float = 1.0, patience_s: float = 600.0
 ) -> Iterator[None]:
-    """While this lasts nobody else merges runs into the leaderboard at `path`.
+    """Holds the lock of the leaderboard at `path`, so that no other process writes it meanwhile.
 
-    Waits for one who does, up to `patience_s`, and says so after `quiet_s`.
+    Waits up to `patience_s` seconds for a process that holds it; calls `say` after `quiet_s`.
 
     Raises:
-        errors.JournalError: the other one is not done by then, or no lock can be made.
+        errors.JournalError: the lock is still held then, or cannot be made.
     """
     target = path.resolve()
     lock = FileLock(target.with_name(f".{target.name}.lock"))
@@ -93,12 +93,12 @@ def only_writer(
 
 
 def find_runs(out: Path) -> list[Path]:
-    """The folders of all runs under `out`, in the order of their names."""
+    """The folders of all runs under `out`, sorted."""
     return sorted(path.parent for path in (out / "runs").rglob(MANIFEST))
 
 
 def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]]:
-    """A row for each condition that is complete, and a line for each that is not."""
+    """A row for each complete condition, and a line for each incomplete one."""
     manifest = run.manifest
     rows, left_out = [], []
     for judged in run.conditions.values():
@@ -106,7 +106,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
         missing = int(judged.cells["not_run"].sum())
         fingerprint = _fingerprint(judged.planned)
         if missing or fingerprint is None or estimate is None:
-            what = (
+            problem = (
                 f"{missing:,} samples were never asked"
                 if missing
                 else "no sample was scored"
@@ -114,7 +114,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 else "it was never completed"
             )
             left_out.append(
-                f"{run.folder}, {judged.label}: {what}; the same command again asks them"
+                f"{run.folder}, {judged.label}: {problem}; the same command again asks them"
             )
             continue
         sums = judged.cells[["n", *NOT_SCORED]].sum()
@@ -153,11 +153,11 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
 
 
 def _fingerprint(cells: Sequence[Cell]) -> str | None:
-    """Of one condition's samples: task, prompts, targets, lengths, seed."""
+    """Hash of one condition's samples (prompts, targets, lengths); `None` while incomplete."""
     if any(cell.fingerprint is None for cell in cells):
         return None
-    said = sorted(f"{cell.length}|{cell.samples}|{cell.fingerprint:064x}" for cell in cells)
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+    parts = sorted(f"{cell.length}|{cell.samples}|{cell.fingerprint:064x}" for cell in cells)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _settings(manifest: Manifest) -> str:
@@ -169,9 +169,10 @@ def _settings(manifest: Manifest) -> str:
 
 
 def _server(manifest: Manifest) -> str:
-    known = {name: manifest.server.get(name) for name in ("server", "version")}
-    said = " ".join(str(value) for value in known.values() if value)
-    return " ".join(filter(None, [said, *(name for name in manifest.answered_by)]))
+    values = [manifest.server.get(name) for name in ("server", "version")]
+    return " ".join(
+        [*(str(value) for value in values if value), *filter(None, manifest.answered_by)]
+    )
 
 
 def _number(value: Any) -> str:
@@ -181,10 +182,10 @@ def _number(value: Any) -> str:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a leaderboard's file; none where there is no file.
+    """The rows of the leaderboard in file `path`; no rows if there is no file.
 
     Raises:
-        LeaderboardError: it is something else.
+        LeaderboardError: the file cannot be read or is not a leaderboard.
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -203,16 +204,16 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def _is_number(name: str) -> bool:
-    """Whether a column has numbers; the others have texts, escaped by `cells.csv_text`."""
+    """Whether column `name` has numbers. The others have texts, escaped by `cells.csv_text`."""
     return name in (*_COUNTS, *_NUMBERS) or name.startswith(ACCURACY_AT)
 
 
 def _row_problem(row: Row) -> str | None:
-    """What is wrong with a row of a file."""
-    wrong = [name for name in LEADERBOARD if row.get(name) is None]
-    if wrong or None in row:
-        what = f"it has no {wrong[0]!r}" if wrong else "it has more fields than columns"
-        return f"no row of a leaderboard: {what}"
+    """What is wrong with a row of a file; `None` if nothing is."""
+    absent = [name for name in LEADERBOARD if row.get(name) is None]
+    if absent or None in row:
+        problem = f"it has no {absent[0]!r}" if absent else "it has more fields than columns"
+        return f"no row of a leaderboard: {problem}"
     for name, value in row.items():
         if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
             return f"no column of a leaderboard: {name!r}"
@@ -229,13 +230,14 @@ def _row_problem(row: Row) -> str | None:
 def merge(
     rows: Iterable[Row], before: Sequence[Row] = (), *, now: datetime | None = None
 ) -> Leaderboard:
-    """The rows that can be set side by side, new ones and those that were there before.
+    """Merges new `rows` with those `before` into rows that can be compared with each other.
 
-    Of a model's rows on the same data the latest; a date that is none, or more than a day after
-    `now`, counts as the earliest, so that no such row keeps out a run that is here. Of a task the
-    newest version. Of a condition the data and threshold that the rows before have, so that
-    newcomers drive nobody out; else those that most rows have, then those with most samples, then
-    the latest.
+    Of rows with equal `KEY`, version and fingerprint the latest is kept. A date that is not one, or
+    is more than a day after `now`, counts as the earliest, so that such a row never replaces one
+    with a valid date. Of each task only the newest version is kept. Of each condition only one
+    combination of data and threshold is kept: one of the rows `before`, if there are any, so that
+    new rows never remove old ones. Among several: the most frequent, then the one with most
+    samples, then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
@@ -261,19 +263,19 @@ def merge(
                 f"{_named(row)}: of version {row['task_version']} of the task, and there are rows "
                 f"of {newest[row['task']]}"
             )
-    known: dict[tuple[str, str], set[str]] = defaultdict(set)
+    earlier_fingerprints: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in before:
-        known[row["task"], row["condition"]].add(row["fingerprint"])
+        earlier_fingerprints[row["task"], row["condition"]].add(row["fingerprint"])
     chosen: list[Row] = []
     for cell in sorted({(row["task"], row["condition"]) for row in current}):
         group = [row for row in current if (row["task"], row["condition"]) == cell]
-        was_there = [row for row in group if row["fingerprint"] in known[cell]]
-        usual = _usual(was_there or group, limit)
+        earlier = [row for row in group if row["fingerprint"] in earlier_fingerprints[cell]]
+        reference = _reference(earlier or group, limit)
         for row in group:
-            if _data(row) == _data(usual):
+            if _data(row) == _data(reference):
                 chosen.append(row)
             else:
-                left_out.append(f"{_named(row)}: {_difference(row, usual)}")
+                left_out.append(f"{_named(row)}: {_difference(row, reference)}")
     chosen.sort(key=lambda row: (row["task"], row["condition"], -float(row["area"] or 0)))
     return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
 
@@ -283,7 +285,7 @@ _CLOCKS_DIFFER = timedelta(days=1)
 
 
 def _when(row: Row, limit: datetime) -> datetime:
-    """The date of a row; the earliest of all where that is none, or after `limit`."""
+    """The date of a row; `_EARLIEST` where it is not a date or is after `limit`."""
     try:
         date = datetime.fromisoformat(row["date"])
     except ValueError:
@@ -296,7 +298,7 @@ def _data(row: Row) -> str:
     return "|".join(row[name] for name in ("fingerprint", "threshold", "threshold_of"))
 
 
-def _usual(group: Sequence[Row], limit: datetime) -> Row:
+def _reference(group: Sequence[Row], limit: datetime) -> Row:
     counts = Counter(_data(row) for row in group)
     return max(group, key=lambda row: (counts[_data(row)], int(row["n"]), _when(row, limit)))
 
@@ -305,41 +307,45 @@ def _named(row: Row) -> str:
     return f"{row['model']} on {row['task']}, {row['condition']}"
 
 
-def _difference(row: Row, usual: Row) -> str:
-    """Why a row is not set beside `usual`."""
-    lengths, others = ([str(length) for length in lengths_of([one])] for one in (row, usual))
-    if row["fingerprint"] == usual["fingerprint"]:
-        name = "threshold" if row["threshold"] != usual["threshold"] else "threshold_of"
-        return f"{name} is {row[name]}, and {usual[name]} elsewhere"
-    if lengths != others:
-        return f"lengths {', '.join(lengths)}, and {', '.join(others)} elsewhere"
-    if row["n"] != usual["n"] or row["not_scored"] != usual["not_scored"]:
-        asked, usually = (int(one["n"]) + int(one["not_scored"]) for one in (row, usual))
-        if asked != usually:
-            return f"{asked} samples, and {usually} elsewhere"
+def _difference(row: Row, reference: Row) -> str:
+    """Why a row cannot be compared with the `reference`."""
+    lengths, reference_lengths = (
+        [str(length) for length in lengths_of([entry])] for entry in (row, reference)
+    )
+    if row["fingerprint"] == reference["fingerprint"]:
+        name = "threshold" if row["threshold"] != reference["threshold"] else "threshold_of"
+        return f"{name} is {row[name]}, and {reference[name]} elsewhere"
+    if lengths != reference_lengths:
+        return f"lengths {', '.join(lengths)}, and {', '.join(reference_lengths)} elsewhere"
+    if row["n"] != reference["n"] or row["not_scored"] != reference["not_scored"]:
+        samples, reference_samples = (
+            int(entry["n"]) + int(entry["not_scored"]) for entry in (row, reference)
+        )
+        if samples != reference_samples:
+            return f"{samples} samples, and {reference_samples} elsewhere"
     return (
         f"other rows of symbols or prompts (fingerprint {row['fingerprint'][:_SHOWN_FINGERPRINT]}, "
-        f"{usual['fingerprint'][:_SHOWN_FINGERPRINT]} elsewhere; settings {row['settings']})"
+        f"{reference['fingerprint'][:_SHOWN_FINGERPRINT]} elsewhere; settings {row['settings']})"
     )
 
 
 def lengths_of(rows: Iterable[Row]) -> list[int]:
-    """Every length that some of the rows have an accuracy at."""
-    found = {
+    """The lengths at which at least one row has an accuracy, ascending."""
+    lengths = {
         int(name.removeprefix(ACCURACY_AT))
         for row in rows
         for name, value in row.items()
         if name.startswith(ACCURACY_AT) and value
     }
-    return sorted(found)
+    return sorted(lengths)
 
 
 def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
-    """Writes the file, or the one that a link at `path` leads to; accuracies come last, a column a
-    length.
+    """Writes `leaderboard` to `path`, or to the target of a link there. The accuracies are the last
+    columns, one for each length.
 
     Raises:
-        errors.JournalError: it cannot be written.
+        errors.JournalError: the file cannot be written.
     """
     accuracies = [f"{ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
     text = io.StringIO()

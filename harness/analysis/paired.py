@@ -1,4 +1,4 @@
-"""Two conditions or two models on the same samples: differences, their intervals, and tests."""
+"""Paired comparison of two curves on the same samples: differences, 95 % intervals, tests."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ class PairedLength:
     first: float
     """Accuracy of the first on the pairs."""
     second: float
+    """Accuracy of the second on the pairs."""
     only_first: int
     """Pairs in which the first alone is right."""
     only_second: int
+    """Pairs in which the second alone is right."""
     difference_ci: tuple[float, float]
     p: float
-    """Exact McNemar, two-sided, of this length alone."""
+    """Two-sided p-value of McNemar's exact test, uncorrected."""
 
     @property
     def difference(self) -> float:
@@ -52,7 +54,7 @@ class PairedArea:
 
     @property
     def swapped(self) -> PairedArea:
-        """Second against first."""
+        """The same with first and second exchanged."""
         low, high = self.difference_ci
         return PairedArea(self.second, self.first, (-high, -low))
 
@@ -66,39 +68,46 @@ class Paired:
 
 
 Pair: TypeAlias = tuple[Curve, Curve]
-"""Two curves with the same lengths, row i of both about the same row of symbols."""
+"""Two curves of equal shape: row i is the same row of symbols in both."""
 
 
 def paired(first: Curve, second: Curve) -> Pair | None:
-    """What both have of the samples that were scored in both; `None` where there is no pair.
+    """Both curves restricted to the samples that are scored in both; `None` if there are none.
 
-    Lengths that only one has, and lengths without a pair, are left out.
+    Lengths without such a sample are left out.
     """
     lengths = np.intersect1d(first.lengths, second.lengths)
     rows = min(len(first.correct), len(second.correct))
-    columns = [np.searchsorted(one.lengths, lengths) for one in (first, second)]
-    scored, right = (
-        [getattr(one, name)[:rows, at] for one, at in zip((first, second), columns, strict=True)]
+    columns = [np.searchsorted(curve.lengths, lengths) for curve in (first, second)]
+    scored, correct = (
+        [
+            getattr(curve, name)[:rows, column]
+            for curve, column in zip((first, second), columns, strict=True)
+        ]
         for name in ("scored", "correct")
     )
     both = scored[0] * scored[1]
     keep = both.sum(axis=0) > 0
     if not keep.any():
         return None
-    one, other = (Curve(lengths[keep], of[:, keep] * both[:, keep], both[:, keep]) for of in right)
-    return one, other
+    shared_first, shared_second = (
+        Curve(lengths[keep], answers[:, keep] * both[:, keep], both[:, keep]) for answers in correct
+    )
+    return shared_first, shared_second
 
 
 def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
-    """First against second, length by length and by area.
+    """Compares the two curves of `pair` at each length and by area.
 
-    The interval of a length follows from its own answers, whatever those of other lengths are; it
-    has four times the draws, which cost little at one length.
+    The interval at a length depends on the answers at that length alone. It has four times the
+    draws, which cost little for one length.
     """
     rows = []
     for place, (length, n) in enumerate(zip(pair[0].lengths, pair[0].n, strict=True)):
-        first, second = alone = _at_length(pair[0], place), _at_length(pair[1], place)
-        accuracies = mean_area([alone], resamples=4 * resamples, seed=seed)  # of one length
+        first, second = pair_at_length = _at_length(pair[0], place), _at_length(pair[1], place)
+        accuracies = mean_area(
+            [pair_at_length], resamples=4 * resamples, seed=seed
+        )  # area = accuracy
         only_first = int((first.correct > second.correct).sum())
         only_second = int((second.correct > first.correct).sum())
         rows.append(
@@ -117,39 +126,43 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
 
 
 def _at_length(samples: Curve, place: int) -> Curve:
-    """What a curve has at one of its lengths."""
-    at = slice(place, place + 1)
-    return Curve(samples.lengths[at], samples.correct[:, at], samples.scored[:, at])
+    """The curve at one of its lengths alone."""
+    column = slice(place, place + 1)
+    return Curve(samples.lengths[column], samples.correct[:, column], samples.scored[:, column])
 
 
 def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:
     """The mean areas of several pairs, and the interval of their difference.
 
-    A row weighs the same in all pairs of a draw, so conditions that share rows stay together. Half
-    of the draws are those of second against first, turned round: so who is called first changes
-    nothing but the sign, and two models that answer alike have an interval about 0 with equal arms.
+    In each draw a row has the same weight in all pairs, so the correlation of conditions that share
+    rows is kept. Half of the draws are made with first and second exchanged and their sign
+    reversed. Exchanging the two therefore changes only the sign of the result, and identical
+    answers give an interval that is symmetric about 0.
     """
     first, second = (
-        float(np.mean([areas_under(one.lengths, one.accuracies[None])[0] for one in side]))
+        float(np.mean([areas_under(curve.lengths, curve.accuracies[None])[0] for curve in side]))
         for side in zip(*pairs, strict=True)
     )
     half = (resamples + 1) // 2
-    turned = [(other, one) for one, other in pairs]
-    draws = [_area_differences(pairs, half, seed), -_area_differences(turned, half, seed)]
+    exchanged = [(right, left) for left, right in pairs]
+    draws = [_area_differences(pairs, half, seed), -_area_differences(exchanged, half, seed)]
     return PairedArea(first, second, _even_ends(np.concatenate(draws), first - second))
 
 
 def _area_differences(pairs: Sequence[Pair], resamples: int, seed: int) -> Floats:
-    """Draws of the mean areas' difference, first minus second."""
-    curves = [one for pair in pairs for one in pair]
+    """Draws of the difference of the mean areas, first minus second: shape (resamples,)."""
+    curves = [curve for pair in pairs for curve in pair]
     draws = drawn_accuracies(curves, resamples, seed)
-    areas = [areas_under(one.lengths, of) for one, of in zip(curves, draws, strict=True)]
+    areas = [
+        areas_under(curve.lengths, accuracies)
+        for curve, accuracies in zip(curves, draws, strict=True)
+    ]
     differences: Floats = np.mean(areas[::2], axis=0) - np.mean(areas[1::2], axis=0)
     return differences
 
 
 def _even_ends(draws: Floats, observed: float) -> tuple[float, float]:
-    """As `_ends`, with as many draws below as above."""
+    """The middle 95 % of the draws, equally many cut off on both sides; contains `observed`."""
     ordered = np.sort(draws)
     outside = math.ceil(TAILS[0] * len(ordered)) - 1
     return (
@@ -162,7 +175,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """Two-sided p-value of McNemar's exact test (1947): the binomial test of the discordant pairs.
 
     1 where no pair is discordant. Binomial coefficients of a million pairs are too large for a
-    float, so each is divided by the middle one; the quotients follow from one another.
+    float, so all are divided by the middle one; each quotient is computed from the one before.
     """
     discordant, fewer = only_first + only_second, min(only_first, only_second)
     middle = discordant // 2
@@ -170,27 +183,27 @@ def mcnemar(only_first: int, only_second: int) -> float:
         return 1.0
     chosen = np.arange(middle, 0, -1)
     coefficients = np.cumprod(chosen / (discordant - chosen + 1))  # of middle - 1, …, 1, 0
-    beyond, below = coefficients[middle - 1 - fewer :].sum(), coefficients.sum()
-    all_of_them = 2 * below + (2 if discordant % 2 else 1)
-    return float(2 * beyond / all_of_them)
+    tail, below_middle = coefficients[middle - 1 - fewer :].sum(), coefficients.sum()
+    total = 2 * below_middle + (2 if discordant % 2 else 1)
+    return float(2 * tail / total)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values corrected for their number (Holm 1979): adjusted ones, in the given order."""
+    """The p-values adjusted for multiple tests (Holm 1979), in the given order."""
     count, highest = len(p_values), 0.0
     adjusted = [0.0] * count
-    for rank, place in enumerate(sorted(range(count), key=lambda at: p_values[at])):
+    for rank, place in enumerate(sorted(range(count), key=p_values.__getitem__)):
         highest = max(highest, min(1.0, (count - rank) * p_values[place]))
         adjusted[place] = highest
     return adjusted
 
 
 def smallest_difference(pairs: int, tests: int = 1) -> float | None:
-    """The difference of two accuracies that so many pairs show four times out of five.
+    """The smallest difference of two accuracies that `pairs` pairs detect with a power of 80 %.
 
-    By McNemar's exact test at 5 %, divided by the number of tests as Holm's first step does, where
-    one of the two is right on all that the other is and more; differences that go both ways take
-    more. `None` where no outcome of so few pairs could show any.
+    McNemar's exact test at 5 %, divided by the number of tests as in Holm's first step. Assumes
+    that one side is correct wherever the other is; if not, only larger differences are detected.
+    `None` where so few pairs cannot be significant.
     """
     needed = math.ceil(math.log2(2 * tests / _LEVEL))
     if needed > pairs:
@@ -200,9 +213,9 @@ def smallest_difference(pairs: int, tests: int = 1) -> float | None:
 
 
 def _at_least(least: int, n: int, shares: Floats) -> Floats:
-    """Probability of `least` or more successes in n trials, for each probability of one.
+    """Probability of `least` or more successes in `n` trials, for each success probability.
 
-    The terms below `least` are added up, so that `least` should be small.
+    Adds up the terms below `least`, so `least` should be small.
     """
     below = np.zeros_like(shares)
     for successes in range(least):

@@ -1,4 +1,4 @@
-"""What judging a run leaves in its folder, and what judging it again changed."""
+"""Writes the tables and verdicts of a run into its folder, and reports verdicts that changed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MOST_TEXT = 60
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A sample whose outcome is not what it was."""
+    """A sample whose outcome has changed."""
 
     id: str
     before: str
@@ -51,17 +51,21 @@ class Change:
 
 
 def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
-    """Writes all that follows from a run into its folder; the path of `table.csv`."""
+    """Writes the tables and verdicts of `run` into its folder; returns the path of `table.csv`.
+
+    Raises:
+        JournalError: a file cannot be written.
+    """
     to_csv(effective_length_table(run, threshold), run.folder / EFFECTIVE_LENGTHS)
     to_csv(diagnosis_table(run), run.folder / DIAGNOSES)
-    said = {
+    verdicts = {
         "eyechart": _own_version(),
         "cells": [
             {"condition": condition.label, "length": length, "outcomes": letters}
             for (condition, length), letters in _letters(run).items()
         ],
     }
-    replace_file(run.folder / VERDICTS, orjson.dumps(said, option=orjson.OPT_INDENT_2))
+    replace_file(run.folder / VERDICTS, orjson.dumps(verdicts, option=orjson.OPT_INDENT_2))
     return to_csv(run.cells, run.folder / TABLE)
 
 
@@ -73,60 +77,64 @@ def _own_version() -> str:
 
 
 def _letters(run: JudgedRun) -> dict[CellKey, str]:
-    """Of every cell a letter a sample, by index."""
+    """Cell -> one letter for each of its samples, by index."""
     codes = np.array([ord(_LETTERS.get(outcome, _NO_RECORD)) for outcome in OUTCOMES], np.uint8)
     place, index, outcome = (run.samples[name].to_numpy() for name in ("cell", "index", "outcome"))
     letters = {}
-    for at, cell in enumerate(run.manifest.cells):
-        mine = place == at
-        of_cell = np.full(cell.samples, ord(_NO_RECORD), np.uint8)
-        of_cell[index[mine]] = codes[outcome[mine]]
-        letters[cell.key] = of_cell.tobytes().decode()
+    for cell_place, cell in enumerate(run.manifest.cells):
+        in_cell = place == cell_place
+        cell_codes = np.full(cell.samples, ord(_NO_RECORD), np.uint8)
+        cell_codes[index[in_cell]] = codes[outcome[in_cell]]
+        letters[cell.key] = cell_codes.tobytes().decode()
     return letters
 
 
 def changes(run: JudgedRun) -> tuple[str, list[Change]]:
-    """Which version judged the run before, and the samples that it judged otherwise.
+    """The version that judged the run before, and the samples whose outcome has changed since.
 
-    Samples that had no answer then are not among them. A run that was never judged, or whose
+    Samples without an answer at that time are not among them. A run that was never judged, or whose
     verdicts cannot be read, has no changes.
     """
     try:
-        read = orjson.loads((run.folder / VERDICTS).read_bytes())
-        judged_by = str(read["eyechart"])
-        before = {(cell["condition"], cell["length"]): cell["outcomes"] for cell in read["cells"]}
+        verdicts = orjson.loads((run.folder / VERDICTS).read_bytes())
+        judged_by = str(verdicts["eyechart"])
+        before = {
+            (cell["condition"], cell["length"]): cell["outcomes"] for cell in verdicts["cells"]
+        }
     except (OSError, ValueError, KeyError, TypeError):
         return "", []
-    moved: dict[tuple[int, int], str] = {}
-    for cell, ((condition, length), now) in enumerate(_letters(run).items()):
-        then = before.get((condition.label, length), "")
-        if then != now:
-            for index, (old, new) in enumerate(zip(then, now, strict=False)):
+    changed: dict[tuple[int, int], str] = {}
+    for cell, ((condition, length), letters_now) in enumerate(_letters(run).items()):
+        letters_before = before.get((condition.label, length), "")
+        if letters_before != letters_now:
+            for index, (old, new) in enumerate(zip(letters_before, letters_now, strict=False)):
                 if old != new and old not in (_NO_RECORD, _LETTERS["error"]) and old in _NAMES:
-                    moved[cell, index] = old
-    return judged_by, list(_explained(run, moved)) if moved else []
+                    changed[cell, index] = old
+    return judged_by, list(_explained(run, changed)) if changed else []
 
 
-def _explained(run: JudgedRun, moved: dict[tuple[int, int], str]) -> Iterator[Change]:
-    """The changes of samples, given by cell and index with the letter of the outcome before."""
+def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[Change]:
+    """The changes of samples; `changed` is (cell, index) -> letter of the outcome before."""
     cell_and_index = run.samples[["cell", "index"]].itertuples(name=None)
-    letters = {
-        place: moved[cell, index] for place, cell, index in cell_and_index if (cell, index) in moved
+    letters_before = {
+        place: changed[cell, index]
+        for place, cell, index in cell_and_index
+        if (cell, index) in changed
     }
-    for place, record in counted_records(run, letters.keys()).items():
+    for place, record in counted_records(run, letters_before.keys()).items():
         verdict = verdict_of(record, run.spec.answer)
         why = verdict.why or f"reads {_short(verdict.answer)}, target {_short(record.target)}"
-        yield Change(record.id, _NAMES[letters[place]], verdict.outcome, why)
+        yield Change(record.id, _NAMES[letters_before[place]], verdict.outcome, why)
 
 
 def _short(value: object) -> str:
-    said = repr(value)
+    text = repr(value)
     half = _MOST_TEXT // 2
-    return said if len(said) <= _MOST_TEXT else f"{said[:half]} … {said[-half:]}"
+    return text if len(text) <= _MOST_TEXT else f"{text[:half]} … {text[-half:]}"
 
 
 def said_of_changes(run: JudgedRun) -> list[str]:
-    """Lines for the user: how many samples changed from what to what, and some of them."""
+    """Lines for the user: the numbers of changes by kind, and the first few changes."""
     judged_by, changed = changes(run)
     if not changed:
         return []

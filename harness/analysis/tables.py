@@ -19,10 +19,10 @@ _DIGITS = 6
 
 
 def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
-    """One row a condition: effective length, crossing, area, with their intervals as bounds.
+    """One row for each condition: effective length, crossing length and area, with intervals.
 
-    A length outside the tested range has one bound alone: `…_min` without `…_max` is beyond the
-    longest one, `…_max` without `…_min` below the shortest. `error_growth` is of counts.
+    A length outside the tested range has one bound: `…_min` alone is above the longest tested
+    length, `…_max` alone below the shortest. `error_growth` is empty for answers that are texts.
     """
     manifest = run.manifest
     rows = []
@@ -48,13 +48,13 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
 
 
 def threshold_columns(threshold: Threshold) -> dict[str, Any]:
-    """A threshold under its names in files."""
-    of = "own accuracy" if threshold.relative else "accuracy"
-    return {"threshold": threshold.share, "threshold_of": of}
+    """Column -> value of a threshold in CSV files."""
+    measure = "own accuracy" if threshold.relative else "accuracy"
+    return {"threshold": threshold.share, "threshold_of": measure}
 
 
 def estimate_columns(estimate: EffectiveLength) -> dict[str, Any]:
-    """The numbers of an effective length under their names in CSV files."""
+    """Column -> value of an effective length in CSV files: the columns `ESTIMATE`."""
     return {
         **_bounds("effective_length", estimate.length, estimate.length_ci),
         **_bounds("crossing_length", estimate.crossing_length, estimate.crossing_length_ci),
@@ -74,13 +74,13 @@ def _bounds(name: str, length: Bound, interval: Span) -> dict[str, float | None]
 
 
 def diagnosis_table(run: JudgedRun) -> pd.DataFrame:
-    """`diagnosis` with the columns that say which cell a row is, and how many were scored."""
+    """`JudgedRun.diagnosis` with the columns of the cell and its number of scored samples."""
     table = pd.concat([run.cells, run.diagnosis], axis="columns")
     return table[[*RUN, *run.manifest.spec["axes"], *DIAGNOSIS]]
 
 
 def to_csv(table: pd.DataFrame, path: Path) -> Path:
-    """Writes `table`; what is not known is an empty field, texts are as `cells.csv_text` has them.
+    """Writes `table` to `path`, and returns `path`; unknown is empty, texts are `cells.csv_text`.
 
     Raises:
         JournalError: the file cannot be written.
@@ -88,6 +88,8 @@ def to_csv(table: pd.DataFrame, path: Path) -> Path:
     table = table.copy()
     for name in table.columns:
         if not pd.api.types.is_numeric_dtype(table[name]):
-            table[name] = [csv_text(v) if isinstance(v, str) else v for v in table[name]]
+            table[name] = [
+                csv_text(value) if isinstance(value, str) else value for value in table[name]
+            ]
     replace_file(path, table.to_csv(index=False, lineterminator="\n").encode())
     return path

@@ -1,4 +1,4 @@
-"""What a right reply holds, as far as judging must know it."""
+"""The form of a correct reply, as far as scoring needs it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ AnswerType: TypeAlias = Literal["integer", "symbol", "text"]
 
 
 class AnswerForm(Protocol):
-    """Any object that has both; `harness.spec.Answer` of a task file does."""
+    """The type of the answer and the phrase before it, as `harness.spec.Answer` has them."""
 
     @property
     def type(self) -> AnswerType:
-        """What the answer is."""
+        """The type of the answer."""
 
     @property
     def phrase(self) -> str:
         """The fixed words before the answer on the reply's last line."""
 
     def __hash__(self) -> int:
-        """Verdicts on short replies are kept by reply, target and form."""
+        """Needed to cache the verdicts on short replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainAnswerForm:
-    """An `AnswerForm` where there is no task file."""
+    """An `AnswerForm` without a task file."""
 
     type: AnswerType
     phrase: str

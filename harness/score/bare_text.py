@@ -1,6 +1,6 @@
-"""The verdict on a reply where nobody says how it ended.
+"""Scores a reply whose finish reason is unknown.
 
-Scoring as `bench` has it, copied from eyechart; these modules need Python alone.
+The same scoring as in `bench`, copied from eyechart; these modules need only Python.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def is_correct(doc: Mapping[str, Any], text: str) -> bool:
-    """Whether `text` is the right reply to the sample `doc`.
+    """Whether `text` is a correct reply to the sample `doc`.
 
-    A reply of fewer bytes than it might have tokens was not cut off: a token has one byte at least.
-    A longer one may have been, and lm-eval does not say; there only what follows the answer phrase
-    counts, and it counts if it is right read as the end of a reply or as the place of a cut. What a
-    text to be continued runs on with is left out first.
+    `text` is first cut at the first of the `stops` of `doc`. If it has none of them and at least as
+    many bytes as its `budget` of tokens, it may have been cut off, since a token has at least one
+    byte; lm-eval does not tell. Then only an answer after the answer phrase counts, and it is
+    correct if it is so either as a complete or as a cut-off reply.
     """
     places = [place for stop in doc.get("stops") or () if (place := text.find(stop)) >= 0]
     text = text[: min(places, default=len(text))]

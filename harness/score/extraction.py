@@ -1,21 +1,21 @@
-r"""Reply text -> answer: what the model said clearly, or nothing at all.
+r"""Extracts the answer from a reply, if the reply gives it unambiguously.
 
-Thinking blocks go first. Then the answer phrase decides: its last occurrence, and an earlier one
-only where no number (or symbol) at all follows the later. What counts is the rest of the phrase's
-line, or the first written line below it. Without the phrase it is the last line. Where the phrase
-stands but nothing follows it, a last line that is a bare answer still counts.
+Thinking blocks are removed first. Then the last occurrence of the answer phrase decides; an earlier
+one does so only if no number (or symbol) follows the later ones. The answer is read from the rest
+of the phrase's line, or from the first line with text below it. Without the phrase it is read from
+the last line. If nothing follows the phrase, a last line that is nothing but an answer counts.
 
-What an integer is, `integers` says.
+`integers` defines what an integer is.
 
 A symbol is the line's only token; else its only quoted token; else its only single letter or digit
-other than the words a, A and I. Quotes, markup and a full stop around it do not count.
+other than the words a, A and I. Quotes, markup and a full stop around it are ignored.
 
 A text is all that follows the phrase, without the markup and quotes around it and without one full
-stop at its end. Without the phrase it is the last line if that is wholly quoted, boxed or fenced,
+stop at its end. Without the phrase it is the last line if that is entirely quoted, boxed or fenced,
 or a reply of one paragraph.
 
-Markup is overwritten by as many spaces, so that places in the reply stay what they are. All of it
-takes time linear in the reply: no pattern here can try one stretch of text in two ways.
+Markup is replaced by as many spaces, so that positions in the reply do not change. All of this
+takes time linear in the length of the reply: no pattern here backtracks.
 """
 
 from __future__ import annotations
@@ -57,16 +57,17 @@ class Extracted:
     """The answer in a reply, and where it stands."""
 
     value: int | str | None
-    """None: unparsed."""
+    """`None`: unparsed."""
     start: int = 0
     end: int = 0
-    """Place of the answer in the reply, for a reader that marks it; 0, 0 if there is none."""
+    """The answer is `reply[start:end]`; 0, 0 if there is none."""
     by_phrase: bool = False
-    """The answer phrase came before it."""
+    """Whether it follows the answer phrase."""
     whole: bool = False
-    """What follows shows that a cut-off reply was not cut inside it. For `text` its first line."""
+    """Whether the text after it shows that it is complete, even if the reply was cut off. For `text`
+    this is about its first line."""
     why: str = ""
-    """Why it is unparsed."""
+    """Reason if it is unparsed."""
 
 
 _TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]{0,31}[^\s\"'`,;()\[\].!?:=]|\S")
@@ -76,7 +77,7 @@ _LETTER = re.compile(r"(?<![\w'.-])()([^\W_])(?![\w'-]|\.\w)")
 
 
 def _symbol(line: str, marked: str) -> Found | str:
-    """The symbol on a line; `marked` is the line with quotes in place of backticks and braces."""
+    """The symbol on a line, or why there is none; `marked` has quotes for backticks and braces."""
     leads = [0, *(lead.end() for lead in _ANSWER_IS.finditer(line))][-2:]
     bullets = BULLETS.match(line)
     for lead in (bullets.end() if bullets else 0, *leads):
@@ -85,21 +86,21 @@ def _symbol(line: str, marked: str) -> Found | str:
             token = line[start:end]
             digit = token.lower() in SMALL[:10]
             return Found(str(WORDS[token.lower()]) if digit else token, start, end)
-    found: list[Found] = []
-    for pattern, but in ((_QUOTED, ()), (_LETTER, ("a", "A", "I"))):
-        found = found or [
+    symbols: list[Found] = []
+    for pattern, excluded in ((_QUOTED, ()), (_LETTER, ("a", "A", "I"))):
+        symbols = symbols or [
             Found(match[2], *match.span(2))
             for match in islice(pattern.finditer(marked), MOST_FOUND + 1)
-            if match[2] not in but
+            if match[2] not in excluded
         ]
     problems = (
-        (not found, NOTHING["symbol"]),
-        (len({symbol.value for symbol in found}) > 1, "two different symbols"),
-        (len(found) > MOST_FOUND or in_a_row(line, found), "a row of symbols"),
-        (any(is_denied(line, symbol.start) for symbol in found), "not the symbol that it is"),
+        (not symbols, NOTHING["symbol"]),
+        (len({symbol.value for symbol in symbols}) > 1, "two different symbols"),
+        (len(symbols) > MOST_FOUND or in_a_row(line, symbols), "a row of symbols"),
+        (any(is_denied(line, symbol.start) for symbol in symbols), "not the symbol that it is"),
         (line.rstrip().endswith("?"), "a question"),
     )
-    return next((why for holds, why in problems if holds), "") or found[0]
+    return next((why for holds, why in problems if holds), "") or symbols[0]
 
 
 _VOID = " \n:=-\u2013\u2014.>|\u2026_" + THIN
@@ -111,14 +112,14 @@ def _read_line(kind: str, text: str, bare: str, start: int, end: int) -> Found |
     line = bare[start:end]
     if kind == "integer":
         own_line = start == 0 or bare[start - 1] == "\n"
-        found = integer(line, own_line=own_line)
+        answer = integer(line, own_line=own_line)
     else:
         marks = zip(text[start:end], line, strict=True)
         marked = "".join('"' if mark in "`{}" else sign for mark, sign in marks)
-        found = _symbol(line, marked)
-    if isinstance(found, str):
-        return found
-    return found._replace(start=found.start + start, end=found.end + start)
+        answer = _symbol(line, marked)
+    if isinstance(answer, str):
+        return answer
+    return answer._replace(start=answer.start + start, end=answer.end + start)
 
 
 def _line_around(bare: str, place: int, start: int, end: int) -> tuple[int, int]:
@@ -138,25 +139,25 @@ def _short_answer(kind: str, text: str, bare: str, phrases: list[tuple[int, int]
     for phrase_start, phrase_end in reversed(phrases):
         if ink := _INK.search(bare, phrase_end, end):
             place = _line_around(bare, ink.start(), phrase_end, end)
-            found = _read_line(kind, text, bare, *place)
-            if not isinstance(found, str):
-                return Extracted(*found, by_phrase=True, whole=_is_whole(text, bare, found.end))
-            why = f"{found} after the answer phrase"
-            if found != NOTHING[kind]:
+            answer = _read_line(kind, text, bare, *place)
+            if not isinstance(answer, str):
+                return Extracted(*answer, by_phrase=True, whole=_is_whole(text, bare, answer.end))
+            why = f"{answer} after the answer phrase"
+            if answer != NOTHING[kind]:
                 return Extracted(None, why=why)
         end = phrase_start
     last = len(bare.rstrip(_VOID)) - 1
     start, end = _line_around(bare, max(0, last), 0, len(bare))
-    found = _read_line(kind, text, bare, start, end)
-    if isinstance(found, str):
-        return Extracted(None, why=why if phrases else f"{found} on the last line")
-    if phrases and peel(bare, start, end, QUOTES) != (found.start, found.end):
+    answer = _read_line(kind, text, bare, start, end)
+    if isinstance(answer, str):
+        return Extracted(None, why=why if phrases else f"{answer} on the last line")
+    if phrases and peel(bare, start, end, QUOTES) != (answer.start, answer.end):
         return Extracted(None, why=why)
-    return Extracted(*found, whole=_is_whole(text, bare, found.end))
+    return Extracted(*answer, whole=_is_whole(text, bare, answer.end))
 
 
 def tidy(text: str) -> str:
-    """A text without what may stand around it: as `extract` leaves it, for a fair comparison."""
+    """A target text as `extract` would return it, for a fair comparison."""
     return _tidied(text, without_markup(text), 0, len(text))[0]
 
 
@@ -174,8 +175,8 @@ def _text_answer(
         if solid := SOLID.search(bare, phrase_end, end):
             newline = bare.find("\n", solid.start(), end)
             until = newline if first_line and newline >= 0 else end
-            found = _tidied(text, bare, phrase_end, until)
-            return Extracted(*found, by_phrase=True, whole=newline >= 0)
+            answer = _tidied(text, bare, phrase_end, until)
+            return Extracted(*answer, by_phrase=True, whole=newline >= 0)
         end = phrase_start
     if phrases:
         return Extracted(None, why="nothing after the answer phrase")
@@ -186,7 +187,7 @@ def _text_answer(
 
 
 def _text_alone(text: str, bare: str) -> tuple[int, int]:
-    """Place of a text that no phrase announces; empty if it is unclear what belongs to it."""
+    """Start and end of a text without an answer phrase; equal if the text is ambiguous."""
     solid = text.rstrip()
     if solid.endswith("```") and (opening := solid.rfind("```", 0, -3)) >= 0:
         line_end = solid.find("\n", opening, len(solid) - 3)
@@ -218,7 +219,7 @@ def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
 
 
 def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
-    """What `_extract_any` says, if the last line is nothing but the phrase and a short answer."""
+    """The result of `_extract_any`, if the last line is only the phrase and a short answer."""
     pattern = _plain_pattern(answer.type, answer.phrase)
     begin = reply.rfind(answer.phrase) if pattern else -1
     if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
@@ -232,20 +233,22 @@ def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
 
 
 def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extracted:
-    """What `reply` answers; the module's docstring has the rules. Raises on no text.
+    """The answer in `reply`, by the rules in the module's docstring. Never raises.
 
-    With `first_line` a text is only the first written line after the phrase: for one that ran on.
+    With `first_line` a text is only the first line with text after the phrase: for cut-off replies.
     """
     return _extract_plain(reply, answer) or _extract_any(reply, answer, first_line=first_line)
 
 
 def _extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
-    """`extract` without its short cut."""
+    """`extract` without the fast path for plain replies."""
     text = without_thoughts(reply)
     bare = without_markup(text)
     if not bare.strip():
-        thought = reply.strip() and not text.strip()
-        return Extracted(None, why="nothing but thinking" if thought else "the reply is empty")
+        only_thoughts = reply.strip() and not text.strip()
+        return Extracted(
+            None, why="nothing but thinking" if only_thoughts else "the reply is empty"
+        )
     pattern, for_bare = phrase_pattern(answer.phrase)
     phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
     if answer.type == "text":

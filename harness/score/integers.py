@@ -1,15 +1,15 @@
-r"""The one integer that a line names, if it names one.
+r"""Reads the integer on a line, if the line has exactly one.
 
 Integers, in digits of any script or in words from zero to a hundred:
 
-- One number on the line is the answer, also as an estimate ("about 7"). Two different ones are
-  none, nor is one in a row ("1 1 1"). A remark in brackets straight after the number
-  ("12 (10 + 2)"), what it is "out of", and whatever follows a full stop when the number came right
-  after the phrase do not compete with it, unless they take it back ("12 (or 13)"). Of an equation
-  its right side counts.
+- The only number on the line is the answer, also as an estimate ("about 7"). Two different numbers
+  are no answer, nor is a row ("1 1 1"). Not counted as further numbers, unless they correct the
+  first ("12 (or 13)"): a remark in brackets after it ("12 (10 + 2)"), the total after "out of",
+  and the next sentence if the number comes directly after the phrase. In an equation the right side
+  counts.
 - 1,234  1_234  1'234 and 1 234 with a no-break or thin space are 1234; with a plain space they are
   two numbers. 7.0 and "12." are whole. -7 and +7 have signs.
-- No numbers at all: 7th, 1s, x7, GPT-4. Numbers that leave a line unreadable: 7.5, 1.234, 7/10,
+- Not numbers: 7th, 1s, x7, GPT-4. Numbers that make a line unreadable: 7.5, 1.234, 7/10,
   1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
   bound ("at least 7"), a label ("step 7"), "not 7", "7?", "- 7", and "7. text" on a line of its
   own, which may be an item of a list. "One" is the answer only where it cannot be a pronoun.
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
+    """An answer on a line, which is `line[start:end]`."""
+
     value: int | str
     start: int
     end: int
@@ -35,7 +37,7 @@ class Found(NamedTuple):
 
 class _Number(NamedTuple):
     value: int | str
-    """A str says why it cannot be read."""
+    """A str is the reason why it cannot be read."""
     start: int
     end: int
 
@@ -69,9 +71,10 @@ _SPOILS_LAST = re.compile(r"\?|\s*+(?:[/\u00f7\u00d7^%\u00b0<>\u2264\u2265\u00b1
 
 
 def _spoilt(before: str, after: str, previous: str, following: str) -> str | None:
-    """Why the signs around a number keep it from being read, or None if they make it a word's part.
+    """Why the signs around a number make it unreadable: "" if they do not, `None` if the number is
+    part of a word.
 
-    `before` and `after` reach to the words `previous` and `following`.
+    `before` and `after` are the text up to the words `previous` and `following`.
     """
     if after == "'" and following.lower() == "s":
         return None
@@ -116,7 +119,7 @@ def _from_words(words: list[str], previous: str) -> int | str:
 
 
 def _numbers(line: str) -> list[_Number]:
-    """All numbers on the line, the unreadable ones too; of very many only so many as show that."""
+    """All numbers on the line, with the unreadable ones; stops after `MOST_FOUND` + 1."""
     tokens = list(_TOKEN.finditer(line))
     texts = [*(token[0] for token in tokens), ""]
     starts = [*(token.start() for token in tokens), len(line)]
@@ -175,7 +178,7 @@ _NOT_EXACTLY = re.compile(
     r"(?:\s+(?:be|exactly|just|the))?[\s\"'(\[+-]*\Z",
     re.IGNORECASE,
 )
-_SAYS = re.compile(r"(?:[:=]|\b(?:is|are|was|equals))[\s\"'(\[]*\Z", re.IGNORECASE)
+_INTRODUCES = re.compile(r"(?:[:=]|\b(?:is|are|was|equals))[\s\"'(\[]*\Z", re.IGNORECASE)
 _WINDOW = 28
 _WORD = re.compile(r"\w")
 
@@ -187,27 +190,28 @@ def _without_remark(remark: re.Match[str]) -> str:
 
 
 def in_a_row(line: str, found: Sequence[_Number | Found]) -> bool:
-    """Whether what is found more than once is a list rather than said twice."""
-    between = (line[a.end : b.start] for a, b in pairwise(found))
+    """Whether the numbers or symbols `found` are a list, rather than one answer given twice."""
+    between = (line[left.end : right.start] for left, right in pairwise(found))
     return any(
         "(" not in gap and _LINKS.issuperset(re.findall(r"\w+", gap.lower())) for gap in between
     )
 
 
 def is_denied(line: str, start: int) -> bool:
+    """Whether the words before `start` make the number a bound, a label or a negation."""
     return bool(_NOT_EXACTLY.search(line, max(0, start - _WINDOW), start))
 
 
 def _is_pronoun(line: str, number: _Number) -> bool:
     if line[number.start : number.end].lower() != "one":
         return False
-    said = _SAYS.search(line, max(0, number.start - _WINDOW), number.start)
-    leads = said or not _WORD.search(line, 0, number.start)
+    introduced = _INTRODUCES.search(line, max(0, number.start - _WINDOW), number.start)
+    leads = introduced or not _WORD.search(line, 0, number.start)
     return not leads or bool(_WORD.search(line, number.end))
 
 
 def _compete(line: str, *, own_line: bool) -> list[_Number] | str:
-    """The numbers among which the line's answer is, or why there is none."""
+    """The numbers that could be the line's answer, or why there is none."""
     line = _REMARK.sub(_without_remark, line)
     numbers = _numbers(line)
     if numbers and not own_line and not _WORD.search(line, 0, numbers[0].start):
@@ -232,6 +236,10 @@ def _compete(line: str, *, own_line: bool) -> list[_Number] | str:
 
 
 def integer(line: str, *, own_line: bool) -> Found | str:
+    """The integer on a line, or why there is none; see the module's docstring.
+
+    `own_line` is false for the rest of a line after the answer phrase.
+    """
     lead = (BULLETS if own_line else _ARROW).match(line)
     skipped = lead.end() if lead else 0
     if own_line and _LIST_ITEM.match(line, skipped):

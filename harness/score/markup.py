@@ -1,4 +1,4 @@
-"""Replies without thinking and markup, place for place; where an answer phrase stands."""
+"""Replaces thinking and markup in replies by spaces; makes patterns for answer phrases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THOUGHT = re.compile(
 
 
 def without_thoughts(reply: str) -> str:
-    """`reply` with spaces where the model thinks aloud; as long as before."""
+    """`reply` with its thinking blocks replaced by spaces; the length does not change."""
     if not _BRACKET.search(reply):
         return reply
     kept: list[tuple[int, int]] = []
@@ -89,7 +89,9 @@ def _blank_latex(match: re.Match[str]) -> str:
 
 
 def without_markup(text: str) -> str:
-    """`text` with spaces for markup and one sign for each family of signs; as long as before."""
+    """`text` with markup replaced by spaces, and variants of a sign (dashes, quotes) by the plain
+    one; the length does not change.
+    """
     if "\\" in text or "{,}" in text:
         text = _LATEX.sub(_blank_latex, text)
     if _MARKUP_SIGN.search(text):
@@ -99,7 +101,7 @@ def without_markup(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def phrase_pattern(phrase: str) -> tuple[re.Pattern[str], bool]:
-    """The pattern for `phrase`, and whether it is for bare text rather than for the text as is."""
+    """The pattern for `phrase`, and whether to search it in the text without markup."""
     parts = re.findall(r"\w+|[^\w\s]", without_markup(phrase))
     if not parts:
         return re.compile(re.escape(phrase.strip()), re.IGNORECASE), False
@@ -121,7 +123,7 @@ SOLID = re.compile(r"\S")
 
 
 def peel(bare: str, start: int, end: int, pairs: dict[str, str]) -> tuple[int, int]:
-    """The place that is left without spaces, `pairs` and one full stop around it."""
+    """Start and end without the surrounding spaces, `pairs` and one full stop."""
     stops = 1
     while solid := SOLID.search(bare, start, end):
         start = solid.start()

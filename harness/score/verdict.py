@@ -1,7 +1,7 @@
-"""A reply and its target -> the verdict on one sample.
+"""The verdict on one sample, from its reply and its target.
 
-A pure function: scoring again from the journal needs no model. What is not an answer is never
-scored as a wrong one: it has an outcome of its own, and a reason.
+A pure function, so scoring again from the journal needs no model. A reply without an answer is
+never scored as `incorrect`: it has another outcome, with a reason.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ Outcome: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one sample came to."""
+    """The outcome of one sample."""
 
     outcome: Outcome
     answer: int | str | None = None
-    """What was judged; None where the outcome is neither correct nor incorrect."""
+    """The answer that was read; `None` where the outcome is neither correct nor incorrect."""
     start: int = 0
     end: int = 0
-    """Place of the answer in the reply; 0, 0 if there is none."""
+    """The answer is `reply[start:end]`; 0, 0 if there is none."""
     signed_error: int | None = None
     """Integers: answer - target."""
     similarity: float | None = None
     """Texts: 1 - edit distance / length of the longer one, in words."""
     first_divergence: int | None = None
-    """Texts: index of the first word that differs; None if all agree."""
+    """Texts: index of the first word that differs; `None` if none does."""
     ended: Literal["early", "late"] | None = None
-    """Texts: fewer or more words than the target."""
+    """Texts: `early` with fewer words than the target, `late` with more."""
     why: str = ""
     """Reason of an outcome that is neither correct nor incorrect."""
 
@@ -73,12 +73,12 @@ def judge(
     target: int | str,
     answer: AnswerForm,
 ) -> Verdict:
-    """The verdict on one sample. Raises on no `text`.
+    """The verdict on one sample. Never raises, whatever `text` is.
 
-    `failure` names what is recorded in place of a reply: "overflow", "refused", or any other error.
-    A reply that was cut off is judged only if the phrase and a whole answer came before the cut. A
-    refusal in words counts only where no answer could be read; a text that no phrase announces is
-    whatever the model said, so there a refusal goes first.
+    `failure` is the kind of failure that is recorded instead of a reply: "overflow", "refused" or
+    "error". A cut-off reply is judged only if it has the phrase and a complete answer. A refusal in
+    words counts only if no answer was read. A text without the phrase could be any words, so there
+    a refusal counts unless the text is correct.
     """
     if failure is not None:
         outcomes: dict[str, Outcome] = {"overflow": "overflow", "refused": "refused"}
@@ -88,22 +88,28 @@ def judge(
     if finish_reason == "content_filter":
         return Verdict("refused", why="a content filter")
     cut_off = finish_reason == "length"
-    found = extract(text, answer, first_line=cut_off)
-    if cut_off and not (found.by_phrase and found.whole):
+    extracted = extract(text, answer, first_line=cut_off)
+    if cut_off and not (extracted.by_phrase and extracted.whole):
         return Verdict("truncated", why="cut off before the answer was whole")
-    sure = found.value is not None and (found.by_phrase or answer.type != "text")
-    verdict = _unread(found) if found.value is None else _judge_answer(found, text, target, answer)
+    sure = extracted.value is not None and (extracted.by_phrase or answer.type != "text")
+    verdict = (
+        _unparsed(extracted)
+        if extracted.value is None
+        else _judge_answer(extracted, text, target, answer)
+    )
     if not sure and verdict.outcome != "correct" and _refuses(text):
         return Verdict("refused", why="a refusal in words")
     return verdict
 
 
-def _unread(found: Extracted) -> Verdict:
-    return Verdict("unparsed", why=found.why)
+def _unparsed(extracted: Extracted) -> Verdict:
+    return Verdict("unparsed", why=extracted.why)
 
 
-def _judge_answer(found: Extracted, reply: str, target: int | str, answer: AnswerForm) -> Verdict:
-    value, start, end = found.value, found.start, found.end
+def _judge_answer(
+    extracted: Extracted, reply: str, target: int | str, answer: AnswerForm
+) -> Verdict:
+    value, start, end = extracted.value, extracted.start, extracted.end
     if answer.type == "integer" and isinstance(value, int):
         error = value - int(target)
         return Verdict("incorrect" if error else "correct", value, start, end, signed_error=error)
@@ -113,21 +119,21 @@ def _judge_answer(found: Extracted, reply: str, target: int | str, answer: Answe
     return _judge_text(str(value), tidy(str(target)), start, end)
 
 
-def _judge_text(said: str, target: str, start: int, end: int) -> Verdict:
-    words, wanted = said.split(), target.split()
-    if words == wanted:
-        return Verdict("correct", said, start, end, similarity=1.0)
-    same = _common_prefix(words, wanted)
-    distance = edit_distance(words, wanted)
-    late_or_early: Literal["early", "late"] = "early" if len(words) < len(wanted) else "late"
+def _judge_text(text: str, target: str, start: int, end: int) -> Verdict:
+    words, target_words = text.split(), target.split()
+    if words == target_words:
+        return Verdict("correct", text, start, end, similarity=1.0)
+    divergence = _common_prefix(words, target_words)
+    distance = edit_distance(words, target_words)
+    ended: Literal["early", "late"] = "early" if len(words) < len(target_words) else "late"
     return Verdict(
         "incorrect",
-        said,
+        text,
         start,
         end,
-        similarity=1 - distance / max(len(words), len(wanted)),
-        first_divergence=same,
-        ended=None if len(words) == len(wanted) else late_or_early,
+        similarity=1 - distance / max(len(words), len(target_words)),
+        first_divergence=divergence,
+        ended=None if len(words) == len(target_words) else ended,
     )
 
 
@@ -138,15 +144,15 @@ def _refuses(text: str) -> bool:
 
 def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
     pairs = enumerate(zip(left, right, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(left), len(right)))
+    return next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
 def edit_distance(left: Sequence[str], right: Sequence[str]) -> int:
     """Levenshtein's distance, in items.
 
-    Myers 1999, in Hyyrö's form (2003): a column of the table is two integers with a bit a row, so
-    ten thousand words against ten thousand take a tenth of a second. What both begin or end with
-    is left out first.
+    The bit-parallel algorithm of Myers (1999) as given by Hyyrö (2003): a column of the table is
+    two integers with one bit for each row, so 10,000 words against 10,000 take 0.1 s. The common
+    beginning and end are removed first.
     """
     start = _common_prefix(left, right)
     left, right = left[start:], right[start:]

@@ -33,7 +33,7 @@ _PACKAGE = Path(str(files("harness")))
 
 @dataclass(frozen=True)
 class Task:
-    """One task file, opened."""
+    """One task file with its spec and its source of items."""
 
     name: str
     """Its path under the tasks folder without the suffix: `counting/bernoulli`."""
@@ -62,14 +62,14 @@ class Task:
         return self.spec.samples or max(len(items) for items in self._items.values())
 
     def items_at(self, length: int) -> int | None:
-        """How many items of `length` there are; `None` if they are generated, so no end of them."""
+        """Number of items of `length`; `None`, for no limit, if they are generated."""
         return None if self.spec.items is None else len(self._items.get(length, ()))
 
     def draw(self, rng: random.Random, condition: Condition, length: int, index: int) -> Item:
-        """The item of one sample; an items file's ready one, else whatever `rng` gives.
+        """The item of one sample: the one in the items file, else one generated from `rng`.
 
         Raises:
-            TaskError: the generator fails or returns the wrong thing, or the file has no such item.
+            TaskError: the generator fails or returns an invalid item, or the items file has none.
         """
         try:
             if self._generator is None:
@@ -78,16 +78,16 @@ class Task:
             return self._generator.draw(rng, length, names, self.spec.answer)
         except (LookupError, ItemError) as error:
             where = f"task {self.name!r} at length {length}, sample {index}"
-            said = "no such item" if isinstance(error, LookupError) else error
-            raise TaskError(f"{where}: {said}") from error
+            problem = "no such item" if isinstance(error, LookupError) else error
+            raise TaskError(f"{where}: {problem}") from error
 
     @cached_property
     def paired(self) -> bool:
-        """Whether all conditions show the same item: the generator takes no axis."""
+        """Whether all conditions show the same item: no axis is a parameter of the generator."""
         return self._generator is None or not self._generator.keywords & set(self.spec.axes)
 
     def _params(self) -> dict[str, JsonValue]:
-        """A copy for each draw: a generator that changes a list must not change the next row."""
+        """A copy of the params, so that a generator cannot change those of the next draw."""
         if self._params_json is None:
             return deepcopy(self.spec.params)
         params: dict[str, JsonValue] = orjson.loads(self._params_json)
@@ -95,7 +95,7 @@ class Task:
 
     @cached_property
     def _params_json(self) -> bytes | None:
-        """Copied faster than by `deepcopy`; `None` where a number is longer than 64 bits."""
+        """The params as JSON, a faster copy than `deepcopy`; `None` if a number exceeds 64 bits."""
         try:
             return orjson.dumps(self.spec.params)
         except TypeError:
@@ -104,23 +104,23 @@ class Task:
     def prompt(
         self, item: Item, condition: Condition, length: int, index: int | None = None
     ) -> str:
-        """What the model is shown of `item` under `condition`; errors name the sample `index`.
+        """The prompt that shows `item` under `condition`; errors name the sample `index`.
 
         Raises:
-            TaskError: the template fails for this item, or makes of it what cannot be sent.
+            TaskError: the template fails for this item, or the prompt is not valid UTF-8.
         """
         shown = self._shown(condition)
         names = prompt.names(self.spec.answer, item, length, shown)
         where = f"task {self.name!r} at length {length}"
         where += "" if index is None else f", sample {index}"
         try:
-            made = prompt.render(self.spec.prompt, names)
+            text = prompt.render(self.spec.prompt, names)
         except Exception as error:  # a template's expressions may raise anything
             line = prompt.failing_line(error)
             raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
-        if problem := prompt.utf8_problem("the prompt", made):
+        if problem := prompt.utf8_problem("the prompt", text):
             raise TaskError(f"{where}: {problem}")
-        return made
+        return text
 
     def _shown(self, condition: Condition) -> dict[str, object]:
         axes = self.spec.axes
@@ -128,60 +128,61 @@ class Task:
 
 
 def tasks_root() -> Path:
-    """The folder of the built-in tasks: in the wheel, else beside the package."""
-    inside = _PACKAGE / "_tasks"
-    return inside if inside.is_dir() else _PACKAGE.parent / "tasks"
+    """The folder of the built-in tasks: inside the package in a wheel, else beside it."""
+    packaged = _PACKAGE / "_tasks"
+    return packaged if packaged.is_dir() else _PACKAGE.parent / "tasks"
 
 
 def built_in_files() -> dict[str, Path]:
     """Name -> file of every built-in task, sorted by name."""
     root = tasks_root()
-    return dict(sorted(_named(_task_files(root), root)))
+    return dict(sorted(_with_names(_task_files(root), root)))
 
 
 def find(asked: str) -> dict[str, Path]:
-    """The task files that `asked` names: a task, a group, a file or folder of the user's, or
-    several of them with commas between.
+    """Name -> file of the tasks in `asked`: tasks, groups, and the user's own files or folders,
+    separated by commas.
 
-    A user's file is named by its folder and stem, `mine/ones` for `…/mine/ones.yaml`, whether the
-    file or its folder was asked for.
+    The name of a user's file is its folder and stem, `mine/ones` for `…/mine/ones.yaml`, whether
+    `asked` has the file or its folder.
 
     Raises:
-        UnknownTaskError: nothing goes by that name.
+        UnknownTaskError: a part names no task file, or two different files have the same name.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for part in filter(None, (part.strip() for part in asked.split(","))):
-        for name, file in _find_one(part):
+        for name, file in _find_part(part):
             if prompt.utf8_problem("", name):
                 raise UnknownTaskError(
                     f"the name of task {name!r} is not UTF-8, and it is in every sample's id; "
                     "rename the file or its folder"
                 )
-            if found.setdefault(name, file) != file:
+            if files.setdefault(name, file) != file:
                 raise UnknownTaskError(
-                    f"two different files go by the name {name!r}: {found[name]} and {file}; "
+                    f"two different files have the name {name!r}: {files[name]} and {file}; "
                     "rename one or run them apart"
                 )
-    if not found:
+    if not files:
         raise UnknownTaskError("no task named; 'bench tasks' lists them")
-    return found
+    return files
 
 
 def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
-    """The task that a run was made with: that of `file`, of `others`, which names files as
-    `--task` does, or the built-in one. A file of `others` that was renamed since is known by what
-    is in it.
+    """The task of a run, by its `name` and the `digest` of its spec.
+
+    Looks in `others`, which names files as `--task` does, then in `file`, then among the built-in
+    tasks. A file of `others` that was renamed since is recognised by its digest.
 
     Raises:
-        AbsentTaskError: none of its name is at hand.
-        ChangedTaskError: it has changed since.
-        UnknownTaskError: `others` names nothing.
-        TaskFileError: its file is wrong.
+        AbsentTaskError: there is no file for the task.
+        ChangedTaskError: the file has changed since the run.
+        UnknownTaskError: `others` names no task file.
+        TaskFileError: the file has mistakes.
     """
     named = find(others) if others else {}
     files = built_in_files() | ({name: Path(file)} if file else {}) | named
     if name not in files or not files[name].is_file():
-        for path in named.values():  # it may have another name by now
+        for path in named.values():  # it may have been renamed
             task = open_task(name, path, trial=False)
             if task.spec.digest() == digest:
                 return task
@@ -192,7 +193,7 @@ def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
     return task
 
 
-def _find_one(part: str) -> Iterator[tuple[str, Path]]:
+def _find_part(part: str) -> Iterator[tuple[str, Path]]:
     built_in = built_in_files()
     group = [(name, file) for name, file in built_in.items() if name.startswith(f"{part}/")]
     if part in built_in:
@@ -204,7 +205,7 @@ def _find_one(part: str) -> Iterator[tuple[str, Path]]:
         files = list(_task_files(folder))
         if not files:
             raise UnknownTaskError(f"no task file (*.yaml) in folder {part!r}")
-        yield from _named(files, folder.parent)
+        yield from _with_names(files, folder.parent)
     elif _is(Path(part), "file"):
         file = Path(os.path.abspath(part))  # noqa: PTH100
         yield (Path(file.parent.name) / file.stem).as_posix(), file.resolve()
@@ -219,15 +220,14 @@ def _find_one(part: str) -> Iterator[tuple[str, Path]]:
 def _suggestion(part: str, built_in: Collection[str]) -> str:
     groups = {name.partition("/")[0] for name in built_in}
     short = {name.rpartition("/")[2]: name for name in built_in}
-    wanted = part.lower()
-    close = difflib.get_close_matches(wanted, [*built_in, *groups, *short], n=1, cutoff=0.5)
+    close = difflib.get_close_matches(part.lower(), [*built_in, *groups, *short], n=1, cutoff=0.5)
     return (
         f"did you mean {short.get(close[0], close[0])!r}?" if close else "'bench tasks' lists them"
     )
 
 
 def _is(path: Path, kind: str) -> bool:
-    """Whether `path` is a file or folder; a name that no file can have is neither."""
+    """Whether `path` is a folder (`kind` "dir") or a file; an impossible file name is neither."""
     try:
         return path.is_dir() if kind == "dir" else path.is_file()
     except (OSError, ValueError):
@@ -235,18 +235,20 @@ def _is(path: Path, kind: str) -> bool:
 
 
 def _task_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    yield from sorted(
+        path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file()
+    )
 
 
-def _named(files: Iterable[Path], root: Path) -> Iterator[tuple[str, Path]]:
+def _with_names(files: Iterable[Path], root: Path) -> Iterator[tuple[str, Path]]:
     for file in files:
         yield file.relative_to(root).with_suffix("").as_posix(), file.resolve()
 
 
 def open_task(name: str, path: Path, *, trial: bool = True) -> Task:
-    """The task in `path`, with its generator tried unless `trial` is false.
+    """Opens the task in `path`; with `trial` its items are drawn and its prompts rendered too.
 
     Raises:
-        TaskFileError: the file is wrong; says everything that is.
+        TaskFileError: the file has mistakes; the error lists all of them.
     """
     return Task(name, path, read_spec(path, trial=trial))

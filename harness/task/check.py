@@ -1,4 +1,4 @@
-"""What is wrong with a task file: all of it at once, each mistake with its place and a remedy."""
+"""Checks a task file and reports all mistakes at once, each with its place and a remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-def _wrong(path: Path, problems: Sequence[Problem]) -> TaskFileError:
+def _file_error(path: Path, problems: Sequence[Problem]) -> TaskFileError:
     return TaskFileError(
         *(
             f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
@@ -29,10 +29,10 @@ def _wrong(path: Path, problems: Sequence[Problem]) -> TaskFileError:
 
 
 def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
-    """The task in `path`; with `trial` its generator is loaded and drawn from too.
+    """Reads the task in `path`; with `trial` its items are drawn and its prompts rendered too.
 
     Raises:
-        TaskFileError: says everything that is wrong.
+        TaskFileError: the file has mistakes; the error lists all of them.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -40,25 +40,25 @@ def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
         before = path.read_bytes()[: error.start]
         place = Position(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
         problem = Problem(place, "not UTF-8; save the file as UTF-8")
-        raise _wrong(path, [problem]) from None
+        raise _file_error(path, [problem]) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise _wrong(path, [Problem(Position(1, 1), f"cannot be read: {reason}")]) from None
+        raise _file_error(path, [Problem(Position(1, 1), f"cannot be read: {reason}")]) from None
     file = parse(text)
     spec = None
-    found = list(file.problems)
+    problems = list(file.problems)
     if isinstance(file.data, dict):
-        spec, wrong = _validated(file, file.data)
-        found += wrong
-        found += _static_problems(file, file.data)
-        mended = spec or _mended(file.data)
-        clear = not file.problems and not {"generator", "items"} <= set(file.data)
-        if trial and clear and mended is not None:
-            found += trial_problems(path, file, mended)
-    elif not found:
-        found.append(Problem(Position(1, 1), "a task file is a mapping of keys to values"))
-    if found or spec is None:
-        raise _wrong(path, sorted(dict.fromkeys(found), key=_by_place))
+        spec, spec_problems = _validated(file, file.data)
+        problems += spec_problems
+        problems += _static_problems(file, file.data)
+        repaired = spec or _repaired(file.data)
+        can_try = not file.problems and not {"generator", "items"} <= set(file.data)
+        if trial and can_try and repaired is not None:
+            problems += trial_problems(path, file, repaired)
+    elif not problems:
+        problems.append(Problem(Position(1, 1), "a task file is a mapping of keys to values"))
+    if problems or spec is None:
+        raise _file_error(path, sorted(dict.fromkeys(problems), key=_by_place))
     return spec
 
 
@@ -73,8 +73,8 @@ def _validated(file: YamlFile, data: Mapping[str, object]) -> tuple[TaskSpec | N
         return None, _from_pydantic(file, error.errors(include_url=False))
 
 
-def _mended(data: Mapping[str, object]) -> TaskSpec | None:
-    """The task with its small mistakes taken out, so that the others can be looked for as well."""
+def _repaired(data: Mapping[str, object]) -> TaskSpec | None:
+    """The spec without its small mistakes, for a trial that finds others; `None` if impossible."""
     kept = {key: value for key, value in data.items() if key in TaskSpec.model_fields}
     harmless = {"version": 1, "title": "-", "source": None, "samples": 1}
     lengths = kept.get("lengths")
@@ -96,33 +96,33 @@ def _mended(data: Mapping[str, object]) -> TaskSpec | None:
 
 
 def _from_pydantic(file: YamlFile, details: Sequence[ErrorDetails]) -> list[Problem]:
-    """One problem for each place, since a union complains once for each of its members."""
-    found: dict[tuple[str | int, ...], Problem] = {}
+    """One problem for each place; pydantic gives one for each member of a union."""
+    problems: dict[tuple[str | int, ...], Problem] = {}
     for detail in details:
         path = detail["loc"]
         place = tuple(file.real_path(path))
         if detail["type"] == "extra_forbidden":
-            found[path] = _unknown_key(file, path)
+            problems[path] = _unknown_key(file, path)
         elif detail["type"] == "missing":
             inside = f" in {'.'.join(map(str, place))!r}" if place else ""
-            found[path] = Problem(file.position(place), f"missing key {path[-1]!r}{inside}")
+            problems[path] = Problem(file.position(place), f"missing key {path[-1]!r}{inside}")
         elif path[-1:] == ("[key]",):
-            at = file.position(path, of_key=True)
-            found[path] = Problem(at, f"name {detail['input']!r} {_name_demand(detail)}")
+            position = file.position(path, of_key=True)
+            problems[path] = Problem(position, f"name {detail['input']!r} {_name_demand(detail)}")
         else:
             name = next((str(part) for part in reversed(place) if isinstance(part, str)), "")
             demand = "must be text, a number, true/false or a separator mapping"
             if "text" not in path[len(place) :]:
                 demand = _demand(detail)
             shown = "" if demand.endswith("empty") else f", not {_show(detail['input'])}"
-            found[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
-    return list(found.values())
+            problems[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
+    return list(problems.values())
 
 
 def _unknown_key(file: YamlFile, path: Sequence[str | int]) -> Problem:
-    at = file.position(path, of_key=True)
-    guess = did_you_mean(str(path[-1]), _fields_at(path[:-1]))
-    return Problem(at, f"unknown key {path[-1]!r}; {guess}")
+    position = file.position(path, of_key=True)
+    remedy = did_you_mean(str(path[-1]), _fields_at(path[:-1]))
+    return Problem(position, f"unknown key {path[-1]!r}; {remedy}")
 
 
 def _name_demand(detail: ErrorDetails) -> str:
@@ -144,7 +144,7 @@ _DEMANDS = {
 
 
 def _demand(detail: ErrorDetails) -> str:
-    """What pydantic wanted, in words of a task file."""
+    """What pydantic requires, in the terms of a task file."""
     kind, context = detail["type"], detail.get("ctx") or {}
     name = detail["loc"][-1]
     patterns = {"generator": "must be 'file.py:function'", "items": "must be a .jsonl file"}
@@ -168,7 +168,7 @@ def _demand(detail: ErrorDetails) -> str:
 
 
 def _show(given: object) -> str:
-    """A value as the file would have it."""
+    """A value as it is written in a task file, shortened."""
     if given is None:
         return "null"
     shown = repr(given).lower() if isinstance(given, bool) else repr(given)
@@ -176,7 +176,7 @@ def _show(given: object) -> str:
 
 
 def _fields_at(path: Sequence[str | int]) -> list[str]:
-    """Names of the keys that may stand in the mapping at `path`."""
+    """Names of the keys that are allowed in the mapping at `path`."""
     model: type[BaseModel] = TaskSpec
     if path and path[0] == "axes":
         model = Separator if "separator" in path[3:] else Axis
@@ -186,9 +186,7 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
 
 
 def _static_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
-    """What the types alone do not say; looks at every part that has the right shape, so that a
-    mistake elsewhere does not hide it.
-    """
+    """Problems beyond the types, in every part that has the right shape."""
     for check in (_source_problems, _length_problems, _axis_problems, _prompt_problems):
         yield from check(file, data)
 
@@ -224,22 +222,22 @@ def _axis_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Probl
     for name, axis in axes.items() if isinstance(axes, dict) else ():
         if taken := taken_by(name):
             place = file.position(["axes", name], of_key=True)
-            said = f"an axis cannot be called {name!r}: that is {taken}; give it another name"
-            yield Problem(place, said)
+            message = f"an axis cannot be called {name!r}: that is {taken}; give it another name"
+            yield Problem(place, message)
         if not isinstance(axis, dict):
             continue
         values, default = axis.get("values"), axis.get("default")
         if isinstance(values, dict) and isinstance(default, list):
             known = [str(value) for value in values]
             for index, value in enumerate(default):
-                at = file.position(["axes", name, "default", index])
+                position = file.position(["axes", name, "default", index])
                 if not isinstance(value, str):
                     continue
                 if value not in known:
-                    guess = f"; {did_you_mean(value, known)}" if known else ""
-                    yield Problem(at, f"axis {name!r} has no value {value!r}{guess}")
+                    remedy = f"; {did_you_mean(value, known)}" if known else ""
+                    yield Problem(position, f"axis {name!r} has no value {value!r}{remedy}")
                 elif value in default[:index]:
-                    yield Problem(at, f"default {value!r} is here twice")
+                    yield Problem(position, f"default {value!r} is here twice")
         if isinstance(values, dict):
             yield from _value_problems(file, data, name, values)
 
@@ -276,8 +274,8 @@ def _prompt_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
     template = data.get("prompt")
     if not isinstance(template, str) or not template:
         return
-    if wrong := prompt.syntax_problem(template):
-        yield Problem(file.text_position(["prompt"], wrong.line), wrong.message)
+    if problem := prompt.syntax_problem(template):
+        yield Problem(file.text_position(["prompt"], problem.line), problem.message)
         return
     phrase, axes = _phrase(data), data.get("axes")
     texts = [template]
@@ -286,12 +284,10 @@ def _prompt_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
         if isinstance(values, dict):
             texts += [text for text in values.values() if isinstance(text, str)]
     if template.lower().count(phrase.lower()) > 1:
-        said = (
-            f"the prompt has the answer phrase {phrase!r} more than once, so a reply that follows"
-        )
         yield Problem(
             file.position(["prompt"], of_key=True),
-            f"{said} it would too; leave it out of the examples",
+            f"the prompt has the answer phrase {phrase!r} more than once, so a reply that follows "
+            "it would too; leave it out of the examples",
         )
     if "phrase" not in prompt.used_names(template) and not any(phrase in text for text in texts):
         yield Problem(

@@ -1,4 +1,4 @@
-"""Where a task's items come from: a generator function beside the task file, or a JSONL file."""
+"""The items of a task, from a generator function beside the task file or from a JSONL file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from harness.task import prompt
 
 
 class ItemError(Exception):
-    """A generator or items file does not give what it should; one line, lower case."""
+    """A generator or an items file is missing, fails, or gives an invalid item. The message is one
+    line in lower case.
+    """
 
 
 class ItemsFileError(Exception):
@@ -38,28 +40,29 @@ class ItemsFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A loaded generator function and what it wants to know."""
+    """A loaded generator function and its parameters."""
 
     function: Callable[..., Item]
     path: Path
     keywords: frozenset[str]
-    """Names it takes besides `rng` and `length`."""
+    """Names of its parameters besides `rng` and `length`."""
     required: frozenset[str]
+    """Those of them without a default."""
 
     def draw(
         self, rng: random.Random, length: int, names: Mapping[str, object], answer: Answer
     ) -> Item:
-        """An item; `names` may hold more than the function takes.
+        """Draws an item; `names` may have more names than the function has parameters.
 
         Raises:
-            ItemError: the function raises, or returns the wrong thing for `answer`.
+            ItemError: the function raises, or its item does not fit `length` or `answer`.
         """
-        wanted = {name: names[name] for name in self.keywords if name in names}
+        arguments = {name: names[name] for name in self.keywords if name in names}
         try:
-            item = self.function(rng, length, **wanted)
+            item = self.function(rng, length, **arguments)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # the author's code: whatever it raises is a mistake in it
+        except BaseException as error:  # code of the task's author, which may raise anything
             raise ItemError(f"the generator raised {describe(error, self.path)}") from error
         if problem := item_problem(item, length, answer):
             raise ItemError(problem)
@@ -68,7 +71,7 @@ class Generator:
 
 @cache
 def load_generator(task_file: Path, reference: str) -> Generator:
-    """The function that `file.py:function` names, the file relative to `task_file`.
+    """Loads the generator that `reference`, `file.py:function` relative to `task_file`, names.
 
     Raises:
         ItemError: the file or function is missing, its import fails, or its parameters do not fit.
@@ -76,17 +79,17 @@ def load_generator(task_file: Path, reference: str) -> Generator:
     file_name, _, function_name = reference.rpartition(":")
     try:
         path = (task_file.parent / file_name).resolve()
-        found = path.is_file()
+        exists = path.is_file()
     except (OSError, ValueError, RuntimeError):
-        found = False
-    if not found:
+        exists = False
+    if not exists:
         raise ItemError(f"generator file {file_name!r} is not there (looked beside the task file)")
     module = _module(path)
     function = getattr(module, function_name, None)
     if function is None:
-        here = [n for n, v in vars(module).items() if inspect.isfunction(v) and n[0] != "_"]
+        names = [n for n, v in vars(module).items() if inspect.isfunction(v) and n[0] != "_"]
         raise ItemError(
-            f"no function {function_name!r} in {file_name!r}; it has {', '.join(here) or 'none'}"
+            f"no function {function_name!r} in {file_name!r}; it has {', '.join(names) or 'none'}"
         )
     if not inspect.isfunction(function):
         kind = type(function).__name__
@@ -117,7 +120,7 @@ def _module(path: Path) -> object:
         spec.loader.exec_module(module)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # the user's code: whatever it raises is a mistake in it
+    except BaseException as error:  # code of the task's author, which may raise anything
         raise ItemError(f"importing {path.name} raised {describe(error, path)}") from error
     finally:
         sys.dont_write_bytecode = writes_bytecode
@@ -130,7 +133,7 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
 
     Raises:
         ItemError: the file is missing.
-        ItemsFileError: lines of it are no items; says which.
+        ItemsFileError: the file is empty, or has lines that are not items; the error lists them.
     """
     path = task_file.parent / file_name
     try:
@@ -166,24 +169,24 @@ _ITEM_KEYS = ("variables", "target", "length")
 
 
 def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
-    read = exact_json.loads(line)
-    if not isinstance(read, dict):
+    fields = exact_json.loads(line)
+    if not isinstance(fields, dict):
         raise ItemError("an item is a JSON object")
-    for name in read:
+    for name in fields:
         if name not in _ITEM_KEYS:
             close = difflib.get_close_matches(name, _ITEM_KEYS, n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_ITEM_KEYS)}"
-            raise ItemError(f"unknown key {name!r} in the item; {guess}")
+            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_ITEM_KEYS)}"
+            raise ItemError(f"unknown key {name!r} in the item; {remedy}")
     for name in _ITEM_KEYS:
-        if name not in read:
+        if name not in fields:
             raise ItemError(f"the item has no {name!r}")
-    length, variables = read["length"], read["variables"]
+    length, variables = fields["length"], fields["variables"]
     if not isinstance(length, int) or isinstance(length, bool) or length < 1:
         raise ItemError(f"length must be a positive integer, not {length!r}")
     if not isinstance(variables, dict):
         raise ItemError("variables must be an object")
     symbols = variables.pop("symbols", None)
-    item = Item([] if symbols is None else symbols, read["target"], variables)
+    item = Item([] if symbols is None else symbols, fields["target"], variables)
     if symbols is not None and (problem := _symbols_problem(symbols, length)):
         raise ItemError(problem)
     if problem := _target_problem(item.target, answer):
@@ -192,7 +195,7 @@ def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
 
 
 def item_problem(item: object, length: int, answer: Answer) -> str | None:
-    """What is wrong with what a generator returned; `None` if nothing is."""
+    """What is wrong with the `item` that a generator returned; `None` if nothing is."""
     if item is None:
         return "the generator returned None; is a 'return' missing?"
     if not isinstance(item, Item):
@@ -205,12 +208,12 @@ def item_problem(item: object, length: int, answer: Answer) -> str | None:
     for name, value in variables.items():
         if isinstance(value, set | frozenset | random.Random):
             kind = type(value).__name__
-            return f"the variable {name!r} is a {kind}, which is another each time; give a list"
+            return f"the variable {name!r} is a {kind}, which differs each time; give a list"
     return _target_problem(item.target, answer) or _text_problem(item)
 
 
 def _text_problem(item: Item) -> str | None:
-    """What of an item can never be sent."""
+    """Which text of an item is not valid UTF-8, and so cannot be sent; `None` if all are."""
     parts = {"a symbol": "".join(item.symbols), "the target": item.target, **item.variables}
     for part, text in parts.items():
         if isinstance(text, str) and not text.isascii():
@@ -229,7 +232,7 @@ def _symbols_problem(symbols: object, length: int) -> str | None:
 
 
 def _are_text(symbols: Sequence[object]) -> bool:
-    """By their types first, which takes a tenth of the time on long rows."""
+    """Whether all symbols are strings. Compares the set of types first: ten times as fast."""
     kinds = set(map(type, symbols))
     return kinds <= {str} or all(issubclass(kind, str) for kind in kinds)
 
@@ -237,8 +240,8 @@ def _are_text(symbols: Sequence[object]) -> bool:
 def _target_problem(target: object, answer: Answer) -> str | None:
     if isinstance(target, int) and is_too_long(target):
         return f"the target has more than {MAX_DIGITS:,} digits; 'answer: text' takes longer ones"
-    wanted = int if answer.type == "integer" else str
-    if not isinstance(target, wanted) or isinstance(target, bool):
+    target_type = int if answer.type == "integer" else str
+    if not isinstance(target, target_type) or isinstance(target, bool):
         return f"the target {target!r} does not fit 'answer: {answer.type}'"
     if isinstance(target, str) and not target.strip():
         return "the target is empty text, which no reply can show"
@@ -246,12 +249,12 @@ def _target_problem(target: object, answer: Answer) -> str | None:
 
 
 def describe(error: BaseException, path: Path | None = None) -> str:
-    """An exception of somebody's code in one line, with the last line of `path` it went through."""
-    said = " ".join(str(error).split())
+    """One line for an exception of a task's own code, with its last line number in `path`."""
+    message = " ".join(str(error).split())
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
         if path is not None and frame.filename == str(path)
     ]
     where = f" (line {lines[-1]})" if lines and not isinstance(error, SyntaxError) else ""
-    return f"{type(error).__name__}{': ' + said if said else ''}{where}"
+    return f"{type(error).__name__}{': ' + message if message else ''}{where}"

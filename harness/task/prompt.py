@@ -15,20 +15,21 @@ from harness.spec import Answer, Item, write_row
 from harness.task import sandbox
 
 BUILT_IN_NAMES = ("length", "phrase", "sequence", "symbols")
-"""What every prompt sees besides its axes and the item's own variables."""
+"""Names that every prompt can use, besides its axes and the variables of the item."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateProblem:
-    """What is wrong with a template, and in which of its lines (from 1)."""
+    """A mistake in a template."""
 
     line: int
+    """Line of the template, from 1."""
     message: str
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """The one environment; made on first use."""
+    """The Jinja environment of all prompts; created on first use."""
     env = sandbox.Sandbox()
     env.filters["separated"] = write_row
     return env
@@ -36,14 +37,14 @@ def environment() -> jinja2.Environment:
 
 @cache
 def compiled(template: str) -> jinja2.Template:
-    """`template`, ready to render; compiled once."""
+    """The compiled `template`; each is compiled once."""
     return environment().from_string(template)
 
 
 def names(
     answer: Answer, item: Item, length: int, shown: Mapping[str, object]
 ) -> dict[str, object]:
-    """All that a template may use; `shown` is axis -> value. An item's own variables win."""
+    """Name -> value for a template; `shown` is axis -> value. The item's variables override."""
     return {
         "length": length,
         "phrase": answer.phrase,
@@ -55,11 +56,11 @@ def names(
 
 
 def render(template: str, names: Mapping[str, object]) -> str:
-    """The prompt; raises `jinja2.TemplateError` and whatever its expressions raise."""
+    """The prompt; raises `jinja2.TemplateError`, and any error of the template's expressions."""
     ready, env = compiled(template), environment()
     sandbox.start()
     try:
-        # what `render` does, without its merging of globals, half of the time of a short prompt
+        # as `Template.render`, but without merging globals: half of the time of a short prompt
         context = env.context_class(env, {**_globals(), **names}, ready.name, ready.blocks)
         return "".join(ready.root_render_func(context)).rstrip("\n")
     except Exception:  # noqa: BLE001  raised again, with the template's own lines in its traceback
@@ -67,14 +68,16 @@ def render(template: str, names: Mapping[str, object]) -> str:
 
 
 def utf8_problem(part: str, text: str) -> str | None:
-    """Why `text` can be in no request; `part` says what it is of."""
+    """Why `text` cannot be encoded, `None` if it can; `part` names the text in the message."""
     if text.isascii():
         return None
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        half = text[error.start]
-        return f"{part} has the lone surrogate {half!r}, which no request can hold; leave it out"
+        surrogate = text[error.start]
+        return (
+            f"{part} has the lone surrogate {surrogate!r}, which no request can hold; leave it out"
+        )
     return None
 
 
@@ -84,16 +87,16 @@ def _globals() -> dict[str, Any]:
 
 
 def syntax_problem(template: str) -> TemplateProblem | None:
-    """What stops the template from compiling; `None` if nothing does."""
+    """Why the template does not compile; `None` if it does."""
     env = environment()
     try:
         for node in env.parse(template).find_all((nodes.Filter, nodes.Test)):
             assert isinstance(node, nodes.Filter | nodes.Test)
             if node.name in sandbox.REMOVED:
-                said = f"{node.name!r} draws anew each time; draw in the generator from its rng"
-                return TemplateProblem(node.lineno, said)
+                message = f"{node.name!r} draws anew each time; draw in the generator from its rng"
+                return TemplateProblem(node.lineno, message)
             known = env.filters if isinstance(node, nodes.Filter) else env.tests
-            if node.name not in known:  # Jinja says it only where the template comes to it
+            if node.name not in known:  # Jinja reports it only when it renders the node
                 kind = type(node).__name__.lower()
                 return TemplateProblem(node.lineno, f"bad Jinja: No {kind} named {node.name!r}.")
         env.from_string(template)
@@ -105,7 +108,7 @@ def syntax_problem(template: str) -> TemplateProblem | None:
 
 
 def failing_line(error: BaseException) -> int:
-    """The template's line (from 1) that an error of rendering came from."""
+    """Line of the template, from 1, at which rendering failed with `error`."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -115,10 +118,10 @@ def failing_line(error: BaseException) -> int:
 
 
 def undefined_names(template: str, known: Collection[str]) -> list[str]:
-    """The names that the template uses and nobody gives."""
+    """The names that the template uses and that are not `known`, sorted."""
     return sorted(used_names(template).difference(known))
 
 
 def used_names(template: str) -> set[str]:
-    """Names from outside that the template reads."""
+    """The names that the template reads and does not define."""
     return meta.find_undeclared_variables(environment().parse(template))

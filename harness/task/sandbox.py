@@ -1,8 +1,8 @@
 """The sandbox in which prompts are rendered.
 
-A prompt must come out the same each time and come out at all, whoever wrote its template. So
-nothing in here draws, nothing is shown that has no text of its own, and one rendering has an
-allowance of loop turns, calls, characters and seconds.
+Rendering must give the same prompt each time, and must end, for any template. So the sandbox has no
+random functions, refuses values without a fixed text, and limits the loop turns, calls, characters
+and seconds of each prompt.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 REMOVED = ("random", "lipsum")
-"""Names of Jinja's that draw anew each time."""
+"""Random functions and filters of Jinja."""
 MAX_TURNS = 3_000_000
-"""Turns of loops, calls and filters in one prompt."""
+"""Most loop turns, calls and filters in one prompt, together."""
 MAX_CHARS = 50_000_000
-"""Characters that one prompt may write, and that one text in it may have."""
+"""Most characters of one prompt, and of one text in it."""
 MAX_SECONDS = 30.0
 _LARGEST_OPERAND = 10**9
 _LARGEST_POWER = 20
 _WIDE = re.compile(r"\d{5}|\*|\{[^{}]*\{")
-"""In a format: a width of five digits, or one that comes from elsewhere."""
+"""In a format string: a width of five digits, or a width taken from an argument."""
 
 
 class PromptLimitError(SecurityError):
-    """A prompt that takes more than its allowance."""
+    """A prompt that exceeds a limit of the sandbox."""
 
 
 class _Allowance:
-    """What is left for the prompt that is being rendered."""
+    """The turns, characters and seconds that remain for the prompt being rendered."""
 
     def __init__(self) -> None:
         self.start()
@@ -48,7 +48,7 @@ class _Allowance:
         self.ends_s = time.monotonic() + MAX_SECONDS
 
     def turn(self, chars: int = 0) -> None:
-        """Raises `PromptLimitError` where a turn that writes `chars` is one too many."""
+        """Counts one turn that writes `chars`; raises `PromptLimitError` beyond a limit."""
         self.turns -= 1
         if self.turns < 0:
             raise PromptLimitError(f"more than {MAX_TURNS:,} turns of loops, calls and filters")
@@ -57,7 +57,7 @@ class _Allowance:
         self.write(chars)
 
     def write(self, chars: int) -> None:
-        """Raises it where so many characters are too many."""
+        """Counts `chars` characters; raises `PromptLimitError` beyond the limit."""
         self.chars -= chars
         if self.chars < 0:
             raise PromptLimitError(f"it writes more than {MAX_CHARS:,} characters")
@@ -65,27 +65,27 @@ class _Allowance:
 
 _LEFT = _Allowance()
 start = _LEFT.start
-"""Gives a new allowance to the prompt that is rendered next."""
+"""Resets the allowance; called before each prompt."""
 
 
 def _text_size(value: object) -> int:
-    """Characters of a value as text, roughly.
+    """Approximate number of characters of a value as text.
 
     Raises:
-        PromptLimitError: it has more than a prompt may have.
-        SecurityError: it holds what has no text of its own.
+        PromptLimitError: the text would be longer than a prompt may be.
+        SecurityError: the value has a part without a fixed text: a set, function or iterator.
     """
     if isinstance(value, str):
         return len(value)
-    size, ahead = 0, [value]
+    size, parts = 0, [value]
     for _ in range(MAX_TURNS):
-        if not ahead:
+        if not parts:
             return size
-        part = ahead.pop()
+        part = parts.pop()
         if isinstance(part, dict):
-            ahead += [*part, *part.values()]
+            parts += [*part, *part.values()]
         elif isinstance(part, list | tuple):
-            ahead += part
+            parts += part
         elif isinstance(part, set | frozenset):
             raise SecurityError("a set has no order of its own: add '|sort'")
         elif (callable(part) or hasattr(part, "__next__")) and not isinstance(part, Undefined):
@@ -93,7 +93,7 @@ def _text_size(value: object) -> int:
                 "a function, or a row that is not made yet, has no text: add '|list'"
             )
         size += len(part) if isinstance(part, str) else part.bit_length() if _is_whole(part) else 4
-        if size > MAX_CHARS or len(ahead) > MAX_CHARS:
+        if size > MAX_CHARS or len(parts) > MAX_CHARS:
             break
     raise PromptLimitError(f"a text of more than {MAX_CHARS:,} characters")
 
@@ -120,27 +120,29 @@ def _wrapped_size(text: Any, *given: Any, **named: Any) -> int:
 
 
 def _wide(text: Any, *given: Any, **named: Any) -> int:
-    numbers = [one for one in (*given, *named.values()) if _is_whole(one)]
-    fill = [len(one) for one in (*given, *named.values()) if isinstance(one, str)]
+    values = (*given, *named.values())
+    numbers = [value for value in values if _is_whole(value)]
+    fill = [len(value) for value in values if isinstance(value, str)]
     return _text_size(text) + max(map(abs, numbers), default=80) * max(fill, default=1)
 
 
 def _indented_size(text: Any, *given: Any, **named: Any) -> int:
-    by = [abs(one) if _is_whole(one) else len(str(one)) for one in (*given, *named.values())]
-    return _text_size(text) + (str(text).count("\n") + 1) * max(by, default=4)
+    values = (*given, *named.values())
+    widths = [abs(value) if _is_whole(value) else len(str(value)) for value in values]
+    return _text_size(text) + (str(text).count("\n") + 1) * max(widths, default=4)
 
 
 def _json_size(value: Any, *given: Any, **named: Any) -> int:
-    by = [abs(one) if _is_whole(one) else 0 for one in (*given, *named.values())]
-    return 8 * _text_size(value) * (1 + max(by, default=0))
+    indents = [abs(indent) if _is_whole(indent) else 0 for indent in (*given, *named.values())]
+    return 8 * _text_size(value) * (1 + max(indents, default=0))
 
 
 def _formatted_size(text: Any, *values: Any, **named: Any) -> int:
-    given = [_text_size(value) for value in (*values, *named.values())]
+    sizes = [_text_size(value) for value in (*values, *named.values())]
     if _WIDE.search(str(text)):
         return MAX_CHARS + 1
     fields = str(text).count("{") + str(text).count("%")
-    return len(str(text)) + fields * (_WIDEST + max(given, default=0))
+    return len(str(text)) + fields * (_WIDEST + max(sizes, default=0))
 
 
 _WIDEST = 9_999
@@ -153,7 +155,7 @@ _GROWING: Mapping[str, Callable[..., int]] = {
     "indent": _indented_size,
     "tojson": _json_size,
 }
-"""Filters and methods whose result may be much larger than what they are given -> its size."""
+"""Filter or method whose result may be much larger than its arguments -> that result's size."""
 _NO_TEXT = frozenset(
     {
         *("length", "count", "first", "last", "list", "map", "select", "reject", "selectattr"),
@@ -161,27 +163,27 @@ _NO_TEXT = frozenset(
         *("dictsort", "attr", "default", "d", "abs", "int", "float", "round"),
     }
 )
-"""Filters that make no text of what they are given."""
+"""Filters that do not turn their arguments into text."""
 _REFUSED = frozenset({"translate", "maketrans", "encode"})
-"""Methods of texts that no prompt needs."""
+"""Methods of texts that prompts do not need."""
 
 
 def _check_size(name: str, given: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """Raises `PromptLimitError` where the filter or method `name` would make too much."""
+    """Raises `PromptLimitError` if the result of the filter or method `name` would be too large."""
     _LEFT.turn()
     if name in _GROWING:
         try:
-            made = _GROWING[name](*given, **named)
+            size = _GROWING[name](*given, **named)
         except TypeError as error:
             raise SecurityError(f"{name!r} is given what it does not take") from error
-        if made > MAX_CHARS:
+        if size > MAX_CHARS:
             raise PromptLimitError(f"{name!r} would make a text too long, or has too wide a format")
     elif name == "round" and any(
-        abs(one) > _MOST_PLACES for one in (*given[1:], *named.values()) if _is_whole(one)
+        abs(value) > _MOST_PLACES for value in (*given[1:], *named.values()) if _is_whole(value)
     ):
         raise PromptLimitError("'round' is for a hundred places at most")
     elif name == "sum" and not all(
-        isinstance(one, int | float | str) for one in (*given[1:], *named.values())
+        isinstance(value, int | float | str) for value in (*given[1:], *named.values())
     ):
         raise SecurityError("'sum' adds numbers")
     elif name not in _NO_TEXT and given:
@@ -193,27 +195,27 @@ _MOST_PLACES = 100
 
 @pass_context
 def _turn(_context: Context, value: Any, chars: int) -> Any:
-    """A filter that each turn of a loop passes; `chars` is what the turn writes of the template."""
+    """Filter inserted into each loop turn; `chars` is the length of the template text in it."""
     _LEFT.turn(chars)
     return value
 
 
 @pass_context
 def _joined(_context: Context, parts: list[Any]) -> str:
-    """What `~` does."""
+    """The operator `~`."""
     _text_size(parts)
     return "".join(map(str, parts))
 
 
 def _shown(value: Any) -> Any:
-    """A value that is printed."""
-    if not isinstance(value, Undefined):  # which says itself what is missing
+    """Counts the characters of a value that is printed, and returns the value."""
+    if not isinstance(value, Undefined):  # which raises an error with the missing name
         _LEFT.write(_text_size(value))
     return value
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, in which all that loops or grows is counted."""
+    """Jinja's sandbox with limits on loops, calls and the sizes of texts."""
 
     intercepted_binops = frozenset({"+", "%", "*", "**"})
 
@@ -233,7 +235,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters |= {"_turn": _turn, "_joined": _joined}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Raises `SecurityError` where the result may fill the memory."""
+        """Raises `SecurityError` where the result may be too large for the memory."""
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
         if operator == "%" and isinstance(left, str):
             _check_size("format", (left, right), {})
@@ -247,17 +249,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Counts calls; a method of a text must not make too much, and none draws."""
+        """Counts calls, limits the results of text methods, and refuses random functions."""
         method = getattr(obj, "__wrapped__", obj)  # Jinja wraps `format` of texts
         owner, name = getattr(method, "__self__", None), getattr(obj, "__name__", "")
         if isinstance(owner, int | float | bytes | random.Random) or name in _REFUSED:
             raise SecurityError(f"{name!r} is not for prompts")
-        given = [_made(one) for one in args]
-        _check_size(name, [owner, *given] if isinstance(owner, str) else given, kwargs)
-        return super().call(context, obj, *given, **kwargs)
+        values = [_as_list(value) for value in args]
+        _check_size(name, [owner, *values] if isinstance(owner, str) else values, kwargs)
+        return super().call(context, obj, *values, **kwargs)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        """The template, with a count in every turn of a loop and in every macro."""
+        """The template, with a counter in every loop turn and every macro."""
         template = super()._parse(source, name, filename)
         for node in list(template.find_all((nodes.For, nodes.Macro, nodes.CallBlock))):
             assert isinstance(node, nodes.For | nodes.Macro | nodes.CallBlock)
@@ -270,7 +272,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Joins(jinja2.visitor.NodeTransformer):
-    """Puts a filter in the place of each `~`."""
+    """Replaces each `~` by a filter."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802  Jinja's name
         self.generic_visit(node)
@@ -281,17 +283,17 @@ def _filtered(name: str, value: nodes.Expr, *given: nodes.Expr, line: int) -> no
     return nodes.Filter(value, name, list(given), [], None, None, lineno=line)
 
 
-def _made(value: Any) -> Any:
-    """A row that is made on the way, as the list that it makes."""
+def _as_list(value: Any) -> Any:
+    """An iterator as a list; any other value as it is."""
     return list(value) if hasattr(value, "__next__") else value
 
 
 def _counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter that checks first how large its result may be."""
+    """The filter `function` with a check of the size of its result."""
     passed = hasattr(function, "jinja_pass_arg")
 
     def filtered(*given: Any, **named: Any) -> Any:
-        values = [_made(one) for one in given]
+        values = [_as_list(value) for value in given]
         _check_size(name, values[1:] if passed else values, named)
         return function(*values, **named)
 

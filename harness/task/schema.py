@@ -1,4 +1,4 @@
-"""The JSON Schema of a task file, for editors: `python -m harness.task.schema` writes it anew."""
+"""The JSON Schema of a task file, for editors: `python -m harness.task.schema` writes it."""
 
 from __future__ import annotations
 

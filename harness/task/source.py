@@ -1,7 +1,7 @@
-"""YAML text as data that remembers where each part stood.
+"""Parses YAML text into data with the position of each part.
 
-Plain scalars are read by YAML 1.2's core rules (`on`, `off`, `yes`, `no`, `1:30` and dates are
-text), since axis values such as `off` are names here, not booleans.
+Plain scalars follow YAML 1.2's core schema (`on`, `off`, `yes`, `no`, `1:30` and dates are text),
+since axis values such as `off` are names here, not booleans.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _MAX_INTEGER_DIGITS = 4_000
 _DEEPEST = 50
-_HALVES = re.compile("[\ud800-\udfff]")
-"""Of characters beyond U+FFFF, where UTF-16 has two."""
+_SURROGATES = re.compile("[\ud800-\udfff]")
+"""Halves of the UTF-16 pairs of characters beyond U+FFFF."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A place in a file, counted from 1 as editors do."""
+    """A place in a file, counted from 1 as in editors."""
 
     line: int
     column: int
@@ -44,12 +44,12 @@ class Problem:
     position: Position
     message: str
     file: str | None = None
-    """The file it is in, if not the one that was parsed."""
+    """The file of the mistake, if it is not the parsed one."""
 
 
 @dataclass
 class YamlFile:
-    """A parsed file: plain data, the nodes it came from, and what was wrong already."""
+    """A parsed file: plain data, the YAML nodes of it, and the problems found so far."""
 
     text: str
     root: yaml.Node | None = None
@@ -57,35 +57,36 @@ class YamlFile:
     problems: list[Problem] = field(default_factory=list)
 
     def position(self, path: Path_, *, of_key: bool = False) -> Position:
-        """Where the value at `path` stands, or its key, or the nearest parent that is there."""
+        """Position of the value at `path`, or of its key, or else of the nearest parent."""
         mark = None if self.root is None else self.root.start_mark
         for _, key, node in self._walk(path):
             mark = key.start_mark if of_key and key is not None else node.start_mark
         return Position(1, 1) if mark is None else _position(mark)
 
     def real_path(self, path: Path_) -> list[str | int]:
-        """The parts of `path` that the file has; pydantic's own, such as union members, are not."""
+        """The parts of `path` that are in the file; pydantic adds others, such as union members."""
         return [part for part, _, _ in self._walk(path)]
 
     def text_position(self, path: Path_, line: int) -> Position:
-        """Where line `line` (from 1) of the text at `path` begins."""
+        """Position of the first character of line `line` (from 1) of the text at `path`."""
         node = self._node(path)
         start = self.position(path)
         if not (isinstance(node, yaml.ScalarNode) and node.style == "|"):
             return start
         lines = self.text.splitlines()
-        at = min(start.line + line, len(lines))
-        return Position(at, len(lines[at - 1]) - len(lines[at - 1].lstrip()) + 1)
+        number = min(start.line + line, len(lines))
+        indented = lines[number - 1]
+        return Position(number, len(indented) - len(indented.lstrip()) + 1)
 
     def name_position(self, path: Path_, name: str) -> Position:
-        """Where the template at `path` first uses `name`: inside its braces, not in its prose."""
+        """Position of the first use of `name` in the template at `path`, inside braces."""
         node = self._node(path)
         if node is None:
             return self.position(path)
         source = self.text[node.start_mark.index : node.end_mark.index]
         for braces in re.finditer(r"\{[{%].*?[%}]\}", source, re.DOTALL):
-            if found := re.search(rf"\b{re.escape(name)}\b", braces[0]):
-                before = self.text[: node.start_mark.index + braces.start() + found.start()]
+            if use := re.search(rf"\b{re.escape(name)}\b", braces[0]):
+                before = self.text[: node.start_mark.index + braces.start() + use.start()]
                 return Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
         return self.position(path)
 
@@ -94,14 +95,14 @@ class YamlFile:
         return steps[-1] if steps else self.root
 
     def _walk(self, path: Path_) -> Iterator[tuple[str | int, yaml.Node | None, yaml.Node]]:
-        """Part, key node and value node, for each part of `path` that the file has."""
+        """Part, key node and value node of each part of `path` that is in the file."""
         node = self.root
         for part in path:
             if isinstance(node, yaml.MappingNode):
                 pairs = ((k, v) for k, v in node.value if _scalar_text(k) == str(part))
-                if (found := next(pairs, None)) is not None:
-                    node = found[1]
-                    yield part, *found
+                if (pair := next(pairs, None)) is not None:
+                    node = pair[1]
+                    yield part, *pair
             elif (
                 isinstance(node, yaml.SequenceNode)
                 and isinstance(part, int)
@@ -112,7 +113,7 @@ class YamlFile:
 
 
 def parse(text: str) -> YamlFile:
-    """Read `text`; what is wrong with the YAML itself lands in `.problems`, nothing is raised."""
+    """Parses `text`; mistakes in the YAML are added to `problems`, no error is raised."""
     file = YamlFile(text)
     try:
         file.problems += _refused_parts(text)
@@ -121,8 +122,8 @@ def parse(text: str) -> YamlFile:
     except yaml.reader.ReaderError as error:
         before = text.encode()[: error.position].decode(errors="ignore")
         position = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        said = f"character #x{error.character:04x} is not allowed; take it out"
-        file.problems.append(Problem(position, said))
+        message = f"character #x{error.character:04x} is not allowed; take it out"
+        file.problems.append(Problem(position, message))
     except yaml.MarkedYAMLError as error:
         file.problems.extend(_syntax_problems(text, error))
     if file.root is not None:
@@ -133,9 +134,9 @@ def parse(text: str) -> YamlFile:
 
 
 def _refused_parts(text: str) -> Iterator[Problem]:
-    """What YAML has and a task file does not: aliases, tags, a second document, endless depth.
+    """A problem for each alias, tag and second document, and for too deep nesting.
 
-    Goes through events, which neither recurse nor write an alias out.
+    Reads the events of the parser, which neither recurse nor expand aliases.
     """
     depth = documents = 0
     for event in yaml.parse(text, Loader=_Loader):
@@ -161,10 +162,10 @@ def _refused_parts(text: str) -> Iterator[Problem]:
 
 def _build(node: yaml.Node, problems: list[Problem]) -> object:
     if isinstance(node, yaml.ScalarNode):
-        if _HALVES.search(node.value):
-            where = _position(node.start_mark)
+        if _SURROGATES.search(node.value):
+            position = _position(node.start_mark)
             problems.append(
-                Problem(where, "a lone surrogate, which no request can hold; leave it out")
+                Problem(position, "a lone surrogate, which no request can hold; leave it out")
             )
         return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
@@ -221,16 +222,16 @@ def _syntax_problems(text: str, error: yaml.MarkedYAMLError) -> Iterator[Problem
             if tab.line >= position.line:
                 yield Problem(tab, "a tab in the indentation; YAML wants spaces")
         return
-    what = error.problem or error.context or "not YAML"
-    if "mapping values are not allowed" in what:
-        what += "; text that holds ': ' needs quotes"
-    elif "could not find expected ':'" in what:
-        what += "; is a ':' missing, or the indentation off?"
-    elif "found character" in what and "cannot start any token" in what:
-        what += "; quote the text"
-    began = error.context_mark
-    if error.context and error.context != what:
-        what += f" {error.context}"
-        if began is not None and began.line + 1 != position.line:
-            what += f" (which began on line {began.line + 1})"
-    yield Problem(position, what)
+    message = error.problem or error.context or "not YAML"
+    if "mapping values are not allowed" in message:
+        message += "; text that holds ': ' needs quotes"
+    elif "could not find expected ':'" in message:
+        message += "; is a ':' missing, or the indentation off?"
+    elif "found character" in message and "cannot start any token" in message:
+        message += "; quote the text"
+    context_mark = error.context_mark
+    if error.context and error.context != message:
+        message += f" {error.context}"
+        if context_mark is not None and context_mark.line + 1 != position.line:
+            message += f" (which began on line {context_mark.line + 1})"
+    yield Problem(position, message)

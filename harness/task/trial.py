@@ -1,4 +1,4 @@
-"""Loads a task's generator or items and makes samples of them, to see whether that goes well."""
+"""Tries a task: loads its generator or items, makes samples, and reports what fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def did_you_mean(wrong: str, known: Sequence[str]) -> str:
 
 
 def trial_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:
-    """What goes wrong when samples of `spec`, which stands in `file` at `path`, are made."""
+    """The problems in making samples of `spec`; `file` is the parsed task file at `path`."""
     template_ok = prompt.syntax_problem(spec.prompt) is None
     try:
         if spec.items is not None:
@@ -42,12 +42,15 @@ def trial_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:
             return []
         generator = load_generator(path, spec.generator)
     except ItemsFileError as error:
-        return [Problem(Position(n, c), m, str(error.path)) for n, c, m in error.mistakes]
+        return [
+            Problem(Position(line, column), message, str(error.path))
+            for line, column, message in error.mistakes
+        ]
     except ItemError as error:
         key = "generator" if spec.items is None else "items"
         return [Problem(file.position([key]), str(error))]
-    wrong = list(_parameter_problems(file, spec, generator))
-    return wrong or (list(_draw_problems(file, spec, generator)) if template_ok else [])
+    problems = list(_parameter_problems(file, spec, generator))
+    return problems or (list(_draw_problems(file, spec, generator)) if template_ok else [])
 
 
 def _items_problems(
@@ -58,7 +61,7 @@ def _items_problems(
         if length not in by_length:
             place = file.position(["lengths", index])
             yield Problem(place, f"{file_name} has no item of length {length}")
-    items = [item for of_length in by_length.values() for item in of_length]
+    items = [item for same_length in by_length.values() for item in same_length]
     shared = set(items[0].variables).intersection(*(item.variables for item in items))
     if not all(item.symbols for item in items):
         for name in sorted({"sequence", "symbols"} & prompt.used_names(spec.prompt) - shared):
@@ -78,8 +81,8 @@ def _parameter_problems(file: YamlFile, spec: TaskSpec, generator: Generator) ->
         place = file.position(["params", name], of_key=True)
         if name not in generator.keywords:
             known = sorted(generator.keywords)
-            guess = did_you_mean(name, known) if known else "it takes rng and length alone"
-            yield Problem(place, f"{function}() takes no {name!r}; {guess}")
+            remedy = did_you_mean(name, known) if known else "it takes rng and length alone"
+            yield Problem(place, f"{function}() takes no {name!r}; {remedy}")
         elif name in spec.axes:
             yield Problem(place, f"{name!r} is a parameter and an axis; keep one")
     for name in sorted(generator.required - set(spec.params) - set(spec.axes)):
@@ -88,7 +91,7 @@ def _parameter_problems(file: YamlFile, spec: TaskSpec, generator: Generator) ->
 
 
 def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iterator[Problem]:
-    """The first thing that goes wrong over all lengths and, at the shortest, all axis values."""
+    """The first problem over all lengths and, at the shortest length, all axis values."""
     lengths = sorted(spec.lengths or ())
     usual, *others = _every_value(spec)
     variables: set[str] | None = None
@@ -96,30 +99,32 @@ def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iter
         (n, v) for n in lengths[:1] for v in others
     ]:
         try:
-            drawn = _draw(spec, generator, length, values)
+            item = _draw(spec, generator, length, values)
         except ItemError as error:
             yield Problem(file.position(["generator"]), f"at length {length}: {error}")
             return
         if variables is None:
-            variables = set(drawn.variables)
+            variables = set(item.variables)
             yield from _name_problems(file, spec, variables, generator)
-        if problem := _render_problem(file, spec, drawn, values):
+        if problem := _render_problem(file, spec, item, values):
             yield problem
             return
 
 
 def _draw(spec: TaskSpec, generator: Generator, length: int, values: Values) -> Item:
     names = {**spec.params, **values}
-    drawn, again = (
+    item, second_draw = (
         generator.draw(random.Random(_SEED), length, names, spec.answer) for _ in range(2)
     )
-    if drawn != again:
+    if item != second_draw:
         raise ItemError("the generator drew differently from the same rng; draw only from it")
-    return drawn
+    return item
 
 
 def _every_value(spec: TaskSpec) -> list[dict[str, object]]:
-    """The first default of every axis, then each other value with the rest as they were."""
+    """Values of all axes: the first defaults, then each value of each axis with the other axes at
+    their first default.
+    """
     usual: dict[str, object] = {
         name: axis.values[axis.default[0]]
         for name, axis in spec.axes.items()
@@ -140,36 +145,36 @@ def _name_problems(
     known = {*prompt.BUILT_IN_NAMES, *axes, *variables}
     undefined = prompt.undefined_names(template, known)
     for name in undefined:
-        guess = did_you_mean(name, sorted(known))
+        remedy = did_you_mean(name, sorted(known))
         place = file.name_position(["prompt"], name)
-        yield Problem(place, f"undefined variable {name!r}; {guess}")
+        yield Problem(place, f"undefined variable {name!r}; {remedy}")
     used = prompt.used_names(template) | (generator.keywords if generator else set())
     used |= {"separator"} if "sequence" in used else set()
     unused = () if undefined else sorted(axes - used)
     for axis in (name for name in unused if taken_by(name) is None):
         place = file.position(["axes", axis], of_key=True)
-        neither = (
+        reason = (
             "neither the prompt nor the generator uses it" if generator else "no prompt uses it"
         )
         yield Problem(
-            place, f"axis {axis!r} changes nothing: {neither}; write {{{{ {axis} }}}} in the prompt"
+            place, f"axis {axis!r} changes nothing: {reason}; write {{{{ {axis} }}}} in the prompt"
         )
 
 
 def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) -> Problem | None:
     names = prompt.names(spec.answer, item, len(item.symbols), values)
     try:
-        made = prompt.render(spec.prompt, names)
+        text = prompt.render(spec.prompt, names)
     except jinja2.UndefinedError as error:
         if prompt.undefined_names(spec.prompt, names):
-            return None  # said already, with its place
-        said = str(error)
-        failed: BaseException = error
+            return None  # `_name_problems` reports it
+        message = str(error)
+        failure: BaseException = error
     except Exception as error:  # noqa: BLE001  # a template's expressions may raise anything
-        said = describe(error)
-        failed = error
+        message = describe(error)
+        failure = error
     else:
-        wrong = prompt.utf8_problem("the prompt", made)
-        return None if wrong is None else Problem(file.position(["prompt"]), wrong)
-    place = file.text_position(["prompt"], prompt.failing_line(failed))
-    return Problem(place, f"the prompt fails: {said}")
+        problem = prompt.utf8_problem("the prompt", text)
+        return None if problem is None else Problem(file.position(["prompt"]), problem)
+    place = file.text_position(["prompt"], prompt.failing_line(failure))
+    return Problem(place, f"the prompt fails: {message}")
