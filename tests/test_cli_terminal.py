@@ -259,9 +259,9 @@ class TestForeignText:
         with os.fdopen(theirs, "w", encoding="utf-8") as stream:
             monkeypatch.setattr(sys, "stderr", stream)
             with LiveProgress(f"[/red]{NASTY}") as live:
-                assert not live._shown.disable
-                live._shown.start()
-                live._shown.add_task(live._name, total=3, state="")
+                assert not live._bar.disable
+                live._bar.start()
+                live._bar.add_task(live._name, total=3, state="")
         shown = plain(os.read(ours, 65536).decode())
         os.close(ours)
         assert "[/red]\\x1b]0;named" in shown

@@ -387,7 +387,7 @@ def test_the_publisher_says_what_no_run_knows(lab: Lab) -> None:
     """Who publishes, how they stand to the maker, and the model's name on its hub."""
     lab.bench_run("--model", lab.fake(right), task=lab.plain)
     done = export(lab, lab.the_run())
-    assert "who made 'fake/model'" in done.err
+    assert "the maker of 'fake/model' is unknown" in done.err
     assert "--organization" in done.err
     said = ("--organization", "Lab", "--relationship", "first_party", "--weights", "open")
     done = export(lab, lab.the_run(), *said, "--model-id", "lab/m:1", "--benchmark", "mine")

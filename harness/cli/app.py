@@ -1,4 +1,6 @@
-"""The command `bench`. Parses first and imports later, so that `bench --help` is quick."""
+"""The command `bench`. Options are parsed before slow modules are imported, so that `bench --help`
+is quick.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +41,15 @@ from providers.base import ProviderError
 
 
 class _Verbs(TyperGroup):
-    """The verbs: an error that is for the user becomes its lines and its exit code, and with
-    `--debug` a traceback.
+    """The verbs. An error that is meant for the user is printed as its lines and sets the exit
+    code; with `--debug` it is a traceback.
     """
 
     def invoke(self, ctx: Any) -> Any:  # a context of typer's own click
         raise_in_work()
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:  # typer would end without a word
+        except KeyboardInterrupt:  # typer would print nothing
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except (EyechartError, ProviderError, OSError, MemoryError) as error:
@@ -57,14 +59,14 @@ class _Verbs(TyperGroup):
 
 
 def _explain(error: EyechartError | ProviderError | OSError | MemoryError) -> int:
-    """Says what went wrong; the exit code."""
+    """Prints what went wrong; returns the exit code."""
     if isinstance(error, OSError):
-        drop_output(sys.stdout)  # nothing more to flush to
+        drop_output(sys.stdout)  # it cannot be flushed any more
         warn(f"{error.strerror or error}: {error.filename or 'output'}")
         return INCOMPLETE
     if isinstance(error, MemoryError):
-        of = f" ({error})" if str(error) else ""
-        warn(f"out of memory{of}; ask for less at a time")
+        detail = f" ({error})" if str(error) else ""
+        warn(f"out of memory{detail}; ask for less at a time")
         return INCOMPLETE
     first, *more = error.lines if isinstance(error, EyechartError) else [str(error)]
     warn(first)
@@ -139,11 +141,15 @@ def run(
     ] = None,
     vllm_arg: Annotated[
         list[str] | None,
-        typer.Option("--vllm-arg", metavar="ARG", help="For the server that vllm/ starts."),
+        typer.Option(
+            "--vllm-arg", metavar="ARG", help="Argument for the server that vllm/ starts."
+        ),
     ] = None,
     model_arg: Annotated[
         list[str] | None,
-        typer.Option("--model-arg", metavar="KEY=VALUE", help="For the model that lm-eval/ loads."),
+        typer.Option(
+            "--model-arg", metavar="KEY=VALUE", help="Argument for the model that lm-eval/ loads."
+        ),
     ] = None,
     max_connections: Annotated[
         int, typer.Option(min=1, max=10_000, help="Requests in flight, at most.")
@@ -158,9 +164,14 @@ def run(
         float | None, typer.Option(metavar="USD", help="Dollars after which nothing more is sent.")
     ] = None,
     batch: Annotated[
-        bool, typer.Option("--batch", help="Through the vendor's Batch API: cheaper, in a day.")
+        bool,
+        typer.Option(
+            "--batch", help="Use the vendor's Batch API: cheaper, but replies may take a day."
+        ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, ask nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan, send nothing.")
+    ] = False,
     out: OutOption = Path("results"),
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over; the old run moves to OUT/replaced.")
@@ -216,7 +227,7 @@ def show(name: TaskArgument) -> None:
 
 @tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
 def check(name: TaskArgument) -> None:
-    """Check a task file, then prove that right replies win and wrong ones lose."""
+    """Check a task file, then prove that right replies are judged correct and wrong ones not."""
     from harness.cli import verbs
 
     raise typer.Exit(verbs.check_tasks(name))
@@ -236,7 +247,7 @@ def score(
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
 
-    Says which samples are now judged otherwise, and why.
+    Prints which samples are now judged differently, and why.
     """
     from harness.cli import results
 
@@ -260,7 +271,7 @@ def import_(
 ) -> None:
     """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge.
 
-    Says what is missing. The same file again changes nothing.
+    Prints what is missing. Importing the same file again changes nothing.
     """
     from harness.cli import batch
 
@@ -286,8 +297,8 @@ def compare(
 ) -> None:
     """Compare two runs, or two conditions of one, on the same samples.
 
-    Per length both accuracies, the difference with its interval, and the p-value of McNemar's exact
-    test with Holm's correction; one sentence says whether the difference is real.
+    Shows, for each length, both accuracies, the difference with its interval, and the p-value of
+    McNemar's exact test with Holm's correction; one sentence says whether the difference is real.
     """
     from harness.cli import results
 
@@ -321,17 +332,21 @@ def leaderboard(
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:
-    """Merge runs into one table, a row a model, task and condition, and into a page beside it.
+    """Merge runs into one table, a row for each model, task and condition, and into a page.
 
-    Rows of the file whose runs are elsewhere stay. What cannot be set side by side is left out,
-    with the reason.
+    Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
+    are left out, with the reason.
     """
     from harness.cli import results
 
-    seen = results.read_threshold(threshold, relative=relative)
     raise typer.Exit(
         results.leaderboard(
-            runs or [], out=out, output=output, readme=readme, tasks=tasks, threshold=seen
+            runs or [],
+            out=out,
+            output=output,
+            readme=readme,
+            tasks=tasks,
+            threshold=results.read_threshold(threshold, relative=relative),
         )
     )
 
@@ -350,7 +365,9 @@ def report(
     ] = Path("report.html"),
     formats: Annotated[
         list[str],
-        typer.Option("--format", metavar="html,png,svg", help="Pictures go to a folder beside."),
+        typer.Option(
+            "--format", metavar="html,png,svg", help="Pictures go to a folder beside the page."
+        ),
     ] = ["html"],  # noqa: B006  typer copies it
     tasks: OwnTasksOption = "",
     threshold: ThresholdOption = 0.85,
@@ -358,12 +375,19 @@ def report(
 ) -> None:
     """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
 
-    Prompts are made again from the tasks; those of your own files are, if --task names them.
+    Prompts are made again from the task files; name your own task files with --task.
     """
     from harness.cli import results
 
-    seen = results.read_threshold(threshold, relative=relative)
-    raise typer.Exit(results.report(runs, output, formats, seen, tasks=tasks))
+    raise typer.Exit(
+        results.report(
+            runs,
+            output,
+            formats,
+            results.read_threshold(threshold, relative=relative),
+            tasks=tasks,
+        )
+    )
 
 
 @app.command(epilog=examples("bench models"))
@@ -377,23 +401,23 @@ def models() -> None:
 def _show_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """A traceback without the keys that servers and SDKs say back."""
+    """Prints a traceback without the keys that messages of servers and SDKs repeat."""
     import traceback
 
-    said = "".join(traceback.format_exception(kind, error, trace))
-    say(*said.removesuffix("\n").split("\n"))
+    text = "".join(traceback.format_exception(kind, error, trace))
+    say(*text.removesuffix("\n").split("\n"))
 
 
 def _call() -> int | None:
     try:
         code: int | None = app(standalone_mode=False)
     finally:
-        sys.excepthook = _show_traceback  # typer puts its own there
+        sys.excepthook = _show_traceback  # typer replaces it
     return code
 
 
 def main() -> None:
-    """The entry point: one line for what the user can mend, a traceback only with `--debug`."""
+    """The entry point: an error that the user can mend is one line, with `--debug` a traceback."""
     # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     open_streams()
@@ -403,7 +427,7 @@ def main() -> None:
         say("interrupted")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        # the parser's own errors, whichever click typer stands on; others are a traceback
+        # errors of the parser, from whichever click typer uses; others are a traceback
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()

@@ -32,7 +32,9 @@ def export(
     output: Path,
     limits: FileLimits = FileLimits(),  # noqa: B008  frozen
 ) -> int:
-    """Writes what has no answer yet as requests of OpenAI's Batch form; the exit code."""
+    """Writes a request of OpenAI's Batch form for each sample without an answer; returns the exit
+    code.
+    """
     form = open_batch_form(options.name, options.model_settings())
     check_output("-o", output)
     if form.caution is not None:
@@ -51,23 +53,23 @@ def export(
         written = files.keep()
     for path in written:
         echo(str(path))
-    before = f"; {size - requests:,} samples need none" if size > requests else ""
-    say(f"{requests:,} requests{before}; 'bench import' takes the replies")
+    rest = f"; {size - requests:,} samples need none" if size > requests else ""
+    say(f"{requests:,} requests{rest}; 'bench import' takes the replies")
     _warn_of_old_files(output, written)
     return COMPLETE
 
 
 def _warn_of_old_files(output: Path, written: Sequence[Path]) -> None:
-    """Warns of files of an earlier export, whose samples would be paid for again."""
+    """Warns of files of an earlier export: samples in them would be paid for twice."""
     numbered = output.parent.glob(f"{output.stem}-*{output.suffix}")
     for path in sorted({output, *numbered} - set(written)):
         if path.exists():
-            what = "its samples may be among these" if written else "its samples need no asking"
-            warn(f"{path} is of an earlier export: {what}")
+            overlap = "its samples may be among these" if written else "its samples need no request"
+            warn(f"{path} is of an earlier export: {overlap}")
 
 
 def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
-    """Writes the samples of one run that have no answer; how many requests that are."""
+    """Writes the samples of one run that have no answer; returns the number of requests."""
     tag = run_tag(request.out, request.folder)
     requests = 0
     with Journal(request.folder, warn) as run_journal:
@@ -86,8 +88,8 @@ def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
 
 
 def import_replies(files: Sequence[Path], out: Path, tasks: str) -> int:
-    """Fills the journals of the runs that asked, judges them and prints their tables; the exit
-    code says whether anything is missing.
+    """Writes the replies into the journals of the runs they belong to, judges those runs and prints
+    their tables. The exit code says whether a reply is missing.
     """
     for path in files:
         if not path.is_file():
@@ -108,25 +110,25 @@ def import_replies(files: Sequence[Path], out: Path, tasks: str) -> int:
 
 
 def _show(folder: Path, importer: ReplyImporter) -> int:
-    """Judges a run, prints its table, and says what is missing; how many samples are."""
-    judged = read_run(folder, warn)
-    show_run(judged)
-    missing = judged.missing
+    """Judges a run, prints its table and what is missing; returns the number of missing samples."""
+    judged_run = read_run(folder, warn)
+    show_run(judged_run)
+    missing = judged_run.missing
     if missing:
-        size = sum(cell.samples for cell in judged.manifest.cells)
-        failed = int(judged.cells["error"].sum())
+        size = sum(cell.samples for cell in judged_run.manifest.cells)
+        failed = int(judged_run.cells["error"].sum())
         last = f" (the last: {importer.last_failure})" if importer.last_failure else ""
         parts = [f"{failed:,} failed{last}"] if failed else []
         parts += [f"{missing - failed:,} never came"] if missing > failed else []
         warn(
-            f"{judged.manifest.task}: {missing:,} of {size:,} samples have no reply: "
-            f"{', '.join(parts)}; {_again(judged.manifest)}"
+            f"{judged_run.manifest.task}: {missing:,} of {size:,} samples have no reply: "
+            f"{', '.join(parts)}; {_remedy(judged_run.manifest)}"
         )
     return missing
 
 
-def _again(manifest: Manifest) -> str:
-    """How to get what is missing."""
+def _remedy(manifest: Manifest) -> str:
+    """How to get the missing replies."""
     command = manifest.commands[-1] if manifest.commands else "bench export batch"
-    what = "writes only those" if command.startswith("bench export") else "asks only those"
-    return f"the same command again {what}: {command}"
+    effect = "writes only those" if command.startswith("bench export") else "asks only those"
+    return f"the same command again {effect}: {command}"

@@ -1,4 +1,4 @@
-"""`bench run --dry-run`: what the runs would ask and cost, and a prompt of each."""
+"""`bench run --dry-run`: the requests and the cost of the runs, and a prompt of each run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from providers.base import Provider, SetupError
 
 @dataclass(frozen=True, slots=True)
 class _Preview:
-    """What one run would ask."""
+    """The requests of one run, with their forecast."""
 
     request: RunRequest
     forecast: Forecast
@@ -32,7 +32,7 @@ class _Preview:
 
 
 def dry_run(plans: Sequence[Plan], options: RunOptions) -> int:
-    """Prints what the runs would ask and cost, and a prompt of each; asks nothing."""
+    """Prints the requests and the cost of the runs, and a prompt of each; sends nothing."""
     requests = options.requests(plans)
     counter = _counter(options, requests[0].server_log)
     take_logs()
@@ -44,7 +44,7 @@ def dry_run(plans: Sequence[Plan], options: RunOptions) -> int:
 
 
 def _counter(options: RunOptions, log: Path) -> Provider | None:
-    """A provider that counts tokens without cost: the embedded model, or servers that run."""
+    """A provider that counts tokens without cost: the embedded model, or vLLM servers that run."""
     provider = options.model.provider
     if provider != "tiny" and not (provider == "vllm" and options.base_urls):
         return None
@@ -54,7 +54,7 @@ def _counter(options: RunOptions, log: Path) -> Provider | None:
 
 
 async def _previews(requests: Sequence[RunRequest], counter: Provider | None) -> list[_Preview]:
-    """What each run would ask; `counter` is closed."""
+    """A preview of each run; closes `counter`."""
     try:
         server = {} if counter is None else await counter.facts()
         return [await _preview(request, server, counter) for request in requests]
@@ -68,7 +68,7 @@ async def _preview(
 ) -> _Preview:
     plan, model, settings = request.plan, request.model, request.settings
     fits = await context_fits(plan, model, server, counter, settings.max_tokens)
-    ahead = await forecast(
+    run_forecast = await forecast(
         plan,
         max_tokens=settings.max_tokens,
         think_tokens=model.think_tokens,
@@ -76,22 +76,27 @@ async def _preview(
         system=settings.system,
         fits=fits,
     )
-    return _Preview(request, ahead, fits)
+    return _Preview(request, run_forecast, fits)
 
 
 def _show(preview: _Preview) -> None:
-    request, ahead = preview.request, preview.forecast
+    request, run_forecast = preview.request, preview.forecast
     plan, spec = request.plan, request.plan.task.spec
-    rule = "counted" if ahead.exact else "estimated: one a digit or sign, one per five letters"
+    rule = (
+        "counted" if run_forecast.exact else "estimated: one a digit or sign, one per five letters"
+    )
     first = next(iter(plan))
-    least = smallest_difference(plan.samples, len(plan.lengths))
+    smallest = smallest_difference(plan.samples, len(plan.lengths))
     can_show = (
         "nothing between two cells: these are too few samples"
-        if least is None
-        else f"{100 * least:.0f} points between two conditions or models at a length, four times "
-        "out of five"
+        if smallest is None
+        else f"{100 * smallest:.0f} points between two conditions or models at a length, four "
+        "times out of five"
     )
-    replies = f"about {ahead.output_tokens:,} and at most {ahead.most_output_tokens:,} of replies"
+    replies = (
+        f"about {run_forecast.output_tokens:,} and at most "
+        f"{run_forecast.most_output_tokens:,} of replies"
+    )
     rows = [
         ("model", request.model.label),
         ("conditions", str(len(plan.conditions))),
@@ -99,14 +104,14 @@ def _show(preview: _Preview) -> None:
         ("lengths", ", ".join(map(str, plan.lengths))),
         ("requests", f"{plan.size:,} ({plan.samples} a cell){_answered(request)}"),
         ("can show", can_show),
-        ("characters", f"{ahead.characters:,}"),
-        ("tokens", f"{ahead.prompt_tokens:,} of prompts ({rule}), {replies}"),
+        ("characters", f"{run_forecast.characters:,}"),
+        ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
     ]
     if request.model.prices is not None:
-        expected, most = ahead.dollars(request.model.prices)
+        expected, most = run_forecast.dollars(request.model.prices)
         rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
     rows += [
-        ("too long", f"{condition.label} at length {length}: {fit}; not to be sent")
+        ("too long", f"{condition.label} at length {length}: {fit}; will not be sent")
         for (condition, length), fit in preview.fits.items()
         if not fit.fits
     ]
@@ -117,7 +122,7 @@ def _show(preview: _Preview) -> None:
 
 
 def _answered(request: RunRequest) -> str:
-    """How much of a plan its run has answers to; empty if none."""
+    """The note on how many samples of the plan have answers; empty if none has."""
     plan = request.plan
     sizes = {
         (condition, length): plan.cell_size(length)
@@ -135,11 +140,11 @@ def _show_cost(options: RunOptions, forecasts: Sequence[Forecast]) -> None:
     if prices is not None:
         costs = [forecast.dollars(prices) for forecast in forecasts]
         expected, most = map(sum, zip(*costs, strict=True))
-        of = "batch " if options.batch and model.has_batch_price else ""
-        assumed = "; no batch price is known" if options.batch and not of else ""
+        price_kind = "batch " if options.batch and model.has_batch_price else ""
+        assumed = "; no batch price is known" if options.batch and not price_kind else ""
         echo(
             f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
-            f"at the {of}prices of {prices.as_of}{assumed}"
+            f"at the {price_kind}prices of {prices.as_of}{assumed}"
         )
     elif model.provider not in ("tiny", "scripted", "vllm") and not options.base_urls:
         echo(f"cost: unknown, providers/catalog/models.yaml has no prices of {model.label}")

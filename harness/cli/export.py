@@ -1,6 +1,6 @@
-"""`bench export`: the tasks for other engines, the runs for the places where results are published.
+"""`bench export`: tasks for other engines, and runs for the places where results are published.
 
-Parses first and imports later, as `harness.cli.app` does.
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def batch(
     model: ModelOption,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="Several, numbered, if it is large."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write; numbered files if it is large."
+        ),
     ],
     lengths: LengthsOption = None,
     samples: SamplesOption = None,
@@ -65,10 +67,10 @@ def batch(
     logprobs: LogprobsOption = False,
     out: OutOption = Path("results"),
 ) -> None:
-    """Write what a run would ask as a file for OpenAI's Batch API or 'vllm run-batch'.
+    """Write the requests of a run as a file for OpenAI's Batch API or 'vllm run-batch'.
 
-    Only what has no answer yet is written. 'bench import' takes the replies into the same run that
-    'bench run' would fill, and either goes on where the other stopped.
+    Only samples without an answer are written. 'bench import' puts the replies into the same run
+    that 'bench run' would fill, and each command continues where the other stopped.
     """
     from harness.cli import batch
     from harness.cli.run_options import RunOptions, read_settings
@@ -102,7 +104,7 @@ def lm_eval(
 ) -> None:
     """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
 
-    One lm-eval task a cell, groups above them; the same samples, ids and verdicts as `bench run`.
+    Each cell is one lm-eval task, in groups; samples, ids and verdicts are those of `bench run`.
     """
     from harness.cli.run_options import read_settings
     from harness.export.lm_eval import writer
@@ -122,7 +124,7 @@ def lm_eval(
 
 
 IncompleteOption = Annotated[
-    bool, typer.Option("--incomplete", help="Also runs that have samples without a reply.")
+    bool, typer.Option("--incomplete", help="Also write runs that have samples without a reply.")
 ]
 
 
@@ -146,22 +148,27 @@ def every_eval_ever(
         str,
         typer.Option(
             metavar="first_party|third_party|collaborative|other",
-            help="Of whoever ran the evaluation to the model's maker.",
+            help="Relationship of whoever ran the evaluation to the model's maker.",
         ),
     ] = "other",
     model_id: Annotated[
         str | None,
-        typer.Option(metavar="ORG/NAME", help="The model on its hub, where the run does not say."),
+        typer.Option(
+            metavar="ORG/NAME", help="The model on its hub, where the run does not name it."
+        ),
     ] = None,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="open|closed|unknown", help="Whether others can have the model."),
+        typer.Option(metavar="open|closed|unknown", help="Whether the model's weights are public."),
     ] = None,
     benchmark: Annotated[
         str, typer.Option(metavar="NAME", help="Folder in data/, and first word of all names.")
     ] = "eyechart",
     samples: Annotated[
-        bool, typer.Option("--samples/--no-samples", help="Prompts and replies, in a file beside.")
+        bool,
+        typer.Option(
+            "--samples/--no-samples", help="Also write prompts and replies, in a second file."
+        ),
     ] = True,
     incomplete: IncompleteOption = False,
     tasks: OwnTasksOption = "",
@@ -170,10 +177,10 @@ def every_eval_ever(
 ) -> None:
     """Write runs in the schema of the EvalEval coalition, "Every Eval Ever" 0.3.0.
 
-    A JSON file a run, with a result a cell and each condition's area and effective length, and a
-    file of samples beside it: data/BENCHMARK/ORG/NAME/UUID.json and UUID_samples.jsonl. The same
-    run gives the same files. They hold commands and what servers say of themselves, addresses and
-    folders too: look them over before others do.
+    A JSON file for each run, with a result for each cell and each condition's area and effective
+    length, and a file of samples beside it: data/BENCHMARK/ORG/NAME/UUID.json and
+    UUID_samples.jsonl. The same run gives the same files. They contain the commands and what the
+    servers reported, addresses and folders included: read them before you publish them.
     """
     from harness.cli import publish, results
 
@@ -217,21 +224,27 @@ def hf_eval_results(
             "there yet.",
         ),
     ] = "eyechart/eyechart",
-    revision: Annotated[str | None, typer.Option(metavar="SHA", help="Of that data set.")] = None,
+    revision: Annotated[
+        str | None, typer.Option(metavar="SHA", help="Revision of that data set.")
+    ] = None,
     source_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Where the results can be looked up.")
     ] = None,
     source_name: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What that place is called.")
+        str | None, typer.Option(metavar="TEXT", help="Name of the page at that address.")
     ] = None,
     source_user: Annotated[
         str | None, typer.Option(metavar="NAME", help="User of the hub whose results they are.")
     ] = None,
     source_org: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The same of an organisation.")
+        str | None,
+        typer.Option(metavar="NAME", help="Organisation of the hub whose results they are."),
     ] = None,
     per_length: Annotated[
-        bool, typer.Option("--per-length", help="Besides, accuracy at each length, a task each.")
+        bool,
+        typer.Option(
+            "--per-length", help="Also write the accuracy at each length, as a task of its own."
+        ),
     ] = False,
     incomplete: IncompleteOption = False,
     threshold: ThresholdOption = 0.85,
@@ -239,9 +252,10 @@ def hf_eval_results(
 ) -> None:
     """Write runs as .eval_results/*.yaml, which model pages of the Hugging Face Hub show.
 
-    A file a condition. Its number is the area under accuracy over log length, 0 to 1; the notes
-    have its interval, the effective length, lengths, samples and settings. The task_id, such as
-    counting_ones_v1__separator_none__strategy_direct, must be one of the data set's eval.yaml.
+    One file for each condition. Its number is the area under accuracy over log length, 0 to 1; the
+    notes have its interval, the effective length, lengths, samples and settings. The task_id, such
+    as counting_ones_v1__separator_none__strategy_direct, must be listed in the data set's
+    eval.yaml.
     """
     from harness.cli import publish, results
 

@@ -1,4 +1,4 @@
-"""What Ctrl-C does outside the event loop, which has a way of its own."""
+"""The handling of Ctrl-C outside the event loop; the event loop has its own handler."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _LOADING = "<frozen importlib"
 
 
 def end_at_once() -> None:
-    """From now on an interrupt ends the process with one line: nothing is under way.
+    """Makes an interrupt end the process with one line; for the time when no work is under way.
 
-    An exception would come out of whatever is being loaded, or be taken for one of its own there:
-    printed, or forgotten. Under nohup, where interrupts are ignored, they stay so.
+    A `KeyboardInterrupt` while a module is loaded would be printed as that module's error, or
+    caught there and lost. Under nohup, where interrupts are ignored, they stay ignored.
     """
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _raise):
         signal.signal(signal.SIGINT, _end)
 
 
 def raise_in_work() -> None:
-    """From now on an interrupt is a `KeyboardInterrupt`, so that what is open can be closed; while
-    a module is being loaded it still ends the process.
+    """Makes an interrupt raise `KeyboardInterrupt`, so that open files can be closed; while a
+    module is loaded, an interrupt still ends the process.
     """
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, _raise)
@@ -38,9 +38,9 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    around = frame
-    while around is not None:
-        if around.f_code.co_filename.startswith(_LOADING):
+    caller = frame
+    while caller is not None:
+        if caller.f_code.co_filename.startswith(_LOADING):
             _end(number, frame)
-        around = around.f_back
+        caller = caller.f_back
     raise KeyboardInterrupt

@@ -23,13 +23,13 @@ TaskArgument = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
 ]
 ModelOption = Annotated[
-    str, typer.Option("--model", "-m", help="provider/model; 'tiny' is inside.")
+    str, typer.Option("--model", "-m", help="provider/model; 'tiny' is built in.")
 ]
 LengthsOption = Annotated[
     str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
 ]
 SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
-SeedOption = Annotated[int, typer.Option(help="Decides every row.")]
+SeedOption = Annotated[int, typer.Option(help="Seed from which every sample is drawn.")]
 TemperatureOption = Annotated[float, typer.Option(min=0.0)]
 MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
 ApiOption = Annotated[
@@ -51,6 +51,9 @@ RelativeOption = Annotated[
 ]
 RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
 OwnTasksOption = Annotated[
-    str, typer.Option("--task", "-t", metavar="NAME[,NAME]", help="Your task files, for prompts.")
+    str,
+    typer.Option(
+        "--task", "-t", metavar="NAME[,NAME]", help="Your own task files, to make prompts again."
+    ),
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]

@@ -1,4 +1,4 @@
-"""A run's progress on stderr, where that is a terminal."""
+"""The progress of a run on stderr, if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _REFRESH_S = 0.2
 
 
 class LiveProgress:
-    """One run on one line, on stderr and only where that is a terminal."""
+    """One run on one line of stderr; nothing where stderr is no terminal."""
 
     def __init__(self, name: str) -> None:
         self._name = one_line(name)
         self._watcher: asyncio.Task[None] | None = None
-        self._shown = Progress(
+        self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
@@ -42,15 +42,15 @@ class LiveProgress:
         return self
 
     def follow(self, progress: run_progress.Progress, pending: int) -> None:
-        """Begins to show `progress` of `pending` samples; needs a running event loop."""
-        if self._shown.disable or not pending:
+        """Shows `progress` of `pending` samples from now on; needs a running event loop."""
+        if self._bar.disable or not pending:
             return
-        self._shown.start()
-        task = self._shown.add_task(self._name, total=pending, state="")
+        self._bar.start()
+        task = self._bar.add_task(self._name, total=pending, state="")
 
         async def watch() -> None:
             while True:
-                self._shown.update(task, completed=progress.done, state=state(progress))
+                self._bar.update(task, completed=progress.done, state=state(progress))
                 await asyncio.sleep(_REFRESH_S)
 
         self._watcher = asyncio.get_running_loop().create_task(watch())
@@ -63,14 +63,14 @@ class LiveProgress:
     ) -> None:
         if self._watcher is not None:
             self._watcher.cancel()
-        self._shown.stop()
+        self._bar.stop()
 
 
 class LiveDisplay:
     """Shows the runs of a command, one after another, where stderr is a terminal."""
 
     def judge(self, request: RunRequest) -> Judge | None:
-        """Says which replies of a run are correct; `None` where nothing is shown."""
+        """The function that decides whether a reply is correct; `None` where nothing is shown."""
         if not sys.stderr.isatty():
             return None
         answer = request.plan.task.spec.answer

@@ -1,8 +1,7 @@
-"""`bench export` of runs: which may be published, and where their files go.
+"""`bench export` of runs: which runs may be published, and where their files go.
 
-What others read must be whole and must stay: a run with samples that have no reply is refused
-unless the user says otherwise, the same run gives the same files byte for byte, and a file that
-somebody else made is not overwritten.
+A run with samples that have no reply is refused unless the user allows it. The same run gives the
+same files, byte for byte. A file that was not written by this export is not overwritten.
 """
 
 from __future__ import annotations
@@ -23,39 +22,42 @@ from harness.export.every_eval_ever.aggregate import Evaluation, Publisher, Rela
 from harness.export.every_eval_ever.samples import lines
 from harness.export.hub import FOLDER, HEADER, Benchmark, hub_files
 from harness.export.model_identity import HUB_NAME, UNKNOWN, Weights
-from harness.export.publishable import Publishable, publishable
+from harness.export.publishable import Publishable, read_publishable
 from harness.journal.files import replace_file
 from harness.plan.selection import check_text
 
 DATASET = "eyechart/eyechart"
-"""Stands for the benchmark's data set on the hub until there is one."""
+"""The default of `--dataset`; the hub has no such data set yet."""
 _BEGINNING = 4096
-"""Characters of a file by which it is known."""
+"""Characters at the start of a file that decide whether it is one of ours."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
 
 
-def _runs(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
+def _publishables(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
     """The runs to publish.
 
     Raises:
-        JournalError: one is no run.
-        IncompleteError: some have samples without a reply and `incomplete` is false.
+        JournalError: a folder holds no run.
+        IncompleteError: some runs have samples without a reply and `incomplete` is false.
     """
-    once = {folder.resolve(): folder for folder in folders}
-    runs = [publishable(folder, warn) for folder in once.values()]
-    lacking = [of for of in runs if of.missing]
-    if lacking and not incomplete:
+    distinct = {folder.resolve(): folder for folder in folders}
+    publishables = [read_publishable(folder, warn) for folder in distinct.values()]
+    unfinished = [publishable for publishable in publishables if publishable.missing_text]
+    if unfinished and not incomplete:
         raise IncompleteError(
             *(
-                f"{of.run.folder}: {of.missing}; the command that made it asks them again, "
-                "--incomplete publishes what there is"
-                for of in lacking
+                f"{publishable.run.folder}: {publishable.missing_text}; the command that made it "
+                "asks them again, --incomplete publishes what there is"
+                for publishable in unfinished
             )
         )
-    for of in lacking:
-        warn(f"{of.run.folder} is incomplete, and its files say so: {of.missing}")
-    return runs
+    for publishable in unfinished:
+        warn(
+            f"{publishable.run.folder} is incomplete, and its files say so: "
+            f"{publishable.missing_text}"
+        )
+    return publishables
 
 
 def every_eval_ever(
@@ -68,26 +70,28 @@ def every_eval_ever(
     tasks: str = "",
     threshold: Threshold = Threshold(),
 ) -> int:
-    """Writes a record of each run under `output`/data, and its samples beside it; the exit code.
+    """Writes a record of each run under `output`/data, and its samples beside it; returns the exit
+    code.
 
     `tasks` names the user's own task files, as `--task` does, so that prompts can be made again.
     """
-    runs = _runs(folders, incomplete=incomplete)
-    models = list(dict.fromkeys(of.run.manifest.model for of in runs))
+    publishables = _publishables(folders, incomplete=incomplete)
+    models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if publisher.model_id is not None and len(models) > 1:
         raise UsageError(
             f"--model-id names one model, and the runs are of {len(models)}: {', '.join(models)}"
         )
-    evaluations = [Evaluation(of, publisher, threshold) for of in runs]
-    prompts = [_prompts(of, tasks) if samples else None for of in runs]
-    for one, known in zip(evaluations, prompts, strict=True):
-        for path in _write_record(one, output, known):
+    evaluations = [Evaluation(publishable, publisher, threshold) for publishable in publishables]
+    prompts = [_prompts(publishable, tasks) if samples else None for publishable in publishables]
+    for evaluation, run_prompts in zip(evaluations, prompts, strict=True):
+        for path in _write_record(evaluation, output, run_prompts):
             echo(str(path))
-    unknown = (one.model.name for one in evaluations if one.model.developer == UNKNOWN)
+    identities = (evaluation.model for evaluation in evaluations)
+    unknown = (model.name for model in identities if model.developer == UNKNOWN)
     for name in dict.fromkeys(unknown):
-        warn(f"nobody knows who made {name!r}, and the datastore asks: say it with --model-id")
+        warn(f"the maker of {name!r} is unknown, and the datastore needs it: give --model-id")
     if publisher.organization == UNKNOWN:
-        warn("the records do not say who publishes them: --organization and --relationship do")
+        warn("the records do not name their publisher: give --organization and --relationship")
     return COMPLETE
 
 
@@ -99,14 +103,14 @@ def read_publisher(
     model_id: str | None,
     weights: str | None,
 ) -> Publisher:
-    """What the options say; raises `UsageError` on what cannot stand in a record."""
+    """The publisher that the options name; raises `UsageError` for what no record can hold."""
     if relationship not in get_args(Relationship):
         known = ", ".join(get_args(Relationship))
         raise UsageError(f"--relationship is one of {known}, not {relationship!r}")
     if weights is not None and weights not in get_args(Weights):
         raise UsageError(f"--weights is open, closed or unknown, not {weights!r}")
     if model_id is not None and not HUB_NAME.fullmatch(model_id):
-        raise UsageError(f"--model-id wants ORG/NAME, not {model_id!r}")
+        raise UsageError(f"--model-id must be ORG/NAME, not {model_id!r}")
     if not _FOLDER_NAME.fullmatch(benchmark):
         raise UsageError(
             f"--benchmark names a folder: letters, digits, '-', '_' and '.', not {benchmark!r}"
@@ -122,54 +126,54 @@ def read_publisher(
 
 
 def _check_texts(given: Mapping[str, str | None]) -> None:
-    """Raises `UsageError` where an option that is given says nothing, or what no file can hold."""
+    """Raises `UsageError` for an option that is empty, or that no file can hold."""
     for option, text in given.items():
         check_text(option, text)
         if text is not None and not text.strip():
             raise UsageError(f"{option} is empty; leave it out if there is nothing to say")
 
 
-def _prompts(of: Publishable, tasks: str) -> Prompts:
-    found = prompts_of(of.run, tasks)
-    if found.task is None:
+def _prompts(publishable: Publishable, tasks: str) -> Prompts:
+    prompts = prompts_of(publishable.run, tasks)
+    if prompts.task is None:
         raise UsageError(
-            f"{of.run.folder}: its prompts cannot be made again, {found.why}; name its file with "
-            "--task, or leave the samples out with --no-samples"
+            f"{publishable.run.folder}: its prompts cannot be made again, {prompts.why}; name its "
+            "file with --task, or leave the samples out with --no-samples"
         )
-    return found
+    return prompts
 
 
-def _write_record(one: Evaluation, output: Path, prompts: Prompts | None) -> list[Path]:
-    """Writes the files of one run; their paths.
+def _write_record(evaluation: Evaluation, output: Path, prompts: Prompts | None) -> list[Path]:
+    """Writes the files of one run; returns their paths.
 
     Raises:
-        JournalError: there are files of others in their place, or they cannot be written.
+        JournalError: other files have these paths, or the files cannot be written.
         UsageError: a prompt cannot be made again.
     """
-    aggregate, samples = output / one.aggregate_path, output / one.samples_path
+    aggregate, samples = output / evaluation.aggregate_path, output / evaluation.samples_path
     for path in (aggregate, samples):
-        _refuse_others(path, lambda text: f'"{one.id}"' in text[:_BEGINNING])
+        _refuse_others(path, lambda text: f'"{evaluation.id}"' in text[:_BEGINNING])
     aggregate.parent.mkdir(parents=True, exist_ok=True)
     written, reference = [aggregate], None
     if prompts is None:
         samples.unlink(missing_ok=True)
     else:
-        reference = _write_samples(one, samples, prompts)
+        reference = _write_samples(evaluation, samples, prompts)
         written.append(samples)
-    said = exact_json.dumps(one.aggregate(reference), indent=True)
-    replace_file(aggregate, said + b"\n")
+    record = exact_json.dumps(evaluation.aggregate(reference), indent=True)
+    replace_file(aggregate, record + b"\n")
     return written
 
 
-def _write_samples(one: Evaluation, path: Path, prompts: Prompts) -> dict[str, object]:
-    """Writes them; how the record refers to them."""
-    run = one.of.run
-    shown = RunDetails(run, read_details(run), run.manifest.model)
+def _write_samples(evaluation: Evaluation, path: Path, prompts: Prompts) -> dict[str, object]:
+    """Writes the samples; returns the record's reference to their file."""
+    run = evaluation.publishable.run
+    run_details = RunDetails(run, read_details(run), run.manifest.model)
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     digest = hashlib.sha256()
     try:
         with partial.open("wb") as file:
-            for line in lines(one, shown.details, _made_again(shown, prompts)):
+            for line in lines(evaluation, run_details.details, _prompt_texts(run_details, prompts)):
                 digest.update(line)
                 file.write(line)
         partial.replace(path)
@@ -177,19 +181,20 @@ def _write_samples(one: Evaluation, path: Path, prompts: Prompts) -> dict[str, o
         partial.unlink(missing_ok=True)
     return {
         "format": "jsonl",
-        "file_path": str(one.samples_path),
+        "file_path": str(evaluation.samples_path),
         "hash_algorithm": "sha256",
         "checksum": digest.hexdigest(),
-        "total_rows": len(shown.details),
+        "total_rows": len(run_details.details),
     }
 
 
-def _made_again(shown: RunDetails, prompts: Prompts) -> Iterator[str]:
-    for detail, prompt in zip(shown.details, prompts.of(shown), strict=True):
+def _prompt_texts(run_details: RunDetails, prompts: Prompts) -> Iterator[str]:
+    """The prompt of each detail; raises `UsageError` where the task makes another one now."""
+    for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
         if prompt is None:
             raise UsageError(
-                f"{shown.run.folder}: the prompt of {detail.record.id} is not what was asked: "
-                "the task's generator or items changed; --no-samples leaves the samples out"
+                f"{run_details.run.folder}: the prompt of {detail.record.id} is not what was "
+                "asked: the task's generator or items changed; --no-samples leaves the samples out"
             )
         yield prompt
 
@@ -203,9 +208,9 @@ def read_benchmark(
     user: str | None,
     org: str | None,
 ) -> Benchmark:
-    """What the options say; raises `UsageError` on what the form does not have."""
+    """The benchmark that the options name; raises `UsageError` for what the form cannot hold."""
     if not _DATASET.fullmatch(dataset):
-        raise UsageError(f"--dataset wants a data set of the hub, ORG/NAME, not {dataset!r}")
+        raise UsageError(f"--dataset must be a data set of the hub, ORG/NAME, not {dataset!r}")
     names = {"--source-name": name, "--source-user": user, "--source-org": org}
     _check_texts(names | {"--revision": revision, "--source-url": url})
     if url is None and any(names.values()):
@@ -224,21 +229,21 @@ def hf_eval_results(
     incomplete: bool = False,
     threshold: Threshold = Threshold(),
 ) -> int:
-    """Writes a file of each condition under `output`/.eval_results; the exit code.
+    """Writes a file for each condition under `output`/.eval_results; returns the exit code.
 
     Raises:
         UsageError: the runs are of several models, which have a page each.
     """
-    runs = _runs(folders, incomplete=incomplete)
-    models = list(dict.fromkeys(of.run.manifest.model for of in runs))
+    publishables = _publishables(folders, incomplete=incomplete)
+    models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if len(models) > 1:
         raise UsageError(
             f"runs of {len(models)} models ({', '.join(models)}) go to as many model pages; "
             "export those of one model at a time"
         )
     files: dict[str, str] = {}
-    for of in runs:
-        for name, text in hub_files(of, benchmark, threshold, per_length=per_length):
+    for publishable in publishables:
+        for name, text in hub_files(publishable, benchmark, threshold, per_length=per_length):
             if files.setdefault(name, text) != text:
                 raise UsageError(
                     f"two of the runs are of one task, version and settings and go to {name}; "
@@ -256,7 +261,7 @@ def hf_eval_results(
 
 
 def _refuse_others(path: Path, is_ours: Callable[[str], bool]) -> None:
-    """Raises `JournalError` if somebody else's file is in the place of one of ours."""
+    """Raises `JournalError` if `path` is a file that this export did not write."""
     try:
         with path.open(encoding="utf-8") as file:
             ours = is_ours(file.read(_BEGINNING))

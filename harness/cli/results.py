@@ -36,10 +36,10 @@ _TWO = 2
 
 
 def read_threshold(share: float, *, relative: bool) -> Threshold:
-    """From which accuracy on a length counts as seen.
+    """The accuracy from which a length counts as seen.
 
     Raises:
-        UsageError: no share.
+        UsageError: `share` is not above 0 and at most 1.
     """
     if not 0 < share <= 1:
         raise UsageError(f"--threshold must be above 0 and at most 1, not {share:g}")
@@ -47,29 +47,29 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
 
 
 def score(folders: Sequence[Path], threshold: Threshold) -> int:
-    """Judges runs again and rewrites their tables; the exit code."""
+    """Judges runs again and rewrites their tables; returns the exit code."""
     missing = 0
     for folder in folders:
-        judged = read_run(folder, warn)
-        for line in said_of_changes(judged):
+        judged_run = read_run(folder, warn)
+        for line in said_of_changes(judged_run):
             say(line)
-        show_run(judged, threshold)
-        missing += judged.missing
+        show_run(judged_run, threshold)
+        missing += judged_run.missing
     return INCOMPLETE if missing else COMPLETE
 
 
-def show_run(judged: JudgedRun, threshold: Threshold = Threshold()) -> None:
-    """Writes all that follows from a run and prints its table."""
-    path = write_results(judged, threshold)
-    print_table(judged, judged.cells, threshold)
+def show_run(judged_run: JudgedRun, threshold: Threshold = Threshold()) -> None:
+    """Writes the result files of a run and prints its table."""
+    path = write_results(judged_run, threshold)
+    print_table(judged_run, judged_run.cells, threshold)
     echo(str(path), "")
 
 
 def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
-    """Prints and writes what differs between two runs, or two conditions of each run."""
+    """Prints and writes the differences between two runs, or two conditions of each run."""
     if axis is None and len(folders) != _TWO:
         raise UsageError(
-            f"compare wants two runs, not {len(folders)}; "
+            f"compare needs two runs, not {len(folders)}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
     check_output("-o", output)
@@ -94,33 +94,33 @@ def leaderboard(
     tasks: str,
     threshold: Threshold,
 ) -> int:
-    """Merges runs into a leaderboard's file, table and page; says what is left out and why."""
+    """Merges runs into a leaderboard's file, table and page; prints what is left out and why."""
     output = output or out / "leaderboard.csv"
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     check_output("-o", output)
     check_output("--readme", readme)
-    found = list(folders) or find_runs(out)
-    if not found:
+    run_folders = list(folders) or find_runs(out)
+    if not run_folders:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
-    read_rows(output)  # what is wrong with a file is said before runs are judged
+    read_rows(output)  # a faulty file is reported before runs are judged
     if readme is not None:
         around(readme)
-    new, left_out = _rows(found, threshold)
+    new, left_out = _rows(run_folders, threshold)
     for line in left_out:
         warn(f"left out: {line}")
     if folders and not new:
         return INCOMPLETE
     with only_writer(output, warn):
-        used = _write_leaderboard(output, new, readme)
-        _write_page(output, used, threshold, tasks)
+        page_runs = _write_leaderboard(output, new, readme)
+        _write_page(output, page_runs, threshold, tasks)
     return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
 
 
 def _rows(
     folders: Iterable[Path], threshold: Threshold
 ) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
-    """The runs that can be read with their rows, and why others have none."""
+    """The readable runs, each with its rows, and the reasons for what is left out."""
     runs, left_out = [], []
     for folder in folders:
         try:
@@ -128,16 +128,16 @@ def _rows(
         except JournalError as error:
             left_out.append(str(error))
             continue
-        rows, without = run_rows(run, threshold)
+        rows, reasons = run_rows(run, threshold)
         runs.append((run, rows))
-        left_out += without
+        left_out += reasons
     return runs, left_out
 
 
 def _write_leaderboard(
     output: Path, new: Sequence[tuple[JudgedRun, Sequence[Row]]], readme: Path | None
 ) -> list[JudgedRun]:
-    """Merges new rows into the file and its table; the runs that are in it."""
+    """Merges new rows into the file and its table; returns the runs that have rows there."""
     merged = merge([row for _, rows in new for row in rows], read_rows(output))
     for line in merged.ahead:
         warn(line)
@@ -149,9 +149,9 @@ def _write_leaderboard(
         put_into(readme, markdown(merged))
         echo(str(readme))
     chosen = set(map(id, merged.rows))
-    away = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
-    if away:
-        warn(f"the page lacks {away} of the rows: their runs are not here")
+    absent = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
+    if absent:
+        warn(f"the page lacks {absent} of the rows: their runs are not here")
     return [run for run, rows in new if any(id(row) in chosen for row in rows)]
 
 
@@ -172,18 +172,16 @@ def report(
     *,
     tasks: str,
 ) -> int:
-    """Writes the page of some runs, and its charts as pictures if asked for."""
+    """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
     from harness.report.page import write_report
 
-    wanted = [one.strip() for given in formats for one in given.split(",")]
-    for one in wanted:
-        if one not in FORMATS:
-            raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {one!r}")
+    kinds = [kind.strip() for option in formats for kind in option.split(",")]
+    for kind in kinds:
+        if kind not in FORMATS:
+            raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
     check_output("-o", output)
     runs = [read_run(folder, warn) for folder in dict.fromkeys(folders)]
-    written = write_report(
-        runs, output, formats=wanted, threshold=threshold, tasks=tasks, warn=warn
-    )
+    written = write_report(runs, output, formats=kinds, threshold=threshold, tasks=tasks, warn=warn)
     for path in written:
         echo(str(path))
     return COMPLETE

@@ -25,10 +25,11 @@ from providers.registry import open_batch_form, open_batches
 
 
 def run(plans: Sequence[Plan], options: RunOptions) -> int:
-    """Runs the plans one after another and prints a table for each; the exit code.
+    """Runs the plans one after another and prints a table for each; returns the exit code.
 
     Raises:
-        ProviderError, JournalError, TaskError: what ended the runs; the tables are printed first.
+        ProviderError, JournalError, TaskError: the error that ended the runs; the tables are
+            printed first.
     """
     requests = options.requests(plans)
     budget = Budget(options.model.prices, options.budget)
@@ -57,7 +58,7 @@ def run(plans: Sequence[Plan], options: RunOptions) -> int:
         if budget.spent:
             say(f"cost about ${budget.spent:.4f}")
     finally:
-        if ended_by is not None:  # also where the tables cannot be written: it is the cause
+        if ended_by is not None:  # also where the tables cannot be written: this error came first
             raise ended_by
     if interrupted:
         return INTERRUPTED
@@ -70,7 +71,9 @@ def run(plans: Sequence[Plan], options: RunOptions) -> int:
 def _engine(
     requests: Sequence[RunRequest], options: RunOptions, budget: Budget, old_runs: OldRuns
 ) -> Engine:
-    """What will ask the runs, its provider opened; raises `SetupError`."""
+    """The engine that sends the requests of the runs, with its provider opened; raises
+    `SetupError`.
+    """
     if options.batch:
         settings = options.model_settings()
         service = open_batches(options.name, settings)
@@ -92,8 +95,8 @@ def _engine(
 
 
 def _report(requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome]) -> int:
-    """Writes and prints the tables of the runs that were begun; how many samples of all runs have
-    no reply.
+    """Writes and prints the tables of the runs that were begun; returns how many samples of all
+    runs have no reply.
     """
     begun = {outcome.request.folder: outcome.request for outcome in outcomes}
     _share_log([request.server_log for request in begun.values()])
@@ -102,7 +105,7 @@ def _report(requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome]) -> i
 
 
 def _share_log(logs: Sequence[Path]) -> None:
-    """One server answers all runs of a command; each run's folder gets its log."""
+    """Puts the log of the server, which answers all runs of a command, into each run's folder."""
     for log in logs[1:]:
         if logs[0].exists() and not log.exists():
             with suppress(OSError):
@@ -110,22 +113,22 @@ def _share_log(logs: Sequence[Path]) -> None:
 
 
 def _report_run(request: RunRequest) -> int:
-    """Writes and prints the run's table; how many samples of the plan have no reply."""
+    """Writes and prints the run's table; returns how many samples of the plan have no reply."""
     from harness.analysis.judged_run import read_run
     from harness.analysis.results import write_results
     from harness.cli.tables import print_table
 
-    judged = read_run(request.folder)
-    path = write_results(judged)
+    judged_run = read_run(request.folder)
+    path = write_results(judged_run)
     plan = request.plan
     sizes = {
         (condition, length): plan.cell_size(length)
         for condition, length in product(plan.conditions, plan.lengths)
     }
-    keys = [cell.key for cell in judged.manifest.cells]
-    print_table(judged, judged.cells[[key in sizes for key in keys]])
+    keys = [cell.key for cell in judged_run.manifest.cells]
+    print_table(judged_run, judged_run.cells[[key in sizes for key in keys]])
     echo(str(path), "")
-    samples = judged.samples
+    samples = judged_run.samples
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     replied = (samples["index"] < planned) & (samples["outcome"] != OUTCOMES.index("error"))
     return plan.size - int(replied.sum())
@@ -134,7 +137,7 @@ def _report_run(request: RunRequest) -> int:
 def _warn_of_missing(
     missing: int, outcomes: Sequence[RunOutcome], budget: Budget, same_command: str
 ) -> None:
-    """Says how many samples have no reply, why, and what helps."""
+    """Prints how many samples have no reply, why, and what helps."""
     if budget.exhausted:
         over = "may not pay for more" if budget.full else "is spent"
         why, remedy = f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"

@@ -29,7 +29,7 @@ def read_settings(
     api: str = "chat",
     system: str | None = None,
 ) -> Settings:
-    """What shapes the answers; raises `UsageError` for a value that no run can have."""
+    """The settings that shape the answers; raises `UsageError` for a value that no run can have."""
     limit = selection.max_tokens(max_tokens)
     check_text("--system", system)
     if not math.isfinite(temperature):
@@ -44,7 +44,7 @@ def read_settings(
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a command line says besides the tasks; `from_command` has checked all of it."""
+    """The options of a command line besides the tasks; `from_command` checks all of them."""
 
     name: ModelName
     model: ResolvedModel
@@ -126,7 +126,7 @@ class RunOptions:
         )
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
-        """A run of each plan."""
+        """One run for each plan."""
         return [
             RunRequest(plan, self.model, self.settings, self.out, self.known_facts)
             for plan in plans

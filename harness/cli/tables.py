@@ -1,4 +1,4 @@
-"""What a person sees in the terminal: accuracy tables."""
+"""The tables that are printed in the terminal."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ GOOD, FAIR = 85, 50
 
 
 def print_table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
-    """One table on stdout: lengths as rows, conditions as columns, `accuracy ± half width` of the
-    95 % interval in percent, and the effective length; plain text where stdout is no terminal.
+    """Prints one table on stdout: lengths as rows, conditions as columns, `accuracy ± half width`
+    of the 95 % interval in percent, and the effective length; plain text where stdout is no
+    terminal.
     """
     show(_bold(_title(run, cells)), _table(run, cells, threshold, _border()))
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """A table a condition on stdout, both accuracies length by length, then the sentence."""
-    for one in comparison.conditions:
+    """Prints a table for each condition, both accuracies length by length, then the sentence."""
+    for compared in comparison.conditions:
         title = f"{comparison.task}  {comparison.first} against {comparison.second}"
-        fixed = "  ".join(f"{axis}={value}" for axis, value in one.condition.items())
-        show(_bold(f"{title}  {fixed}".rstrip()), _comparison(one, _border()))
+        fixed = "  ".join(f"{axis}={value}" for axis, value in compared.condition.items())
+        show(_bold(f"{title}  {fixed}".rstrip()), _comparison(compared, _border()))
     show(one_line(str(comparison)))
 
 
@@ -48,12 +49,12 @@ def _bold(title: str) -> Text:
     return Text(one_line(title), "bold")
 
 
-def _comparison(one: ConditionComparison, border: box.Box) -> Table:
+def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
     table = Table(box=border)
     names = ("length", "pairs", "first %", "second %", "difference", "95 % interval", "p (Holm)")
     for name in names:
         table.add_column(name, justify="right")
-    for row, p in zip(one.paired.lengths, one.p_values, strict=True):
+    for row, p in zip(compared.paired.lengths, compared.p_values, strict=True):
         low, high = row.difference_ci
         table.add_row(
             str(row.length),
@@ -65,7 +66,7 @@ def _comparison(one: ConditionComparison, border: box.Box) -> Table:
             Text("< 0.001" if p < 0.001 else f"{p:.3f}", "bold" if p < SIGNIFICANT else ""),  # noqa: PLR2004
         )
     table.add_section()
-    area = one.paired.area
+    area = compared.paired.area
     low, high = area.difference_ci
     table.add_row(
         "area",
@@ -105,10 +106,12 @@ def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: bo
         ]
         table.add_row(str(length), *row)
     table.add_section()
-    seen = [_effective_length(run, part, threshold) for part in parts]
-    of = " of own" if threshold.relative else ""
-    table.add_row(f"sees to ({100 * threshold.share:g} %{of})", *(Text(name) for name, _ in seen))
-    table.add_row("95 % interval", *(Text(interval, "dim") for _, interval in seen))
+    estimates = [_effective_length(run, part, threshold) for part in parts]
+    scale = " of own" if threshold.relative else ""
+    table.add_row(
+        f"sees to ({100 * threshold.share:g} %{scale})", *(Text(length) for length, _ in estimates)
+    )
+    table.add_row("95 % interval", *(Text(interval, "dim") for _, interval in estimates))
     for outcome in UNANSWERED:
         if cells[outcome].any():
             table.add_row(outcome, *(_count(part[[outcome]]) for part in parts))
@@ -117,7 +120,7 @@ def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: bo
 
 
 def _effective_length(run: JudgedRun, part: pd.DataFrame, threshold: Threshold) -> tuple[str, str]:
-    """How far the model sees over the shown lengths of one condition, and the interval."""
+    """The effective length over the shown lengths of one condition, and its interval."""
     condition = run.manifest.cells[part.index[0]].condition
     estimate = run.conditions[condition].effective_length(threshold, set(part["length"]))
     if estimate is None:

@@ -1,9 +1,9 @@
-"""The one place that prints: results to stdout, talk to stderr.
+"""The only module that prints: results to stdout, messages to stderr.
 
-Servers, files, names and other people's code say things that end up on a terminal, and a terminal
-obeys control characters: they clear the screen, name the window, or make a line look like one of
-ours. So every text is printed with its control characters escaped, and a line break within a line
-too. A text of several lines is printed by giving them one by one.
+Text from servers, files and other people's code ends up on a terminal, and a terminal obeys control
+characters: they clear the screen, rename the window, or make a line look like one of ours. So every
+text is printed with its control characters escaped, and line breaks within a line too. A text of
+several lines is passed as several arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _C0, _C1 = range(0x20), range(0x7F, 0xA0)
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""They change the order in which a line is shown."""
+"""Characters that change the order in which a line is shown."""
 _SEPARATORS = (0x2028, 0x2029)
 _ESCAPED = {
     code: chr(code).encode("unicode_escape").decode()
@@ -29,9 +29,9 @@ _ESCAPED = {
 }
 _STANDARD = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
 _PLAIN_WIDTH = 10_000
-"""Columns of a table that no terminal shows."""
-_lost: list[Exception] = []
-"""Why stdout does not take what is printed, since `open_streams`."""
+"""Width of a table where stdout is no terminal, in columns."""
+_write_errors: list[Exception] = []
+"""The first error of a write to stdout since `open_streams`."""
 
 
 def clean(text: str) -> str:
@@ -45,43 +45,43 @@ def one_line(text: str) -> str:
 
 
 def echo(*lines: str) -> None:
-    """Results, on stdout: each of `lines` is one line there, and has no known key in it."""
+    """Prints results on stdout, each of `lines` as one line, with known keys masked."""
     from providers.secrets import mask
 
     _print(sys.stdout, _joined(map(mask, lines)))
 
 
 def say(*lines: str) -> None:
-    """Talk, on stderr: each of `lines` is one line there, and has no key in it."""
+    """Prints messages on stderr, each of `lines` as one line, with all keys masked."""
     from providers.secrets import redact
 
     _print(sys.stderr, _joined(map(redact, lines)))
 
 
 def warn(text: str) -> None:
-    """A warning, on stderr."""
+    """Prints a warning on stderr."""
     say(f"bench: {text}")
 
 
 def show(*parts: RenderableType) -> None:
-    """Results laid out by rich, on stdout: as wide as the terminal is, or as they are."""
+    """Prints results that rich lays out on stdout; without a terminal they are never wrapped."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else _PLAIN_WIDTH
-    drawn = cast("TextIO", _Drawn(sys.stdout))
-    console = Console(file=drawn, width=width, markup=False, emoji=False, highlight=False)
+    stream = cast("TextIO", _SafeStream(sys.stdout))
+    console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     for part in parts:
         console.print(_Clean(part))
 
 
 def live_console() -> Console:
-    """Where progress is drawn, on stderr; what is drawn must be `one_line`."""
+    """The console on stderr for progress; texts drawn on it must be passed through `one_line`."""
     from rich.console import Console
 
-    return Console(file=cast("TextIO", _Drawn(sys.stderr)))
+    return Console(file=cast("TextIO", _SafeStream(sys.stderr)))
 
 
-class _Drawn(io.TextIOBase):
+class _SafeStream(io.TextIOBase):
     """A stream for rich, on which writing never fails."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -103,7 +103,7 @@ class _Drawn(io.TextIOBase):
 
 
 class _Clean:
-    """A part of a table's page whose texts are cleaned after it is laid out."""
+    """Something that rich prints, whose texts are cleaned after rich has laid it out."""
 
     def __init__(self, part: RenderableType) -> None:
         self._part = part
@@ -116,14 +116,14 @@ class _Clean:
 
 
 def take_logs() -> None:
-    """What libraries log and nobody handles is said here; Python itself would print it raw."""
+    """Prints what libraries log without a handler; Python itself would print it unescaped."""
     import logging
 
-    class Said(logging.Handler):
+    class Printer(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             say(*self.format(record).split("\n"))
 
-    logging.lastResort = Said(logging.WARNING)
+    logging.lastResort = Printer(logging.WARNING)
 
 
 def _joined(lines: Iterable[str]) -> str:
@@ -131,53 +131,54 @@ def _joined(lines: Iterable[str]) -> str:
 
 
 def _print(stream: TextIO, text: str) -> None:
-    """Writes `text`; once `stream` does not take it, it and all that follows is dropped.
+    """Writes `text`; if that fails, `text` and all later output on `stream` is dropped.
 
-    What a command does is worth more than what it says: a run goes on, its tables are written.
+    A command must not end because its output cannot be written: the run goes on, and its tables are
+    written to their files.
     """
     try:
         stream.write(text)
         stream.flush()
-    except (OSError, ValueError) as error:  # full, gone; or closed by somebody's generator
+    except (OSError, ValueError) as error:  # disk full, pipe closed, or closed by a generator
         drop_output(stream)
-        if stream is sys.stdout and not _lost:
-            _lost.append(error)
+        if stream is sys.stdout and not _write_errors:
+            _write_errors.append(error)
             warn(f"{getattr(error, 'strerror', None) or error}: output")
 
 
 def drop_output(stream: TextIO) -> None:
-    """Sends what is printed on `stream` from now on, and what it still holds, nowhere."""
+    """Redirects `stream` to the null device, together with the text it has not flushed."""
     with suppress(OSError, ValueError):  # a stream without a descriptor
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def is_output_lost() -> bool:
-    """Whether stdout did not take something."""
-    return bool(_lost)
+    """Whether a write to stdout failed."""
+    return bool(_write_errors)
 
 
 def open_streams() -> None:
-    """Makes the standard streams such that printing always works.
+    """Prepares the standard streams so that printing always works.
 
-    Descriptors 0 to 2 that the parent closed are opened on the null device: else the next files
-    that are opened would get their numbers, and libraries abort the process over that. What an
-    encoding does not have is escaped.
+    Descriptors 0 to 2 that the parent process closed are opened on the null device: otherwise the
+    next files to be opened would get their numbers, and some libraries would abort the process.
+    Characters that the encoding of a stream lacks are escaped.
     """
-    _lost.clear()
+    _write_errors.clear()
     for number, name, mode in _STANDARD:
         try:
             os.fstat(number)
         except OSError:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
             os.set_inheritable(number, True)  # noqa: FBT003  takes no keyword
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8", closefd=False))
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(null, mode, encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

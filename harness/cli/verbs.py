@@ -1,7 +1,5 @@
-"""What the verbs of `bench` do once their options are read; `run` has a module of its own, and the
-verbs that read runs are in `results`.
-
-Results go to stdout, talk and progress to stderr.
+"""The work of the verbs `tasks` and `models`. `run` has a module of its own, and the verbs that
+read runs are in `results`.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ def check_output(option: str, path: Path | None) -> None:
 
 
 def list_tasks() -> None:
-    """A line a task: name, title, axes, lengths, requests by default."""
+    """Prints a line for each task: name, title, axes, lengths, requests by default."""
     rows = [("task", "title", "axes", "lengths", "requests")]
     for name, path in built_in_files().items():
         task = open_task(name, path, trial=False)
@@ -38,9 +36,9 @@ def list_tasks() -> None:
     echo(*_columns(rows, right=(4,)))
 
 
-def show_tasks(asked: str) -> None:
-    """Prints task files, and of each one prompt for each default condition."""
-    for task in open_tasks(asked):
+def show_tasks(names: str) -> None:
+    """Prints each task file, and a prompt for each of its default conditions."""
+    for task in open_tasks(names):
         echo(f"# {task.name}: {task.path}", "")
         echo(*task.path.read_text(encoding="utf-8").split("\n"))
         planned = plan(task, samples=1)
@@ -54,21 +52,21 @@ def show_tasks(asked: str) -> None:
 _SHOWN_LENGTH = 10
 
 
-def check_tasks(asked: str) -> int:
-    """Checks task files and proves the tasks; says a line for each; the exit code."""
+def check_tasks(names: str) -> int:
+    """Checks task files and proves the tasks; prints a line for each; returns the exit code."""
     from harness.plan.proof import PERFECT, failures, repetition
 
     code = COMPLETE
-    for name, path in find(asked).items():
+    for name, path in find(names).items():
         try:
             task = open_task(name, path)
-            wrong = [str(failure) for failure in failures(task)]
-            wrong += filter(None, [repetition(task)])
+            problems = [str(failure) for failure in failures(task)]
+            problems += filter(None, [repetition(task)])
         except (TaskFileError, TaskError) as error:
-            wrong = [*error.lines]
-        if wrong:
+            problems = [*error.lines]
+        if problems:
             code = USAGE
-            say(*wrong)
+            say(*problems)
         else:
             cells = plan(task, samples=1).size
             echo(f"{name}: sound ({cells} cells, {len(PERFECT)} ways to be right in each)")
@@ -76,13 +74,13 @@ def check_tasks(asked: str) -> int:
 
 
 def list_models() -> None:
-    """A line a provider: what it is and what it needs; raises `SetupError` on a mistake in one of
-    the user's files.
+    """Prints a line for each provider: what it is and what it needs. Raises `SetupError` for a
+    mistake in one of the user's files.
     """
     from providers.catalog.model_facts import model_facts
     from providers.registry import needs
 
-    model_facts("")  # reads the file
+    model_facts("")  # a mistake in the file is raised here
     echo(*_columns([("provider", "what it is", "needs"), *needs()]))
 
 

@@ -2,9 +2,10 @@
 read: https://huggingface.co/docs/hub/eval-results.
 
 A page shows one number for each task of a benchmark data set, so a condition is a task there, and
-its number is the area under accuracy over log length, 0 to 1. An area over other lengths is another
-number: lengths that are not the task's own are part of the task's name. What the number does not
-say, its interval, the effective length, the samples and what was no answer, stands in the notes.
+its number is the area under accuracy over log length, 0 to 1. Areas over different lengths are not
+comparable: if a run's lengths are not the task's own, they are part of the task's name. The notes
+hold the interval of the number, the effective length, the samples and the outcomes that are no
+answer.
 """
 
 from __future__ import annotations
@@ -30,50 +31,56 @@ if TYPE_CHECKING:
 
 FOLDER = ".eval_results"
 HEADER = "# written by bench export hf-eval-results"
-"""The first words of every file of ours."""
+"""The first words of every file that is written here."""
 _DIGITS = 4
 _WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Where the numbers belong and where they come from."""
+    """The data set that the numbers belong to, and the source of the numbers."""
 
     dataset: str
     """The benchmark's data set on the hub."""
     revision: str | None = None
     url: str | None = None
-    """What the numbers can be checked by."""
+    """Address where the numbers can be checked."""
     name: str | None = None
     user: str | None = None
     org: str | None = None
 
 
 def hub_files(
-    of: Publishable, benchmark: Benchmark, threshold: Threshold, *, per_length: bool = False
+    publishable: Publishable,
+    benchmark: Benchmark,
+    threshold: Threshold,
+    *,
+    per_length: bool = False,
 ) -> Iterator[tuple[str, str]]:
     """Name and text of the file of each condition that has a scored sample."""
     from huggingface_hub import eval_result_entries_to_yaml  # noqa: PLC0415  70 ms
 
-    manifest = of.run.manifest
-    for part in of.run.conditions.values():
-        estimate = part.effective_length(threshold)
+    manifest = publishable.run.manifest
+    for judged in publishable.run.conditions.values():
+        estimate = judged.effective_length(threshold)
         if estimate is None:
             continue
-        entries = [_area(of, part, benchmark, estimate)]
+        entries = [_area(publishable, judged, benchmark, estimate)]
         if per_length:
-            entries += _accuracies(of, part, benchmark)
-        head = f"{HEADER} of {manifest.task}@{manifest.task_version}-{of.settings_hash}\n"
+            entries += _accuracies(publishable, judged, benchmark)
+        header = (
+            f"{HEADER} of {manifest.task}@{manifest.task_version}-{publishable.settings_hash}\n"
+        )
         text = yaml.safe_dump(
             eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True, width=_WIDTH
         )
-        yield f"{_task_id(of, part)}-{of.settings_hash}.yaml", head + text
+        yield f"{_task_id(publishable, judged)}-{publishable.settings_hash}.yaml", header + text
 
 
-def _task_id(of: Publishable, part: JudgedCondition, *more: str) -> str:
+def _task_id(publishable: Publishable, judged: JudgedCondition, *more: str) -> str:
     """`counting_ones_v1__separator_none__strategy_direct`, of letters, digits and underscores."""
-    manifest = of.run.manifest
-    axes = (f"{axis}_{value}" for axis, value in part.condition.items())
+    manifest = publishable.run.manifest
+    axes = (f"{axis}_{value}" for axis, value in judged.condition.items())
     return "__".join([f"{_slug(manifest.task)}_v{manifest.task_version}", *axes, *more])
 
 
@@ -82,11 +89,11 @@ def _slug(name: str) -> str:
 
 
 def _entry(
-    of: Publishable, benchmark: Benchmark, task_id: str, value: float, notes: Sequence[str]
+    publishable: Publishable, benchmark: Benchmark, task_id: str, value: float, notes: Sequence[str]
 ) -> EvalResultEntry:
     from huggingface_hub import EvalResultEntry  # noqa: PLC0415
 
-    answered = datetime.fromtimestamp(of.answered_s, UTC)
+    answered = datetime.fromtimestamp(publishable.last_answer_s, UTC)
     return EvalResultEntry(
         dataset_id=benchmark.dataset,
         dataset_revision=benchmark.revision,
@@ -102,58 +109,63 @@ def _entry(
 
 
 def _area(
-    of: Publishable, part: JudgedCondition, benchmark: Benchmark, estimate: EffectiveLength
+    publishable: Publishable,
+    judged: JudgedCondition,
+    benchmark: Benchmark,
+    estimate: EffectiveLength,
 ) -> EvalResultEntry:
-    lengths, sizes = part.lengths, sorted({int(n) for n in part.scored_cells["n"]})
-    own = of.run.manifest.task_spec().lengths
-    same = own is not None and sorted(set(own)) == lengths
+    lengths, sizes = judged.lengths, sorted({int(n) for n in judged.scored_cells["n"]})
+    task_lengths = publishable.run.manifest.task_spec().lengths
+    same = task_lengths is not None and sorted(set(task_lengths)) == lengths
     low, high = estimate.area_ci
     span = span_text(estimate.length_ci)
-    each = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    per_length = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     notes = [
         f"area under accuracy over log length, 0 to 1 (95 % {low:.2f} to {high:.2f})",
         f"sees to {estimate.length} symbols ({span}) at {estimate.threshold}",
-        f"{each} scored samples at each of lengths {', '.join(map(str, lengths))}",
-        *_notes(of, part, part.cells),
+        f"{per_length} scored samples at each of lengths {', '.join(map(str, lengths))}",
+        *_notes(publishable, judged, judged.cells),
     ]
     more = [] if same else ["_".join(["lengths", *map(str, lengths)])]
-    return _entry(of, benchmark, _task_id(of, part, *more), estimate.area, notes)
+    return _entry(
+        publishable, benchmark, _task_id(publishable, judged, *more), estimate.area, notes
+    )
 
 
 def _accuracies(
-    of: Publishable, part: JudgedCondition, benchmark: Benchmark
+    publishable: Publishable, judged: JudgedCondition, benchmark: Benchmark
 ) -> Iterator[EvalResultEntry]:
-    """One number a length, each a task of its own."""
-    for _, cell in part.scored_cells.iterrows():
+    """One entry for each length, as a task of its own."""
+    for _, cell in judged.scored_cells.iterrows():
         length = int(cell["length"])
         interval = f"95 % {cell['ci_low']:.2f} to {cell['ci_high']:.2f}"
         notes = [
             f"accuracy at length {length}, 0 to 1 ({interval}), {int(cell['n'])} scored samples",
-            *_notes(of, part, part.cells.loc[[cell.name]]),
+            *_notes(publishable, judged, judged.cells.loc[[cell.name]]),
         ]
-        task_id = _task_id(of, part, f"length_{length}")
-        yield _entry(of, benchmark, task_id, float(cell["accuracy"]), notes)
+        task_id = _task_id(publishable, judged, f"length_{length}")
+        yield _entry(publishable, benchmark, task_id, float(cell["accuracy"]), notes)
 
 
-def _notes(of: Publishable, part: JudgedCondition, cells: pd.DataFrame) -> Iterator[str]:
-    """What was no answer in `cells`, and what shaped the answers."""
-    manifest = of.run.manifest
-    if part.control:
+def _notes(publishable: Publishable, judged: JudgedCondition, cells: pd.DataFrame) -> Iterator[str]:
+    """The outcomes in `cells` that are no answer, and the settings that shaped the answers."""
+    manifest = publishable.run.manifest
+    if judged.control:
         yield "a control: a model that sees nothing is right"
     no_answer, no_reply = counted(cells), counted(cells, NOT_SCORED)
     if no_answer:
         yield f"no answer and so not correct: {no_answer}"
     if no_reply:
         yield f"incomplete, without a reply and not scored: {no_reply}"
-    if part.label != Condition().label:
-        yield part.label.replace(",", ", ")
+    if judged.label != Condition().label:
+        yield judged.label.replace(",", ", ")
     settings = {**manifest.settings, "max_tokens": manifest.settings.get("max_tokens") or "auto"}
-    known = {name: said for name, said in settings.items() if said is not None}
-    yield ", ".join(f"{name} {_said(said)}" for name, said in known.items())
+    known = {name: value for name, value in settings.items() if value is not None}
+    yield ", ".join(f"{name} {_value_text(value)}" for name, value in known.items())
     data = f", data {manifest.fingerprint[:8]}" if manifest.fingerprint else ""
     version = manifest.software.get("eyechart", "")
     yield f"eyechart {version}, {manifest.task} version {manifest.task_version}{data}"
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

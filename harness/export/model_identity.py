@@ -1,6 +1,6 @@
-"""Who made the model of a run and who served it, from what its manifest says.
+"""The developer of a run's model, and who served it, as far as the run's manifest shows.
 
-Nothing is guessed from the name of a model: what the label and the server do not say stays unknown.
+Nothing is guessed from the name of a model: what neither label nor server shows stays unknown.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.:+-]*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Who answers under an address of his own, with models that he made."""
+    """A company that serves its own models at its own address."""
 
     developer: str
-    """The name under which he publishes."""
+    """The name under which it publishes models."""
     host: str
     weights: Weights = UNKNOWN
-    """Of all that he serves; unknown where he serves both kinds."""
+    """The kind of all the models it serves; unknown where it serves both kinds."""
 
 
 _VENDORS = {
@@ -45,7 +45,7 @@ _PLATFORMS = {
     "together": "api.together.xyz",
     "openrouter": "openrouter.ai",
 }
-"""Who serves models that others made -> the host of his address."""
+"""Service that offers models of other developers -> its host."""
 _LOCAL = ("ollama", "llamacpp", "lmstudio")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _OURS = ("tiny", "scripted")
@@ -53,20 +53,20 @@ _OURS = ("tiny", "scripted")
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """A model as others would look for it."""
+    """A model under the names by which other people look for it."""
 
     name: str
     """The run's label."""
     developer: str
     model: str
-    """Its name without the developer's."""
+    """The model's name without the developer's."""
     platform: str | None = None
-    """Whose service answered."""
+    """The service that answered."""
     engine: str | None = None
-    """What software ran the model."""
+    """The software that ran the model."""
     engine_version: str | None = None
     deployment: Deployment = UNKNOWN
-    """Whether the user had it running or somebody else."""
+    """Whether the user ran the server, or somebody else did."""
     weights: Weights = UNKNOWN
 
     @property
@@ -78,18 +78,18 @@ class ModelIdentity:
 def identify(
     manifest: Manifest, model_id: str | None = None, weights: Weights | None = None
 ) -> ModelIdentity:
-    """What is known of the model; `model_id`, of the form of `HUB_NAME`, and `weights` are the
-    user's word and win.
+    """The identity of the run's model. `model_id`, of the form of `HUB_NAME`, and `weights` come
+    from the user and override what the manifest shows.
     """
-    found = _identify(manifest)
-    developer, _, model = (model_id or found.id).partition("/")
-    return replace(found, developer=developer, model=model, weights=weights or found.weights)
+    identity = _identify(manifest)
+    developer, _, model = (model_id or identity.id).partition("/")
+    return replace(identity, developer=developer, model=model, weights=weights or identity.weights)
 
 
 def _identify(manifest: Manifest) -> ModelIdentity:
     server = manifest.server
-    provider, _, asked = manifest.model.partition("/")
-    known = ModelIdentity(manifest.model, *_named(asked or provider))
+    provider, _, model_name = manifest.model.partition("/")
+    known = ModelIdentity(manifest.model, *_developer_and_model(model_name or provider))
     hosts = _hosts(server)
     vendor = _VENDORS.get(provider)
     if provider in _OURS:
@@ -106,13 +106,13 @@ def _identify(manifest: Manifest) -> ModelIdentity:
         return replace(
             known,
             developer=vendor.developer,
-            model=_flat(asked),
+            model=_flat(model_name),
             platform=provider,
             deployment="externally_managed",
             weights=vendor.weights,
         )
     if vendor is not None and not hosts:  # replies from files: who served them is not known
-        return replace(known, developer=vendor.developer, model=_flat(asked))
+        return replace(known, developer=vendor.developer, model=_flat(model_name))
     if provider == "azure" or (provider in _PLATFORMS and hosts == {_PLATFORMS[provider]}):
         return replace(known, platform=provider, deployment="externally_managed")
     if provider == "vllm":
@@ -124,8 +124,8 @@ def _identify(manifest: Manifest) -> ModelIdentity:
             deployment="self_deployed" if "server_args" in server else UNKNOWN,
         )
     if provider == "lm-eval":
-        kind, _, model = asked.partition("/")
-        developer, name = _named(model or kind)
+        kind, _, model = model_name.partition("/")
+        developer, name = _developer_and_model(model or kind)
         version = server.get("lm_eval")
         return replace(
             known,
@@ -135,17 +135,17 @@ def _identify(manifest: Manifest) -> ModelIdentity:
             engine_version=version if isinstance(version, str) else None,
         )
     if provider in _LOCAL:
-        here = bool(hosts) and hosts <= _LOOPBACK
-        return replace(known, engine=provider, deployment="self_deployed" if here else UNKNOWN)
+        is_local = bool(hosts) and hosts <= _LOOPBACK
+        return replace(known, engine=provider, deployment="self_deployed" if is_local else UNKNOWN)
     return known
 
 
-def _named(asked: str) -> tuple[str, str]:
-    """Developer and model, where the name has the form of a hub's."""
-    if HUB_NAME.fullmatch(asked):
-        developer, _, model = asked.partition("/")
+def _developer_and_model(name: str) -> tuple[str, str]:
+    """Developer and model; the developer is unknown unless `name` has the form of a hub's."""
+    if HUB_NAME.fullmatch(name):
+        developer, _, model = name.partition("/")
         return developer, model
-    return UNKNOWN, _flat(asked)
+    return UNKNOWN, _flat(name)
 
 
 def _flat(name: str) -> str:
@@ -153,13 +153,13 @@ def _flat(name: str) -> str:
 
 
 def _hosts(server: Mapping[str, Any]) -> set[str]:
-    """Where the model was asked."""
-    said = server.get("base_url")
-    urls = [said] if isinstance(said, str) else said if isinstance(said, list) else []
-    found = set()
-    for url in urls:
+    """The hosts that the requests were sent to; an empty name for an address that has none."""
+    base_url = server.get("base_url")
+    urls = [base_url] if isinstance(base_url, str) else base_url
+    hosts = set()
+    for url in urls if isinstance(urls, list) else []:
         try:
-            found.add(urlsplit(str(url)).hostname or "")
+            hosts.add(urlsplit(str(url)).hostname or "")
         except ValueError:
-            found.add("")
-    return found
+            hosts.add("")
+    return hosts

@@ -1,6 +1,6 @@
-"""A run that others may read: what was asked, when it was answered, what is missing.
+"""A run to be published: its judged samples, the times of its answers, what is missing.
 
-All of it is a function of the run's folder, so that the same run is published the same way twice.
+Everything is a function of the run's folder, so that publishing a run twice gives the same files.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ from harness.journal.record import Warn
 
 @dataclass(frozen=True)
 class Publishable:
-    """One run, judged."""
+    """One judged run that has at least one scored sample."""
 
     run: JudgedRun
-    began_s: float
-    """When its first answer came, in seconds since 1970."""
-    answered_s: float
-    """When its last answer came; running the same command again does not move it."""
+    first_answer_s: float
+    """Time of the first answer, in seconds since 1970."""
+    last_answer_s: float
+    """Time of the last answer; running the same command again does not change it."""
 
     @property
     def settings_hash(self) -> str:
-        """What tells runs of one model on one task version apart; the end of their folders' names.
-
-        See `journal.manifest.run_folder`.
+        """Distinguishes the runs of one model on one task version; ends the names of their folders,
+        see `journal.manifest.run_folder`.
         """
         manifest = self.run.manifest
-        made_by = orjson.dumps([manifest.task_digest, manifest.settings])
-        return hashlib.sha256(made_by).hexdigest()[:8]
+        identity = orjson.dumps([manifest.task_digest, manifest.settings])
+        return hashlib.sha256(identity).hexdigest()[:8]
 
     @property
-    def missing(self) -> str:
+    def missing_text(self) -> str:
         """`12 of 60 samples have no reply (3 error, 9 not_run)`; empty where none is missing."""
         if not self.run.missing:
             return ""
@@ -49,11 +48,11 @@ class Publishable:
         return f"{self.run.missing:,} of {asked:,} samples have no reply ({kinds})"
 
 
-def publishable(folder: Path, warn: Warn) -> Publishable:
+def read_publishable(folder: Path, warn: Warn) -> Publishable:
     """The run in `folder`.
 
     Raises:
-        JournalError: there is no run, or nothing of it was scored.
+        JournalError: there is no run, or no sample of it was scored.
     """
     run = read_run(folder, warn)
     if not int(run.cells["n"].sum()):

@@ -1,9 +1,9 @@
 """A run as a record of the EvalEval coalition's shared schema: "Every Eval Ever" 0.3.0.
 
 One JSON file a run, with a result for every cell and, for every condition, its area and effective
-length; `samples` has the file beside it. The schema is that of the package
-`every-eval-ever` (arXiv 2606.14516), which the tests ask; it wants a newer Python than this project
-does, so records are made here as plain dictionaries.
+length; `samples` has the file beside it. The schema is that of the package `every-eval-ever` (arXiv
+2606.14516), which the tests check against; it needs a newer Python than this project does, so
+records are made here as plain dictionaries.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative",
 
 _LEVEL = 0.95
 _FURTHER = MEASURES[MEASURES.index("accuracy_of_answered") :]
-"""What a cell has besides its accuracy."""
+"""The measures of a cell besides its accuracy."""
 _UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-"""What the coalition's folders may not have in their names."""
+"""Characters that the names of the coalition's folders may not contain."""
 _DEVICES = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?|data")
 
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """What no run's folder knows."""
+    """What the record needs and a run's folder does not contain."""
 
     organization: str = UNKNOWN
     """Who publishes the results."""
     relationship: Relationship = "other"
-    """Of whoever ran the evaluation to whoever made the model."""
+    """Relationship of whoever ran the evaluation to the model's developer."""
     benchmark: str = "eyechart"
     """The folder that the records go to, and the first word of their names."""
     model_id: str | None = None
@@ -59,37 +59,37 @@ class Publisher:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One run on its way into the schema."""
+    """One run to be written in the schema."""
 
-    of: Publishable
+    publishable: Publishable
     publisher: Publisher = Publisher()
     threshold: Threshold = Threshold()
 
     @property
     def _manifest(self) -> Manifest:
-        return self.of.run.manifest
+        return self.publishable.run.manifest
 
     @cached_property
     def spec(self) -> TaskSpec:
-        """The task's, as the run was made with it."""
+        """The task's spec with which the run was made."""
         return self._manifest.task_spec()
 
     @cached_property
     def model(self) -> ModelIdentity:
-        """Who answered."""
+        """The model that answered."""
         return identify(self._manifest, self.publisher.model_id, self.publisher.weights)
 
     @property
     def id(self) -> str:
-        """The same for the same run, however it has grown: benchmark and task with the run's
-        settings, the model, and when its first answer came.
+        """Stays the same when the run grows: benchmark and task with the run's settings, the model,
+        and the time of the first answer.
         """
-        name = f"{self.name}@{self._manifest.task_version}-{self.of.settings_hash}"
-        return f"{name}/{self.model.id}/{self.of.began_s:.3f}"
+        name = f"{self.name}@{self._manifest.task_version}-{self.publishable.settings_hash}"
+        return f"{name}/{self.model.id}/{self.publishable.first_answer_s:.3f}"
 
     @property
     def uuid(self) -> uuid.UUID:
-        """The files' name: of version 4, as the coalition wants it, but drawn from the identity."""
+        """The name of the files: of version 4, as the coalition requires, computed from `id`."""
         return uuid.UUID(bytes=hashlib.sha256(self.id.encode()).digest()[:16], version=4)
 
     @property
@@ -112,27 +112,27 @@ class Evaluation:
         return ".".join([self.publisher.benchmark, *self._manifest.task.split("/")])
 
     def name_of(self, label: str, length: int | None = None) -> str:
-        """`eyechart.counting.ones/separator=none,strategy=direct/length=5`, for what was scored of
-        one condition, or one length of it.
+        """`eyechart.counting.ones/separator=none,strategy=direct/length=5`: the name of the results
+        of one condition, or of one length of it.
         """
         condition = [] if label == Condition().label else [label]
         return "/".join([self.name, *condition, *([] if length is None else [f"length={length}"])])
 
     def aggregate(self, samples: Mapping[str, object] | None = None) -> Json:
-        """The record; `samples` is `detailed_evaluation_results`, where the file beside it is."""
+        """The record; `samples` is its `detailed_evaluation_results`: where the samples are."""
         manifest = self._manifest
         record: Json = {
             "schema_version": SCHEMA_VERSION,
             "evaluation_id": self.id,
-            "evaluation_timestamp": f"{self.of.began_s:.3f}",
-            "retrieved_timestamp": f"{self.of.answered_s:.3f}",
+            "evaluation_timestamp": f"{self.publishable.first_answer_s:.3f}",
+            "retrieved_timestamp": f"{self.publishable.last_answer_s:.3f}",
             "source_metadata": {
                 "source_name": "eyechart",
                 "source_type": "evaluation_run",
                 "source_organization_name": self.publisher.organization,
                 "evaluator_relationship": self.publisher.relationship,
                 "additional_details": strings(
-                    incomplete=self.of.missing or None,
+                    incomplete=self.publishable.missing_text or None,
                     commands=manifest.commands if len(manifest.commands) > 1 else None,
                 ),
             },
@@ -164,24 +164,26 @@ class Evaluation:
                 "deployment_type": model.deployment,
                 "model_availability": weights,
                 **strings(answered_by=manifest.answered_by or None),
-                **strings(**{f"server.{key}": said for key, said in manifest.server.items()}),
+                **strings(**{f"server.{key}": value for key, value in manifest.server.items()}),
             }
         }
 
     def _results(self) -> Iterator[Json]:
-        """One a cell with a scored sample, then the condition's own."""
-        for part in self.of.run.conditions.values():
-            for cell in part.scored_cells.to_dict("records"):
-                yield self._cell(part, {str(name): value for name, value in cell.items()})
-            estimate = part.effective_length(self.threshold)
+        """For each condition: a result for each cell with a scored sample, then its area and
+        effective length.
+        """
+        for judged in self.publishable.run.conditions.values():
+            for cell in judged.scored_cells.to_dict("records"):
+                yield self._cell(judged, {str(name): value for name, value in cell.items()})
+            estimate = judged.effective_length(self.threshold)
             if estimate is not None:
-                yield self._area(part, estimate)
-                yield self._effective_length(part, estimate)
+                yield self._area(judged, estimate)
+                yield self._effective_length(judged, estimate)
 
-    def _cell(self, part: JudgedCondition, cell: Json) -> Json:
+    def _cell(self, judged: JudgedCondition, cell: Json) -> Json:
         length, n = int(cell["length"]), int(cell["n"])
         return self._result(
-            part,
+            judged,
             length,
             metric={
                 "evaluation_description": (
@@ -209,9 +211,9 @@ class Evaluation:
             ),
         )
 
-    def _area(self, part: JudgedCondition, estimate: EffectiveLength) -> Json:
+    def _area(self, judged: JudgedCondition, estimate: EffectiveLength) -> Json:
         return self._result(
-            part,
+            judged,
             metric={
                 "evaluation_description": (
                     "Area under accuracy over the logarithm of length, of the area if all were "
@@ -221,22 +223,22 @@ class Evaluation:
                 "metric_name": "Area under accuracy over log length",
                 "metric_kind": "area",
                 "metric_unit": "proportion",
-                "metric_parameters": self._tested(part),
+                "metric_parameters": self._tested_range(judged),
                 "max_score": 1.0,
             },
             score=round(estimate.area, 6),
             interval=estimate.area_ci,
-            uncertainty=self._drawn(part),
+            uncertainty=self._sample_counts(judged),
             method=_BOOTSTRAP,
-            details=strings(level="condition", lengths=part.lengths),
+            details=strings(level="condition", lengths=judged.lengths),
         )
 
-    def _effective_length(self, part: JudgedCondition, estimate: EffectiveLength) -> Json:
-        """Bounds outside the tested range become numbers as the definition has it: no length
-        passed is 0, all passed is the longest one; the details say which it was.
+    def _effective_length(self, judged: JudgedCondition, estimate: EffectiveLength) -> Json:
+        """A bound outside the tested range becomes a number: 0 if no length passed, the longest
+        tested one if all passed. The details hold the bound itself.
         """
         return self._result(
-            part,
+            judged,
             metric={
                 "evaluation_description": (
                     "Longest tested length, in symbols, up to which accuracy stays at or above the "
@@ -247,16 +249,17 @@ class Evaluation:
                 "metric_name": "Effective length",
                 "metric_kind": "effective_length",
                 "metric_unit": "symbols",
-                "metric_parameters": self._tested(part) | threshold_columns(estimate.threshold),
-                "max_score": float(max(part.lengths)),
+                "metric_parameters": self._tested_range(judged)
+                | threshold_columns(estimate.threshold),
+                "max_score": float(max(judged.lengths)),
             },
-            score=_passed(estimate.length),
-            interval=tuple(map(_passed, estimate.length_ci)),
-            uncertainty=self._drawn(part),
+            score=_as_number(estimate.length),
+            interval=tuple(map(_as_number, estimate.length_ci)),
+            uncertainty=self._sample_counts(judged),
             method=_BOOTSTRAP,
             details=strings(
                 level="condition",
-                lengths=part.lengths,
+                lengths=judged.lengths,
                 effective_length=str(estimate.length),
                 effective_length_ci=span_text(estimate.length_ci),
                 crossing_length=str(estimate.crossing_length),
@@ -264,15 +267,15 @@ class Evaluation:
             ),
         )
 
-    def _tested(self, part: JudgedCondition) -> Json:
-        return {"shortest": min(part.lengths), "longest": max(part.lengths)}
+    def _tested_range(self, judged: JudgedCondition) -> Json:
+        return {"shortest": min(judged.lengths), "longest": max(judged.lengths)}
 
-    def _drawn(self, part: JudgedCondition) -> Json:
-        return {"num_samples": int(part.cells["n"].sum()), "num_bootstrap_samples": RESAMPLES}
+    def _sample_counts(self, judged: JudgedCondition) -> Json:
+        return {"num_samples": int(judged.cells["n"].sum()), "num_bootstrap_samples": RESAMPLES}
 
     def _result(
         self,
-        part: JudgedCondition,
+        judged: JudgedCondition,
         length: int | None = None,
         *,
         metric: Json,
@@ -284,8 +287,8 @@ class Evaluation:
     ) -> Json:
         low, high = interval
         return {
-            "evaluation_result_id": result_id(part.label, length, metric["metric_id"]),
-            "evaluation_name": self.name_of(part.label, length),
+            "evaluation_result_id": result_id(judged.label, length, metric["metric_id"]),
+            "evaluation_name": self.name_of(judged.label, length),
             "source_data": self._source_data(),
             "metric_config": {
                 **metric,
@@ -305,8 +308,10 @@ class Evaluation:
                     **uncertainty,
                 },
                 "details": {
-                    **strings(condition=part.label, control=part.control or None),
-                    **strings(**{f"axis.{axis}": value for axis, value in part.condition.items()}),
+                    **strings(condition=judged.label, control=judged.control or None),
+                    **strings(
+                        **{f"axis.{axis}": value for axis, value in judged.condition.items()}
+                    ),
                     **details,
                 },
             },
@@ -314,7 +319,7 @@ class Evaluation:
         }
 
     def _source_data(self) -> Json:
-        """What the samples were drawn from: a task file, and no data set that lies anywhere."""
+        """The source of the samples: a task file; there is no data set to download."""
         manifest, spec = self._manifest, self.spec
         return {
             "dataset_name": f"{self.publisher.benchmark}/{manifest.task}",
@@ -345,7 +350,9 @@ class Evaluation:
         if arguments["max_tokens"] is None:
             settings["max_tokens"] = "auto"
         return {
-            "generation_args": {key: said for key, said in arguments.items() if said is not None},
+            "generation_args": {
+                key: value for key, value in arguments.items() if value is not None
+            },
             "additional_details": strings(**settings),
         }
 
@@ -354,20 +361,20 @@ _BOOTSTRAP = "percentile bootstrap over rows, which keep their lengths"
 
 
 def result_id(label: str, length: int | None, metric: str) -> str:
-    """What joins a sample to its result: `separator=none|length=5|accuracy`."""
+    """The id that joins a sample to its result: `separator=none|length=5|accuracy`."""
     return "|".join([label, *([] if length is None else [f"length={length}"]), metric])
 
 
-def strings(**said: object) -> dict[str, str]:
-    """What is known of it, as the texts that the schema wants."""
+def strings(**values: object) -> dict[str, str]:
+    """The values that are not `None`, as texts, which the schema requires."""
     return {
         name: value if isinstance(value, str) else exact_json.dumps(value).decode()
-        for name, value in said.items()
+        for name, value in values.items()
         if value is not None
     }
 
 
-def _passed(bound: Bound) -> float:
+def _as_number(bound: Bound) -> float:
     return 0.0 if bound.sign == "<" else float(bound.length)
 
 
@@ -376,6 +383,6 @@ def _known(value: float) -> float | None:
 
 
 def _folder_name(name: str) -> str:
-    """`name` as the coalition's package writes it in a path."""
+    """`name` as the coalition's package writes it in paths."""
     plain = _UNSAFE.sub("_", name).rstrip(". ") or UNKNOWN
     return f"_{plain}" if _DEVICES.fullmatch(plain) else plain

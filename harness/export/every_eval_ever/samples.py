@@ -1,9 +1,9 @@
 """The samples of a run in the schema of "Every Eval Ever": a line of JSON each.
 
-The schema knows right and wrong only. What is no answer says so where it can: an `error` that names
-the outcome, nothing extracted, and its outcome among the metadata. A sample without a reply was
-never scored; it belongs to no result, so that whoever averages what belongs to one, by its id or by
-its name, gets the accuracy in the table.
+The schema has right and wrong only. A reply that is no answer has an `error` that names the
+outcome, no extracted value, and the outcome in its metadata. A sample without a reply was never
+scored; it belongs to no result, so that the mean over the samples of a result, by its id or by its
+name, is the accuracy in the table.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from harness.export.every_eval_ever.aggregate import (
 _LINE_ENDS = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in "\x85\u2028\u2029"
 }
-"""What ends a line for some readers of text, and so must not stand in a line of JSON as it is."""
+"""Characters that end a line for some readers of text, and so are escaped in a line of JSON."""
 
 
 def lines(
     evaluation: Evaluation, details: Iterable[Detail], prompts: Iterable[str]
 ) -> Iterator[bytes]:
-    """A line a sample that has a record; `prompts` are theirs."""
+    """A line for each sample that has a record; `prompts` are those of `details`, in order."""
     for detail, prompt in zip(details, prompts, strict=True):
         line = exact_json.dumps(_row(evaluation, detail, prompt)) + b"\n"
         for character, escaped in _LINE_ENDS.items():
@@ -80,13 +80,12 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
     if verdict.outcome in NOT_SCORED:
         del row["evaluation_result_id"]
         row["evaluation_name"] += "/not_scored"
-    asked = record.prompt_tokens
-    said = record.output_tokens
-    if asked is not None and said is not None:
+    prompt_tokens, output_tokens = record.prompt_tokens, record.output_tokens
+    if prompt_tokens is not None and output_tokens is not None:
         row["token_usage"] = {
-            "input_tokens": asked,
-            "output_tokens": said,
-            "total_tokens": asked + said,
+            "input_tokens": prompt_tokens,
+            "output_tokens": output_tokens,
+            "total_tokens": prompt_tokens + output_tokens,
         }
     if record.latency_s is not None:
         row["performance"] = {"latency_ms": round(1000 * record.latency_s, 3)}
@@ -106,7 +105,7 @@ def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
         **strings(
             length=record.length,
             index=record.index,
-            seed=evaluation.of.run.manifest.settings.get("seed"),
+            seed=evaluation.publishable.run.manifest.settings.get("seed"),
             characters=record.chars,
             finish_reason=record.finish_reason,
             attempts=record.attempts,
@@ -127,10 +126,10 @@ def _error(detail: Detail) -> str:
 
 
 def _sample_hash(prompt: str, reference: list[str]) -> str:
-    """Of prompt and target, by the recipe of the coalition's own converters, so that the same
-    sample is found again in records of other harnesses.
+    """The hash of prompt and target, computed as the coalition's own converters do it, so that the
+    same sample can be found in records of other harnesses.
     """
-    said = json.dumps(
+    payload = json.dumps(
         {"raw": prompt, "reference": reference}, sort_keys=True, separators=(",", ":")
     )
-    return hashlib.sha256(said.encode()).hexdigest()
+    return hashlib.sha256(payload.encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Verdicts as scorers of inspect_ai, and the metrics that keep lengths apart.
+"""Verdicts as scorers of inspect_ai, and metrics for each length.
 
 Two scorers judge each reply. `verdict` is right or wrong, and unscored where there is no answer to
-judge: Inspect leaves such samples out of its metrics, so only `outcome`, which names each sample's
-outcome, can count them.
+judge. Inspect leaves unscored samples out of its metrics; `outcome`, which names each sample's
+outcome, counts them.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from harness.score.verdict import Outcome, Verdict, judge
 from harness.spec import Answer
 
 PACKAGE = "eyechart"
-"""What the names begin with, and what the entry point is called."""
+"""The first part of all registered names, and the name of the entry point."""
 FACTS = "eyechart"
-"""Where a sample's metadata holds what is no axis: an axis cannot hide it by its name."""
+"""Key in a sample's metadata of everything that is no axis, so that no axis can overwrite it."""
 OUTCOMES: tuple[Outcome, ...] = (
     *("correct", "incorrect", "unparsed"),
     *("refused", "truncated", "overflow", "error"),
 )
 _REASONS = {"unparsed": "invalid_response_format", "refused": "refusal"}
-"""Outcome -> Inspect's word for it, where it has one."""
+"""Outcome -> Inspect's name for it, if there is one."""
 _FINISH = {
     "max_tokens": "length",
     "model_length": "length",
     "content_filter": "content_filter",
 }
-"""Inspect's stop reason -> ours, where it matters."""
+"""Inspect's stop reason -> ours; all others are `stop`."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Number: TypeAlias = Callable[[list[SampleScore]], float]
 
@@ -61,8 +61,8 @@ if "reason" not in Score.model_fields:
 def ours(function: _Function) -> _Function:
     """Keeps Inspect from putting `harness/` before the name under which it registers `function`.
 
-    It puts there the import package of the module that a function says it is from, if such a
-    module is installed; our names begin with the distribution's instead.
+    Inspect takes the prefix from the function's `__module__`, if such a module is installed; our
+    names begin with the name of the distribution instead.
     """
     function.__module__ = PACKAGE
     return function
@@ -72,11 +72,11 @@ def verdict_of(output: ModelOutput, facts: Mapping[str, Any]) -> Verdict:
     """The verdict on a reply to a sample with these `facts`.
 
     Inspect turns some refusals of providers into replies whose text is the error: such a reply has
-    no tokens. No reply at all is no answer either, and was not the model's fault.
+    no tokens. A missing reply is an `error`, which is not the model's fault.
     """
-    judged = {"target": facts["target"], "answer": Answer.model_validate(facts["answer"])}
+    answer_key = {"target": facts["target"], "answer": Answer.model_validate(facts["answer"])}
     if output.empty:
-        return judge(text="", finish_reason="stop", refusal=None, failure="error", **judged)
+        return judge(text="", finish_reason="stop", refusal=None, failure="error", **answer_key)
     stop, tokens = output.stop_reason, output.usage.output_tokens if output.usage else 0
     parts = output.message.content
     refused = [part.text for part in parts if isinstance(part, ContentText) and part.refusal]
@@ -85,23 +85,23 @@ def verdict_of(output: ModelOutput, facts: Mapping[str, Any]) -> Verdict:
         finish_reason=_FINISH.get(stop, "stop"),
         refusal=output.error or " ".join(refused) or None,
         failure="overflow" if stop == "model_length" and not tokens else None,
-        **judged,
+        **answer_key,
     )
 
 
 def _cell(score: SampleScore) -> tuple[str, str, int, int]:
     """Task, condition, length and index of a sample."""
-    known = score.sample_metadata or {}
-    return known["task"], known["condition"], known["length"], known["index"]
+    metadata = score.sample_metadata or {}
+    return metadata["task"], metadata["condition"], metadata["length"], metadata["index"]
 
 
-def _told_apart(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """(task, condition) -> what tells it from the others: the task if there are several, and the
-    axes on which its task's conditions differ.
+def _row_names(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """(task, condition) -> the name of its rows: the task if there are several tasks, and the axes
+    on which the conditions of its task differ.
     """
     values: dict[str, dict[str, set[str]]] = {}
-    known = sorted(set(conditions))
-    for task, condition in known:
+    pairs = sorted(set(conditions))
+    for task, condition in pairs:
         for pair in condition.split(","):
             axis, _, value = pair.partition("=")
             values.setdefault(task, {}).setdefault(axis, set()).add(value)
@@ -114,32 +114,32 @@ def _told_apart(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], 
                 if len(values[task][pair.partition("=")[0]]) > 1
             ]
         )
-        for task, condition in known
+        for task, condition in pairs
     }
 
 
 @metric(name=f"{PACKAGE}/by_length")
 @ours
 def by_length() -> Metric:
-    """Accuracy, standard error and number of the scored samples of each length; where one task was
-    asked under several conditions, accuracy and number in each of their cells too.
+    """Accuracy, standard error and number of the scored samples of each length; for one task with
+    several conditions also the accuracy and number of each cell.
 
-    The cells of several tasks would be a hundred rows; those are in each task's own evaluation.
+    The cells of several tasks would be a hundred rows; they are in the evaluation of each task.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
         share, error = cast("_Number", accuracy()), cast("_Number", stderr())
         rows: dict[str, float] = {"n": len(scores)}
-        for length, some in _groups(scores, lambda score: _cell(score)[2]):
-            rows[f"length={length}"] = share(some)
-            rows[f"length={length} stderr"] = error(some)
-            rows[f"length={length} n"] = len(some)
-        names = _told_apart(_cell(score)[:2] for score in scores)
+        for length, group in _groups(scores, lambda score: _cell(score)[2]):
+            rows[f"length={length}"] = share(group)
+            rows[f"length={length} stderr"] = error(group)
+            rows[f"length={length} n"] = len(group)
+        names = _row_names(_cell(score)[:2] for score in scores)
         if len(names) > 1 == len({task for task, _ in names}):
-            for (task, condition, length), some in _groups(scores, lambda score: _cell(score)[:3]):
+            for (task, condition, length), group in _groups(scores, lambda score: _cell(score)[:3]):
                 name = f"{names[task, condition]} length={length}"
-                rows[name] = share(some)
-                rows[f"{name} n"] = len(some)
+                rows[name] = share(group)
+                rows[f"{name} n"] = len(group)
         return cast("Value", rows)
 
     return compute
@@ -148,12 +148,12 @@ def by_length() -> Metric:
 @metric(name=f"{PACKAGE}/by_outcome", scores="unreduced")
 @ours
 def by_outcome() -> Metric:
-    """Samples of each outcome, then those of each length, of the outcomes that it has."""
+    """The number of samples of each outcome; then the same for each length, without zeros."""
 
     def compute(scores: list[SampleScore]) -> Value:
         rows = _counts(scores)
-        for length, some in _groups(scores, lambda score: _cell(score)[2]):
-            rows |= {f"length={length} {kind}": n for kind, n in _counts(some).items() if n}
+        for length, group in _groups(scores, lambda score: _cell(score)[2]):
+            rows |= {f"length={length} {kind}": n for kind, n in _counts(group).items() if n}
         return cast("Value", rows)
 
     return compute
@@ -162,34 +162,34 @@ def by_outcome() -> Metric:
 @metric(name=f"{PACKAGE}/effective_length", scores="unreduced")
 @ours
 def effective_length() -> Metric:
-    """How far the model sees under each condition, as `bench` reckons: the share of right replies
+    """The effective length under each condition, as `bench` computes it: the share of right replies
     among all replies stays at or above 85 %.
 
-    Bounds with those of the 95 % interval, under their names in `effective_length.csv`; what lies
-    outside the tested lengths has one bound alone. Each epoch of a sample is a row of its own.
+    The bounds and those of the 95 % interval have their names in `effective_length.csv`; a length
+    outside the tested range has one bound only. Each epoch of a sample is a row of its own.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
         from harness.analysis import curve, effective_length  # noqa: PLC0415  NumPy is slow to load
 
         replies = [score for score in scores if score.score.value != "error"]
-        names = _told_apart(_cell(score)[:2] for score in replies)
+        names = _row_names(_cell(score)[:2] for score in replies)
         rows: dict[str, float | None] = {}
-        for condition, some in _groups(replies, lambda score: _cell(score)[:2]):
-            again: Counter[tuple[int, int]] = Counter()
-            longest = 1 + max(_cell(score)[3] for score in some)
+        for condition, group in _groups(replies, lambda score: _cell(score)[:2]):
+            epochs: Counter[tuple[int, int]] = Counter()
+            stride = 1 + max(_cell(score)[3] for score in group)
             lengths, indexes, right = [], [], []
-            for score in some:
+            for score in group:
                 place = _cell(score)[2:]
                 lengths.append(place[0])
-                indexes.append(place[1] + longest * again[place])
+                indexes.append(place[1] + stride * epochs[place])
                 right.append(score.score.value == "correct")
-                again[place] += 1
-            found = effective_length.effective_length(curve.curve(lengths, indexes, right))
-            low, high = found.length_ci
+                epochs[place] += 1
+            estimate = effective_length.effective_length(curve.curve(lengths, indexes, right))
+            low, high = estimate.length_ci
             bounds = {
-                "min": found.length.at_least,
-                "max": found.length.at_most,
+                "min": estimate.length.at_least,
+                "max": estimate.length.at_most,
                 "ci_low": low.at_least,
                 "ci_high": high.at_most,
             }
@@ -201,8 +201,8 @@ def effective_length() -> Metric:
 
 
 def _counts(scores: Iterable[SampleScore]) -> dict[str, float]:
-    found = Counter(str(score.score.value) for score in scores)
-    return {kind: float(found[kind]) for kind in OUTCOMES}
+    counts = Counter(str(score.score.value) for score in scores)
+    return {kind: float(counts[kind]) for kind in OUTCOMES}
 
 
 _Key = TypeVar("_Key", bound="int | tuple[Any, ...]")
@@ -211,7 +211,7 @@ _Key = TypeVar("_Key", bound="int | tuple[Any, ...]")
 def _groups(
     scores: list[SampleScore], key: Callable[[SampleScore], _Key]
 ) -> Iterator[tuple[_Key, list[SampleScore]]]:
-    """Scores of one key together, by ascending key; they come in the order of their replies."""
+    """The scores grouped by `key`, in ascending order of the key; they arrive in reply order."""
     groups: dict[_Key, list[SampleScore]] = {}
     for score in scores:
         groups.setdefault(key(score), []).append(score)
@@ -221,25 +221,27 @@ def _groups(
 @scorer(metrics=[accuracy(), stderr(), by_length()], name=f"{PACKAGE}/verdict")
 @ours
 def verdict() -> Scorer:
-    """Right, or wrong: another answer, or none that can be read; else unscored, with the reason."""
+    """Right or wrong; a reply without a readable answer is wrong, and every other outcome is
+    unscored, with the reason.
+    """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  Inspect's form
         facts = state.metadata[FACTS]
-        found = verdict_of(state.output, facts)
-        why = state.output.completion if found.outcome == "overflow" else found.why
-        said: dict[str, Any] = {
-            "answer": None if found.answer is None else str(found.answer),
-            "explanation": why or f"reads {found.answer!r}, target {facts['target']!r}",
-            "metadata": {"outcome": found.outcome, "signed_error": found.signed_error},
+        judgement = verdict_of(state.output, facts)
+        why = state.output.completion if judgement.outcome == "overflow" else judgement.why
+        fields: dict[str, Any] = {
+            "answer": None if judgement.answer is None else str(judgement.answer),
+            "explanation": why or f"reads {judgement.answer!r}, target {facts['target']!r}",
+            "metadata": {"outcome": judgement.outcome, "signed_error": judgement.signed_error},
         }
-        if found.outcome == "correct":
-            return Score(value=CORRECT, **said)
-        said["reason"] = _REASONS.get(found.outcome, found.outcome)
-        if found.outcome == "incorrect":
-            return Score(value=INCORRECT, **(said | {"reason": None}))
-        if found.outcome == "unparsed":
-            return Score(value=INCORRECT, **said)
-        return Score.unscored(**said)
+        if judgement.outcome == "correct":
+            return Score(value=CORRECT, **fields)
+        fields["reason"] = _REASONS.get(judgement.outcome, judgement.outcome)
+        if judgement.outcome == "incorrect":
+            return Score(value=INCORRECT, **(fields | {"reason": None}))
+        if judgement.outcome == "unparsed":
+            return Score(value=INCORRECT, **fields)
+        return Score.unscored(**fields)
 
     return score
 

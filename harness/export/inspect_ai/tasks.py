@@ -1,8 +1,9 @@
 """Every task file as a task of inspect_ai, under its own name: `eyechart/counting/bernoulli`.
 
-Inspect imports this module through the entry point `eyechart` and finds what it registers, also
-where it looks for the tasks of others, so what is slow to load waits until a task is made. Nothing
-else imports it. Prompts, budgets and verdicts are those of `bench run`, sample by sample.
+Inspect imports this module through the entry point `eyechart` and finds the tasks it registers. It
+does so also when it looks for tasks of other packages, so slow modules are loaded only when a task
+is made. Nothing else imports this module. Prompts, budgets and verdicts are those of `bench run`,
+sample by sample.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from providers.catalog.model_facts import model_facts
 from providers.http.errors import error_of
 
 _SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
-"""What `-T` may have been given where YAML reads a truth value."""
+"""Truth value that YAML read -> the words of `-T` that it may stand for."""
 
 
 class BadParameterError(click.ClickException):
-    """What `-T` asks for cannot be; of a kind that Inspect's command says in one line."""
+    """A parameter of `-T` that cannot be used; Inspect's command prints this error in one line."""
 
     exit_code = 2
 
@@ -42,9 +43,9 @@ class BadParameterError(click.ClickException):
 @solver(f"{PACKAGE}/ask")
 @ours
 def ask() -> Solver:
-    """Asks once, with the room for a reply that `bench run` gives the sample.
+    """Sends the sample once, with the limit of reply tokens that `bench run` gives it.
 
-    Inspect's own `--max-tokens` goes before it. A reasoning model has room to think besides.
+    Inspect's own `--max-tokens` overrides that limit. A reasoning model gets more, for thinking.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -66,11 +67,11 @@ def ask() -> Solver:
 
 
 def _is_overflow(error: Exception) -> bool:
-    """Whether a server rejects the prompt for its length, in words that Inspect does not know."""
+    """Whether a server rejected the prompt for its length, in words unknown to Inspect."""
     status = getattr(error, "status_code", None)
-    said = getattr(getattr(error, "response", None), "text", None) or str(error)
+    text = getattr(getattr(error, "response", None), "text", None) or str(error)
     return isinstance(status, int) and isinstance(
-        error_of(status, str(said), {}), PromptOverflowError
+        error_of(status, str(text), {}), PromptOverflowError
     )
 
 
@@ -81,18 +82,18 @@ def _room_to_think(model: str) -> int:
 
 
 def _task(
-    asked: str, lengths: object, samples: object, seed: object, axes: Mapping[str, object]
+    names: str, lengths: object, samples: object, seed: object, axes: Mapping[str, object]
 ) -> Task:
-    """What `asked` names, with the values that `-T` was given.
+    """The tasks of `names` as one task of Inspect, with the values that `-T` was given.
 
     Raises:
-        BadParameterError: a value that does not fit, or a task file with mistakes.
+        BadParameterError: a value that cannot be used, or a task file with mistakes.
     """
     try:
         if any(isinstance(value, bool) for value in axes.values()):
-            axes = _named(axes, open_tasks(asked, trial=False))
+            axes = _with_words(axes, open_tasks(names, trial=False))
         planned = plans(
-            asked,
+            names,
             lengths=None if lengths is None else _text(lengths),
             samples=None if samples is None else _whole("samples", samples),
             axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
@@ -101,20 +102,20 @@ def _task(
         dataset = [_sample(plan, sample) for plan in planned for sample in plan]
     except UsageError as error:
         raise BadParameterError(str(error)) from error
-    names = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
+    versions = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
     return Task(
-        dataset=MemoryDataset(dataset, name=asked),
+        dataset=MemoryDataset(dataset, name=names),
         solver=ask(),
         scorer=[verdict(), outcome()],
         config=GenerateConfig(temperature=0.0),
         score_on_error=True,  # a request that fails is counted, and costs its own sample
-        version=planned[0].task.spec.version if len(planned) == 1 else ",".join(names),
-        metadata={"eyechart": version("eyechart"), "tasks": names},
+        version=planned[0].task.spec.version if len(planned) == 1 else ",".join(versions),
+        metadata={"eyechart": version("eyechart"), "tasks": versions},
     )
 
 
 def _sample(plan: Plan, sample: Sample) -> InspectSample:
-    """A sample with all that its verdict follows from, so that logs can be scored anew."""
+    """A sample with everything that its verdict depends on, so that logs can be scored again."""
     return InspectSample(
         input=sample.prompt,
         target=str(sample.target),
@@ -136,21 +137,21 @@ def _sample(plan: Plan, sample: Sample) -> InspectSample:
     )
 
 
-def _named(axes: Mapping[str, object], tasks: Sequence[TaskFile]) -> dict[str, object]:
-    """`axes` with the names that were meant where `-T hint=on` is a truth value to YAML."""
-    named = dict(axes)
+def _with_words(axes: Mapping[str, object], tasks: Sequence[TaskFile]) -> dict[str, object]:
+    """`axes` with words in place of truth values: YAML reads `-T hint=on` as true."""
+    words = dict(axes)
     for axis, value in axes.items():
         if isinstance(value, bool):
             specs = (task.spec.axes[axis] for task in tasks if axis in task.spec.axes)
             known = {name for spec in specs for name in spec.values}
-            named[axis] = next((name for name in _SWITCHES[value] if name in known), value)
-    return named
+            words[axis] = next((word for word in _SWITCHES[value] if word in known), value)
+    return words
 
 
 def _text(value: object) -> str:
-    """A value of `-T` as `bench` takes it; Inspect makes a list of what has commas."""
+    """A value of `-T` in the form of `bench`; Inspect turns a text with commas into a list."""
     values = value if isinstance(value, list | tuple) else [value]
-    return ",".join("" if one is None else str(one) for one in values)
+    return ",".join("" if item is None else str(item) for item in values)
 
 
 def _whole(name: str, value: object) -> int:
@@ -160,14 +161,14 @@ def _whole(name: str, value: object) -> int:
 
 
 def _register(name: str) -> None:
-    """Makes `name` known to Inspect, which finds the tasks that exist once a module is imported."""
+    """Registers `name` with Inspect, which looks for registered tasks after importing a module."""
 
-    def made(
+    def make_task(
         lengths: object = None, samples: object = None, seed: object = 0, **axes: object
     ) -> Task:
         return _task(name, lengths, samples, seed, axes)
 
-    task(name=f"{PACKAGE}/{name}")(ours(made))
+    task(name=f"{PACKAGE}/{name}")(ours(make_task))
 
 
 @task(name=f"{PACKAGE}/file")

@@ -1,7 +1,7 @@
 """Data and scoring of these tasks, for lm-eval.
 
-What lm-eval's `!function` finds as `utils.py` beside the tasks. It needs nothing but lm-eval: the
-scoring is in the package beside it, the samples are in the folders.
+This file is `utils.py` beside the exported tasks, where lm-eval's `!function` finds it. It needs
+nothing but lm-eval: the scoring is in the package beside it, the samples are in the folders.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ HERE = Path(__file__).resolve().parent
 
 
 def _scoring() -> Any:
-    """`bare_text` of the package beside this file, loaded under a name that no other export
-    in this process has.
+    """The module `bare_text` of the package beside this file, loaded under a name that no other
+    export in this process has.
     """
     name = f"eyechart_scoring_{hashlib.sha256(str(HERE).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
@@ -40,7 +40,9 @@ def _scoring() -> Any:
 
 
 class Cell(ConfigurableTask):  # type: ignore[misc]  # lm-eval brings no types
-    """One condition of one task at one length; its samples are found wherever this folder is."""
+    """One condition of one task at one length; the folder may be moved, its samples are still
+    found.
+    """
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
         super().__init__(
@@ -48,11 +50,11 @@ class Cell(ConfigurableTask):  # type: ignore[misc]  # lm-eval brings no types
         )
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Reads the samples; lm-eval would look for a data set's path from where it was started."""
+        """Reads the samples; lm-eval itself would resolve the path from its working directory."""
         with (HERE / (dataset_kwargs or {})["rows"]).open(encoding="utf-8") as rows:
             self.dataset = {"test": Dataset.from_list([json.loads(row) for row in rows])}
 
 
 def process_results(doc: dict[str, Any], results: list[str | None]) -> dict[str, float]:
-    """1 where `bench score` would say `correct`, else 0; `bare_text.is_correct` says how."""
+    """1 for a reply that `bench score` judges `correct`, else 0; see `bare_text.is_correct`."""
     return {"acc": float(_scoring().is_correct(doc, results[0] or ""))}

@@ -1,7 +1,7 @@
 """Tasks in the form of lm-eval: a folder that `lm_eval run --include_path` takes as it is.
 
-lm-eval has metrics, and no lengths: so each cell is a task of its own, with one metric (`acc`) and
-its standard error, and groups make one table of them in which lengths are rows:
+lm-eval has metrics but no lengths, so each cell is a task of its own, with one metric (`acc`) and
+its standard error. Groups combine them into one table in which lengths are rows:
 
     eyechart_counting                                     --tasks eyechart_counting
       eyechart_counting_bernoulli                         counting/bernoulli
@@ -34,24 +34,24 @@ from providers.documents import as_document, stops
 from providers.secrets import redact
 
 STAMP = "eyechart.json"
-"""Says that a folder was written here, and which of its files."""
+"""File that marks a folder as an export and lists the files of the export."""
 _TASK_CODE = Path(__file__).with_name("task.py")
 _SCORE = Path(score.__file__).parent
 _END = "<|endoftext|>"
-"""Stops a reply after which no right answer goes on. Without any lm-eval takes a blank line, and
-some servers reject an empty list."""
+"""A stop that no right answer contains. Without a stop lm-eval uses a blank line, and some servers
+reject an empty list."""
 _LONGEST = 200
-"""Characters of a task's name in lm-eval, which adds 40 and names a file so."""
+"""Characters that a task's name may have; lm-eval adds 40 and uses it as the name of a file."""
 
 
 class _Function(str):
-    """A function that lm-eval finds beside a task file."""
+    """The name of a function that lm-eval loads from a file beside the task file."""
 
     __slots__ = ()
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes functions with lm-eval's own tag, and every list and mapping readably."""
+    """Writes functions with lm-eval's own tag, and no aliases for repeated lists and mappings."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -74,12 +74,12 @@ _SHARED: dict[str, Any] = {
     "num_fewshot": 0,
 }
 _SHARED_NAME = "cell"
-"""Without a suffix, so that lm-eval takes it for no task."""
+"""The name has no suffix, so that lm-eval does not read the file as a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How a prompt is put, and how long a reply may be."""
+    """The form of the prompts, and the limit of reply tokens."""
 
     api: Api
     max_tokens: int | None
@@ -87,12 +87,12 @@ class _Form:
 
 @dataclass(slots=True)
 class _Folder:
-    """Where the export is written, before it takes its place."""
+    """The temporary folder that the export is written to before it is moved to its place."""
 
     path: Path
     files: list[str] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
-    """Name in lm-eval -> what has it here."""
+    """Name in lm-eval -> the task, group or condition that has it."""
 
     def write(self, name: str, text: str) -> None:
         self.open(name).write_text(text, encoding="utf-8")
@@ -104,17 +104,18 @@ class _Folder:
         self.write(name, f"# {_maker()}\n{text}")
 
     def open(self, name: str) -> Path:
-        """The path of a new file, in a folder that is there."""
+        """The path of a new file, whose folder is created."""
         self.files.append(name)
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def claim(self, name: str, owner: str) -> str:
-        """`name`, unless another has it: names that differ in a sign only do so no more in lm-eval.
+        """Reserves `name` for `owner`; names that differ only in signs are the same name in
+        lm-eval.
 
         Raises:
-            UsageError: another has it, or it is too long for the file lm-eval makes of it.
+            UsageError: another owner has the name, or it is too long for lm-eval's files.
         """
         if len(name) > _LONGEST:
             raise UsageError(f"{name!r} is too long a name for lm-eval's files; rename the task")
@@ -128,24 +129,24 @@ class _Folder:
 def export(
     plans: Sequence[Plan], output: Path, *, api: Api, max_tokens: int | None = None
 ) -> list[str]:
-    """Writes the plans' samples as tasks into `output`; the names of the groups on top.
+    """Writes the plans' samples as tasks into `output`; returns the names of the topmost groups.
 
-    A reply may have `max_tokens`, or what `bench run` would give it.
+    A reply may have `max_tokens` tokens; without it, as many as `bench run` allows.
 
     Raises:
-        UsageError: `output` is a file, or a folder with files of somebody else's.
+        UsageError: `output` is a file, or a folder with files that are not of an export.
     """
-    before = _files_of(output)
+    old_files = _files_of(output)
     output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as made:
-        folder = _Folder(Path(made))
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as temporary:
+        folder = _Folder(Path(temporary))
         tops = _write(folder, plans, _Form(api, max_tokens))
-        _place(folder, output, before)
+        _place(folder, output, old_files)
     return tops
 
 
 def _files_of(output: Path) -> list[str]:
-    """What an earlier export wrote there."""
+    """The files that an earlier export wrote there."""
     if output.exists() and not output.is_dir():
         raise UsageError(f"{str(output)!r} is a file; name a folder")
     stamp = output / STAMP
@@ -160,26 +161,26 @@ def _files_of(output: Path) -> list[str]:
     return []
 
 
-def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
+def _place(folder: _Folder, output: Path, old_files: Sequence[str]) -> None:
     """Moves the export to its place; files there that are not of an export stay.
 
-    The stamp goes first and names all files, old and new, so that a command that is broken off
-    leaves a folder that the next one may mend.
+    The stamp is written first and names all files, old and new, so that the next command can
+    complete a folder that an interrupted command left.
     """
     output.mkdir(exist_ok=True)
 
     def stamp(files: Iterable[str]) -> None:
-        told = {"written_by": _maker(), "files": sorted({*files, STAMP})}
-        (output / STAMP).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        content = {"written_by": _maker(), "files": sorted({*files, STAMP})}
+        (output / STAMP).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
-    stamp([*before, *folder.files])
-    for name in before:
+    stamp([*old_files, *folder.files])
+    for name in old_files:
         if name != STAMP:
             (output / name).unlink(missing_ok=True)
     for name in folder.files:
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(folder.path / name, output / name)
-    for parent in {(output / name).parent for name in before} - {output}:
+    for parent in {(output / name).parent for name in old_files} - {output}:
         if parent.is_dir() and not any(parent.iterdir()):
             parent.rmdir()
     stamp(folder.files)
@@ -187,12 +188,12 @@ def _place(folder: _Folder, output: Path, before: Sequence[str]) -> None:
 
 def _maker() -> str:
     command = " ".join(map(redact, ["bench", *sys.argv[1:]]))
-    said = escaped(f"eyechart {software()['eyechart']}: {command}")
-    return said.encode(errors="backslashreplace").decode()
+    line = escaped(f"eyechart {software()['eyechart']}: {command}")
+    return line.encode(errors="backslashreplace").decode()
 
 
 def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:
-    """All files; the names of the groups on top."""
+    """Writes all files; returns the names of the topmost groups."""
     folder.write("utils.py", _stamped(_TASK_CODE))
     _write_scoring(folder)
     folder.write_yaml(_SHARED_NAME, _SHARED)
@@ -212,7 +213,7 @@ def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:
 
 
 def _write_scoring(folder: _Folder) -> None:
-    """A copy of the package that judges; it imports nothing else."""
+    """Copies the package `harness.score`; it imports nothing outside itself."""
     for source in sorted(_SCORE.glob("*.py")):
         folder.write(f"eyechart_scoring/{source.name}", _stamped(source))
 
@@ -222,7 +223,7 @@ def _stamped(source: Path) -> str:
 
 
 def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
-    """The task's cells and groups; the name of the uppermost."""
+    """Writes the task's cells and groups; returns the name of its topmost group."""
     task = plan.task
     place = _word(task.name)
     name = folder.claim(f"eyechart_{place}", task.name)
@@ -248,7 +249,7 @@ def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
 def _write_cell(
     folder: _Folder, plan: Plan, cell: tuple[Condition, int], *, form: _Form, inner: str
 ) -> str:
-    """One cell's samples, a line each, and its task."""
+    """Writes the samples of one cell, a line each, and its task; returns the task's name."""
     condition, length = cell
     place, label = _word(plan.task.name), condition.label
     name = folder.claim(f"{inner}__{length:07}", f"{plan.task.name} {label} at {length}")
@@ -259,9 +260,13 @@ def _write_cell(
             row = _row(plan, sample, form)
             rows.write(json.dumps(row, ensure_ascii=False) + "\n")
             budget = max(budget, row["budget"])
-            # lm-eval has stops for a task, not for a sample: those of all; the scoring has the rest
-            here = row.get("stops", [_END])
-            until = here if until is None else [stop for stop in until if stop in here]
+            # lm-eval has stops per task, not per sample: those that all samples share; the scoring
+            # applies the others
+            sample_stops = row.get("stops", [_END])
+            if until is None:
+                until = sample_stops
+            else:
+                until = [stop for stop in until if stop in sample_stops]
     folder.write_yaml(
         f"{file}.yaml",
         {
@@ -294,7 +299,7 @@ def _samples(plan: Plan, condition: Condition, length: int) -> Iterator[Sample]:
 
 
 def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:
-    """A sample as a document of lm-eval's; its id is the one in a run's journal."""
+    """A sample as a document for lm-eval; its id is the id in a run's journal."""
     answer = plan.task.spec.answer
     row: dict[str, Any] = {
         "id": sample.id,
@@ -325,5 +330,5 @@ def _group(
 
 
 def _word(name: str) -> str:
-    """A name as lm-eval can take it on its command line."""
+    """`name` in the form that lm-eval accepts on its command line."""
     return re.sub(r"\W+", "_", name)
