@@ -57,9 +57,15 @@ class Condition(Mapping[str, str]):
     @property
     def label(self) -> str:
         """`separator=comma,strategy=direct`, or `-` for a task without axes: for files and the
-        screen, never to be read back.
+        screen.
         """
         return ",".join(f"{axis}={value}" for axis, value in self._values.items()) or "-"
+
+    @classmethod
+    def read(cls, label: str) -> Condition:
+        """The condition of a label in a file; axes and values have no `,` or `=` in their names."""
+        pairs = () if label == "-" else (pair.partition("=") for pair in label.split(","))
+        return cls((axis, value) for axis, _, value in pairs)
 
     def with_value(self, axis: str, value: str) -> Condition:
         """The condition that has `value` on `axis` instead."""

@@ -24,7 +24,6 @@ from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition
 from harness.export.publishable import Publishable, counted
-from harness.spec import Condition
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -157,8 +156,8 @@ def _notes(publishable: Publishable, judged: JudgedCondition, cells: pd.DataFram
         yield f"no answer and so not correct: {no_answer}"
     if no_reply:
         yield f"incomplete, without a reply and not scored: {no_reply}"
-    if judged.label != Condition().label:
-        yield judged.label.replace(",", ", ")
+    if judged.condition:
+        yield ", ".join(f"{axis}={value}" for axis, value in judged.condition.items())
     settings = {**manifest.settings, "max_tokens": manifest.settings.get("max_tokens") or "auto"}
     known = {name: value for name, value in settings.items() if value is not None}
     yield ", ".join(f"{name} {_value_text(value)}" for name, value in known.items())

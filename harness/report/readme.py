@@ -11,6 +11,7 @@ from harness.analysis.interval import Bound, span_text
 from harness.analysis.leaderboard import Leaderboard, Row, lengths_of
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
+from harness.spec import Condition
 
 BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
 _MARKER = re.compile(r"^[ \t]*(<!-- (?:bench [a-z ]+|end) -->)[ \t]*\r?$", re.MULTILINE)
@@ -64,8 +65,7 @@ def _varied(labels: Iterable[str]) -> set[str]:
     """The axes on which the labels differ."""
     values: dict[str, set[str]] = {}
     for label in labels:
-        for pair in label.split(","):
-            axis, _, value = pair.partition("=")
+        for axis, value in Condition.read(label).items():
             values.setdefault(axis, set()).add(value)
     return {axis for axis, seen in values.items() if len(seen) > 1}
 
@@ -79,8 +79,9 @@ def _sees(row: Row, axes: set[str]) -> str:
         _bound(low, low) if low else Bound("<", tested[0]),
         _bound(high, high) if high else Bound(">", tested[-1]),
     )
-    pairs = [pair for pair in row["condition"].split(",") if pair.partition("=")[0] in axes]
-    return ", ".join([f"{length} ({span_text(ends)})", *map(markdown_text, pairs)])
+    condition = Condition.read(row["condition"]).items()
+    pairs = [markdown_text(f"{axis}={value}") for axis, value in condition if axis in axes]
+    return ", ".join([f"{length} ({span_text(ends)})", *pairs])
 
 
 def _bound(low: str, high: str) -> Bound:

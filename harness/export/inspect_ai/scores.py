@@ -30,7 +30,7 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState
 
 from harness.score.verdict import Outcome, Verdict, judge
-from harness.spec import Answer
+from harness.spec import Answer, Condition
 
 PACKAGE = "eyechart"
 """The first part of all registered names, and the name of the entry point."""
@@ -101,20 +101,20 @@ def _row_names(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], s
     """
     values: dict[str, dict[str, set[str]]] = {}
     pairs = sorted(set(conditions))
-    for task, condition in pairs:
-        for pair in condition.split(","):
-            axis, _, value = pair.partition("=")
-            values.setdefault(task, {}).setdefault(axis, set()).add(value)
+    for task, label in pairs:
+        of_task = values.setdefault(task, {})
+        for axis, value in Condition.read(label).items():
+            of_task.setdefault(axis, set()).add(value)
     return {
-        (task, condition): " ".join(
+        (task, label): " ".join(
             ([task] if len(values) > 1 else [])
             + [
-                pair
-                for pair in condition.split(",")
-                if len(values[task][pair.partition("=")[0]]) > 1
+                f"{axis}={value}"
+                for axis, value in Condition.read(label).items()
+                if len(values[task][axis]) > 1
             ]
         )
-        for task, condition in pairs
+        for task, label in pairs
     }
 
 
