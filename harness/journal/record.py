@@ -1,4 +1,4 @@
-"""One line of a run's journal, as a typed value; the only place that knows how it is written."""
+"""The records of a journal: their type, and how they are written and read as lines."""
 
 from __future__ import annotations
 
@@ -20,31 +20,32 @@ Warn: TypeAlias = Callable[[str], None]
 FailureKind: TypeAlias = Literal["error", "overflow", "refused"]
 
 _HASH = re.compile(r"[0-9a-f]{1,16}")
-_FROM_OTHERS = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch")
-"""Fields that others filled: no key that a server says back is kept."""
+_MASKED = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch")
+"""Fields with text from servers, in which keys are masked."""
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
     """Why a sample has no reply."""
 
     kind: FailureKind
-    """`error` is not the model's fault: its sample is asked again."""
+    """`error`: the request failed, and its sample is asked again. `overflow`: the prompt is longer
+    than the context window. `refused`: the server refused the request."""
     type: Any = ""
-    """Name of the error's class."""
+    """Class name of the error."""
     message: Any = ""
 
     def __post_init__(self) -> None:
-        """Makes texts of what others wrote."""
+        """Converts both texts to `str`, whatever the line has."""
         for name in ("type", "message"):
             if not isinstance(value := getattr(self, name), str):
                 msgspec.structs.force_setattr(self, name, "" if value is None else str(value))
 
 
 class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """What the journal says of one sample: a reply, or why there is none.
+    """One sample's entry in the journal: a reply, or why there is none.
 
-    Figures that a record may lack (`chars` and below) are `None` where they are no such figure, so
-    that a damaged one costs itself and not the answer.
+    Optional numbers (`chars` and below) are `None` where the line has no valid number, so that a
+    damaged number does not make the reply unreadable.
     """
 
     id: str
@@ -58,31 +59,32 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     refusal: str | None = None
     reasoning: str | None = None
     model: str | None = None
-    """Who answered, as the reply says."""
+    """Name of the model in the reply."""
     failure: Failure | None = None
     chars: Any = None
     """Characters of the prompt; `int | None`."""
     attempts: Any = None
-    """Times the sample was asked; 0 where it is known not to fit. `int | None`."""
+    """Number of requests; 0 if none was sent because the prompt is too long. `int | None`."""
     at: Any = None
-    """When the record was written, in seconds since 1970; `float | None`."""
+    """Time of writing, in seconds since 1970; `float | None`."""
     prompt_tokens: Any = None
-    """`int | None`, as for the next."""
+    """`int | None`."""
     output_tokens: Any = None
+    """`int | None`."""
     latency_s: Any = None
     """`float | None`."""
     dropped_params: Any = None
-    """Parameters that the model does not take and that were left out."""
+    """Parameters that were left out because the model does not accept them."""
     logprobs: Any = None
     """Pairs of token and log probability."""
     batch: Any = None
-    """Id of the batch that the reply came from."""
+    """Id of the reply's batch."""
 
     def __post_init__(self) -> None:
-        """Holds what resuming and judging rely on.
+        """Checks the required values, and drops invalid optional numbers.
 
         Raises:
-            ValueError: there is neither a reply nor a failure, or a value that cannot be.
+            ValueError: there is neither a reply nor a failure, or a required value is invalid.
         """
         if self.failure is None and self.reply is None:
             raise ValueError("neither reply nor failure")
@@ -99,12 +101,12 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @property
     def key(self) -> CellKey:
-        """Of the sample's cell."""
+        """Key of the sample's cell."""
         return self.condition, self.length
 
     @property
     def is_error(self) -> bool:
-        """Whether there is no reply, and not by the model's fault."""
+        """Whether the request failed, so that the sample is asked again."""
         return self.failure is not None and self.failure.kind == "error"
 
 
@@ -135,14 +137,14 @@ _FIELDS = Record.__struct_fields__
 _OF_REPLY = frozenset(
     ("reply", "finish_reason", "refusal", "reasoning", "model", "prompt_tokens", "output_tokens")
 ) | {"latency_s"}
-"""Written of every reply, also where it has none of it."""
+"""Fields that are written for every reply, even where they are `None`."""
 
 
 def decode(line: bytes) -> Record:
     """The record on a line.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the line is not a valid record.
     """
     try:
         return _DECODER.decode(line)
@@ -151,7 +153,7 @@ def decode(line: bytes) -> Record:
 
 
 def encode(record: Record) -> bytes:
-    """The line of a record, without its end; keys and passwords that are known are masked."""
+    """The line of a record, without the newline. Known keys and passwords are masked."""
     failure = record.failure
     always = _OF_REPLY if failure is None else frozenset[str]()
     fields: dict[str, Any] = {
@@ -162,14 +164,14 @@ def encode(record: Record) -> bytes:
     fields["condition"] = dict(record.condition)
     if failure is not None:
         fields["failure"] = msgspec.structs.asdict(failure)
-    return exact_json.dumps(masked_fields(fields, _FROM_OTHERS))
+    return exact_json.dumps(masked_fields(fields, _MASKED))
 
 
 def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
-    """The journal's records in the order they were written, one by one.
+    """The records of the journal in `folder`, in the order of writing; none if there is no journal.
 
-    A line that is no record is passed over, with a word to `warn`; a torn last line quietly, since
-    the writer may be at it.
+    Skips each line that is not a record and calls `warn` with a message; no message for an
+    incomplete last line, which may still be being written.
     """
     path = folder / SAMPLES
     try:
