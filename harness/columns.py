@@ -1,13 +1,13 @@
-"""The columns of every table that is written, in order; the one list of them.
+"""The columns of all tables, in order.
 
-Where a table has a column an axis, these stand after `RUN`. A name that is listed here is none for
-an axis, so this module imports nothing: task files are checked without pandas.
+In tables with one column for each axis, those columns follow `RUN`. An axis cannot have the name of
+a column. This module imports nothing, so that task files are checked without pandas.
 """
 
 from __future__ import annotations
 
 RUN = ("model", "task", "task_version")
-"""Which run a row is of; the columns of the axes follow."""
+"""The run of a row; the columns of the axes follow."""
 OUTCOMES = (
     "correct",
     "incorrect",
@@ -18,7 +18,7 @@ OUTCOMES = (
     "error",
     "not_run",
 )
-"""As `score.Outcome` has them."""
+"""The values of `score.verdict.Outcome`."""
 MEASURES = (
     "accuracy",
     "ci_low",
@@ -31,7 +31,7 @@ MEASURES = (
     "output_tokens",
 )
 CELLS = ("length", "n", *OUTCOMES, *MEASURES)
-"""Of `table.csv`, after the axes."""
+"""Columns of `table.csv` after the axes."""
 
 SIGNS = (
     "median_abs_error",
@@ -41,9 +41,9 @@ SIGNS = (
     "collapsed",
     "mean_first_divergence",
 )
-"""How a cell goes wrong."""
+"""Patterns in the wrong answers of a cell."""
 DIAGNOSIS = ("length", "n", *SIGNS)
-"""Of `diagnosis.csv`, after the axes."""
+"""Columns of `diagnosis.csv` after the axes."""
 
 ESTIMATE = (
     *(
@@ -55,9 +55,9 @@ ESTIMATE = (
     "area_ci_low",
     "area_ci_high",
 )
-"""Of an effective length."""
+"""Columns of an effective length."""
 EFFECTIVE_LENGTH = ("n", "not_scored", "threshold", "threshold_of", *ESTIMATE, "error_growth")
-"""Of `effective_length.csv`, after the axes."""
+"""Columns of `effective_length.csv` after the axes."""
 
 COMPARISON = (
     "task",
@@ -97,7 +97,7 @@ LEADERBOARD = (
     "command",
 )
 ACCURACY_AT = "accuracy_at_"
-"""Begins the leaderboard's further columns, one a length."""
+"""Prefix of the leaderboard's last columns, one for each length."""
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS),
@@ -105,8 +105,7 @@ _WITH_AXES = {
     "diagnosis.csv": (*RUN, *DIAGNOSIS),
     "a report's tables": ("scored", "characters"),
 }
-"""Table -> its columns, of those with a column an axis. A report's are those of one plain word
-that are in no file.
+"""Table with one column for each axis -> its columns. For a report: the names that are in no file.
 """
 _WITHOUT_AXES = {
     "leaderboard.csv": LEADERBOARD,
@@ -116,8 +115,9 @@ _WITHOUT_AXES = {
 
 
 def table_of(name: str, *, with_axes: bool = False) -> str | None:
-    """A table that has a column of this name, `with_axes` of those alone where an axis would take
-    its place; `None` if none has.
+    """A table that has a column called `name`; `None` if there is none.
+
+    With `with_axes` only among the tables with columns for axes.
     """
     if name.startswith(ACCURACY_AT) and not with_axes:
         return "leaderboard.csv"

@@ -1,7 +1,7 @@
-"""What a task is: its file's fields, the items its generator draws, the samples a model is shown.
+"""Data types of a task: the fields of its file, the items, and the samples sent to a model.
 
-`TaskSpec` is the only thing here that reads text from outside, so it is pydantic and forbids what
-it does not know. Items and samples are plain frozen values.
+Only `TaskSpec` is read from outside, so it is a pydantic model that forbids unknown fields. Items
+and samples are plain frozen values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.columns import table_of
 
 @final
 class Condition(Mapping[str, str]):
-    """One value name on every axis, in the order the task file gives the axes; a hashable value."""
+    """The name of one value on each axis, in the order of the task file; hashable."""
 
     __slots__ = ("_hash", "_values")
 
@@ -68,7 +68,7 @@ class Condition(Mapping[str, str]):
         return cls((axis, value) for axis, _, value in pairs)
 
     def with_value(self, axis: str, value: str) -> Condition:
-        """The condition that has `value` on `axis` instead."""
+        """The condition with `value` on `axis`."""
         return Condition({**self._values, axis: value})
 
     def without(self, axis: str) -> Condition:
@@ -76,7 +76,7 @@ class Condition(Mapping[str, str]):
         return Condition({name: value for name, value in self._values.items() if name != axis})
 
     def only(self, axes: Iterable[str]) -> Condition:
-        """The condition on `axes` alone, in their order."""
+        """The condition restricted to `axes`, in their order."""
         return Condition({axis: self._values[axis] for axis in axes})
 
 
@@ -85,24 +85,24 @@ CellKey: TypeAlias = tuple[Condition, int]
 Target: TypeAlias = int | str
 
 MAX_LENGTH = 1_000_000
-"""Symbols in the longest row that may be asked for."""
+"""Most symbols in a row."""
 MAX_SAMPLES = 1_000_000
-"""Samples of one cell, at most."""
+"""Most samples of one cell."""
 MAX_DIGITS = 4_000
-"""Decimal digits of the longest integer that is a target or an answer. Python reads and writes
-integers of up to 4,300 digits."""
+"""Most decimal digits of an integer target or answer. Python converts integers of up to 4,300
+digits from and to text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a generator draws for one sample: a row of symbols and the right answer about it."""
+    """One row of symbols with the correct answer, as a generator draws it for one sample."""
 
     symbols: Sequence[str]
-    """The row, one string a symbol; as many as the length that was asked for."""
+    """The row: one string for each symbol, as many as the requested length."""
     target: Target
-    """An int where the task's answer is an integer, else a str."""
+    """The correct answer: an int if the task's answer is an integer, else a str."""
     variables: Mapping[str, object] = field(default_factory=dict)
-    """Further names for the prompt."""
+    """Further variables of the prompt: name -> value."""
 
 
 class _Part(BaseModel):
@@ -110,7 +110,7 @@ class _Part(BaseModel):
 
 
 class Separator(_Part):
-    """How a row of symbols is written out, where one string between neighbours is not enough."""
+    """How a row of symbols is written, if one string between all neighbours is not enough."""
 
     inside: str = ""
     """Between neighbours."""
@@ -141,7 +141,7 @@ AxisValue: TypeAlias = Annotated[
     Annotated[str | bool | int | float, Tag("text")] | Annotated[Separator, Tag("separator")],
     Discriminator(_axis_value_tag),
 ]
-"""What the prompt (and a generator that asks for it) sees under the axis's name."""
+"""The value that the prompt, and a generator with such a parameter, get under the axis's name."""
 
 _TAKEN = {
     **dict.fromkeys(("sequence", "symbols", "phrase"), "a name that every prompt has"),
@@ -150,7 +150,7 @@ _TAKEN = {
 
 
 def taken_by(axis: str) -> str | None:
-    """What has this name already, in words; `None` if an axis may have it."""
+    """What already has the name `axis`, in words; `None` if an axis may have the name."""
     table = table_of(axis)
     return _TAKEN.get(axis) if table is None else f"a column of {table}"
 
@@ -169,7 +169,7 @@ class Axis(_Part):
 
 
 class Answer(_Part):
-    """What a right reply holds, and the words before it."""
+    """The type of the answer, and the words before it."""
 
     type: Literal["integer", "symbol", "text"]
     phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = "Final answer:"
@@ -215,12 +215,14 @@ class TaskSpec(_Part):
         return {name: list(axis.default) for name, axis in self.axes.items()}
 
     def digest(self) -> str:
-        """Hash of all that shapes prompts and verdicts, not of what to run by default."""
+        """Hash of all that determines prompts and verdicts, without defaults and descriptions."""
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
-        said = without_defaults.model_dump_json(exclude={"title", "source", "lengths", "samples"})
-        return hashlib.sha256(said.encode()).hexdigest()
+        content = without_defaults.model_dump_json(
+            exclude={"title", "source", "lengths", "samples"}
+        )
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 def write_row(symbols: Sequence[str], separator: object = "") -> str:
@@ -241,31 +243,31 @@ def write_row(symbols: Sequence[str], separator: object = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What shapes a model's answers besides the prompt; part of a run's identity."""
+    """What affects a model's answers besides the prompt; part of a run's identity."""
 
     seed: int = 0
     temperature: float = 0.0
     max_tokens: int | None = None
-    """`None` is `auto`: room for the target and the strategy."""
+    """Most tokens of a reply. `None` is `auto`: enough for the target and the strategy."""
     api: Literal["chat", "completions"] = "chat"
-    """A user's message, or a text to be continued."""
+    """Whether the prompt is sent as a user's message or as a text to continue."""
     system: str | None = None
     """The system prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """How many samples of one condition and length a run is meant to have."""
+    """The planned number of samples under one condition at one length."""
 
     condition: Condition
     length: int
     samples: int
     fingerprint: int | None = None
-    """Sum of the samples' hashes, once all of them were made: see `plan.fingerprint`."""
+    """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all samples were made."""
 
     @property
     def key(self) -> CellKey:
-        """What tells the cell from the others of its run."""
+        """Identifies the cell within its run."""
         return self.condition, self.length
 
 
@@ -274,23 +276,24 @@ class Sample:
     """One prompt with its target."""
 
     id: str
-    """Says all that is needed to make the sample again: see `harness.plan.plan.sample_id`."""
+    """All that is needed to make the sample again, see `harness.plan.plan.sample_id`."""
     condition: Condition
     length: int
     """Symbols in the row."""
     index: int
-    """Which of the cell's samples; the same index shows the same row under every condition."""
+    """Number of the sample in its cell, from 0; the same index has the same row under every
+    condition."""
     prompt: str
     target: Target
 
     @property
     def key(self) -> CellKey:
-        """Of the sample's cell."""
+        """Key of the sample's cell."""
         return self.condition, self.length
 
     @property
     def prompt_hash(self) -> str:
-        """Short hash of the prompt; tells a journal's reader when the task changed underneath."""
+        """Short hash of the prompt; shows a reader of the journal that the task has changed."""
         return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
 
 
@@ -303,9 +306,9 @@ _MAX_BITS = MAX_DIGITS * 3
 
 
 MOST_TOKENS = 10**12
-"""No exchange takes more; a figure beyond is a server's mistake."""
+"""Most tokens of one exchange; a larger number is an error of the server."""
 
 
 def token_count(value: object) -> int | None:
-    """`value` where it can be a number of tokens, else `None`."""
+    """`value` if it is a valid number of tokens, else `None`."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

@@ -220,7 +220,7 @@ class TestRepair:
         write(tmp_path, line(0)[:50])
         with Journal(tmp_path, said.append):
             assert (tmp_path / SAMPLES).read_bytes() == b""
-        assert "torn last line" in said[0]
+        assert "incomplete last line" in said[0]
 
     def test_a_long_torn_line_is_found_whole(self, tmp_path: Path) -> None:
         """The search for its beginning goes further back than one block of the file."""

@@ -1,1 +1,1 @@
-"""What a run wrote down: its manifest, its records, and the index of its answers."""
+"""The files of a run: its manifest, its records, and the index of its answers."""

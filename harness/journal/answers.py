@@ -13,55 +13,56 @@ from harness.spec import MAX_SAMPLES, CellKey, Sample, Target
 
 
 class Answered:
-    """Which samples have an answer, and to which prompt; eight bytes a sample."""
+    """An index of the samples that have an answer, with a 64-bit mark of prompt and target each."""
 
     def __init__(self) -> None:
         self._hashes: dict[CellKey, array[int]] = {}
 
     @cached_property
     def unsent(self) -> Answered:
-        """Samples that were too long for the window there was then: nothing was asked or paid."""
+        """Samples that were not sent, because the prompt was too long for the context window."""
         return Answered()
 
     @cached_property
     def failed(self) -> Answered:
-        """Samples that were asked and have no reply, with the mark of the latest reason; some of
-        them may have an answer as well.
+        """Samples whose request failed, with the mark of the latest error message. Some may
+        have an answer as well.
         """
         return Answered()
 
     def note(self, sample: Sample, key: CellKey) -> None:
-        """Adds `sample`, which has just been answered."""
+        """Adds `sample`, which was answered."""
         self.add(key, sample.index, _mark(sample.prompt_hash, sample.target))
 
     def has(self, key: CellKey, index: int) -> bool:
-        """Whether a sample is here, to whatever prompt."""
+        """Whether the sample is in the index, with any prompt."""
         return self.mark(key, index) != 0
 
     def mark(self, key: CellKey, index: int) -> int:
-        """What a sample was added with; 0 if it is not here."""
+        """The mark of the sample; 0 if it is not in the index."""
         hashes = self._hashes.get(key, ())
         return hashes[index] if index < len(hashes) else 0
 
     def add(self, key: CellKey, index: int, mark: int) -> None:
+        """Adds a sample, or replaces its mark."""
         hashes = self._hashes.setdefault(key, array("Q"))
         if index >= len(hashes):
             hashes.extend([0] * (index + 1 - len(hashes)))
         hashes[index] = mark
 
     def __bool__(self) -> bool:
-        """Whether there is any answer."""
+        """Whether the index has any sample."""
         return any(map(any, self._hashes.values()))
 
     def recorded_in(self, key: CellKey, samples: int) -> int:
-        """Samples among the first `samples` of a cell that have a record of any kind."""
+        """Number of the first `samples` of a cell that have a record of any kind."""
         if (answers := self.count_in(key, samples)) == samples:
             return answers
         kinds = (self, self.unsent, self.failed)
         return sum(any(kind.has(key, index) for kind in kinds) for index in range(samples))
 
     def count_in(self, key: CellKey, samples: int) -> int:
-        """Answers among the first `samples` of a cell."""
+        """Number of the first `samples` of a cell that have an answer."""
         return sum(map(bool, self._hashes.get(key, ())[:samples]))
 
     def first(self, key: CellKey) -> int | None:
@@ -72,7 +73,7 @@ class Answered:
         """Whether `sample` was answered.
 
         Raises:
-            JournalError: it was, but to another prompt: the task changed underneath.
+            JournalError: it was answered to another prompt or target, so the task has changed.
         """
         hashes = self._hashes.get(key)
         if hashes is None or sample.index >= len(hashes) or not hashes[sample.index]:
@@ -86,27 +87,30 @@ class Answered:
 
 
 def _mark(prompt_hash: str, target: Target) -> int:
-    """Prompt and target in 64 bits, never 0."""
+    """A 64-bit hash of prompt and target, never 0."""
     return text_mark(f"{prompt_hash}|{target!r}")
 
 
 def text_mark(text: str) -> int:
-    """A text in 64 bits, never 0."""
-    said = hashlib.sha256(text.encode(errors="replace")).digest()
-    return int.from_bytes(said[:8]) or 1
+    """A 64-bit hash of a text, never 0."""
+    digest = hashlib.sha256(text.encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8]) or 1
 
 
 def answered(folder: Path, warn: Warn) -> Answered:
-    """What needs no asking: every sample with a record that is not an error."""
-    found = Answered()
+    """The index of the run in `folder`: samples with a record that is not an error.
+
+    They are not asked again. `warn` is called with a message for each unreadable line.
+    """
+    index = Answered()
     for record in read_records(folder, warn):
         if record.index >= MAX_SAMPLES:
             continue
         failure = record.failure
         if failure is not None and failure.kind == "error":
-            found.failed.add(record.key, record.index, text_mark(failure.message))
+            index.failed.add(record.key, record.index, text_mark(failure.message))
             continue
         unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
         mark = _mark(record.prompt_hash, record.target)
-        (found.unsent if unsent else found).add(record.key, record.index, mark)
-    return found
+        (index.unsent if unsent else index).add(record.key, record.index, mark)
+    return index

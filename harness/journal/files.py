@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all, and brought to the disk where that is asked for."""
+"""Replaces files atomically, and syncs them to the disk on request."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from harness.errors import JournalError
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
-    """Writes `path` whole or not at all, with the permissions that it has; `durable`, it is on the
-    disk when this returns.
+    """Replaces the file at `path` atomically and keeps its permissions.
+
+    With `durable` the file is on the disk when this returns.
+
+    Raises:
+        JournalError: the file cannot be written; the old one is unchanged.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -33,36 +37,36 @@ def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Brings what a file holds to the disk; raises `OSError` where that fails."""
+    """Syncs the content of a file to the disk; raises `OSError` where that fails."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Brings the names of the files in `folder` to the disk, where the system can do that."""
+    """Syncs the names of the files in `folder` to the disk, if the system supports that."""
     try:
-        place = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows cannot open folders
         return
     try:
-        os.fsync(place)
-    except OSError:  # some network file systems sync no folders
+        os.fsync(descriptor)
+    except OSError:  # some network file systems cannot sync folders
         pass
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def _remove_partials(path: Path) -> None:
-    """Removes what processes that were killed while they wrote `path` left beside it."""
+    """Removes partial files beside `path`, left by processes that were killed while writing it."""
     for partial in path.parent.glob(f"{glob.escape(path.name)}.*.tmp"):
         writer = partial.name.removeprefix(f"{path.name}.").removesuffix(".tmp")
         if writer.isdecimal() and not _is_running(int(writer)):
-            with contextlib.suppress(OSError):  # somebody else's
+            with contextlib.suppress(OSError):  # the file of another user
                 partial.unlink()
 
 
 def _is_running(process: int) -> bool:
-    """Whether there is such a process on this machine; where that cannot be asked, yes."""
+    """Whether the process with this id runs on this machine; true where that is unknown."""
     if sys.platform == "win32":
         return True
     try:

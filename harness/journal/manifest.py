@@ -1,4 +1,4 @@
-"""A run's manifest: all that made the run, and what it is meant to hold."""
+"""A run's manifest: the task, model and settings that define the run, and its plan."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, CellKey, Condition, Sett
 from providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
-_FROM_OTHERS = ("server", "answered_by", "commands")
-"""Fields that others filled: no key that a server says back is kept."""
+_MASKED = ("server", "answered_by", "commands")
+"""Fields with text from outside, such as a server's, in which keys are masked."""
 
 
 @dataclass(slots=True)
 class Manifest:
-    """All that made a run; never a key."""
+    """What defines a run, and its plan; never contains a key."""
 
     model: str
     task: str
@@ -44,32 +44,32 @@ class Manifest:
     spec: dict[str, Any]
     settings: dict[str, Any]
     file: str = ""
-    """The task's file, where it is the user's own."""
+    """Path of the task file, if it is the user's own."""
     server: dict[str, Any] = field(default_factory=dict)
-    """What the provider says of the model behind it."""
+    """Facts that the provider gives about the model and its server."""
     answered_by: list[str] = field(default_factory=list)
-    """The model's names as its replies give them."""
+    """The names of the model in its replies."""
     software: dict[str, str] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
     """The plan: see `plan_cells`."""
     completed: list[Cell] = field(default_factory=list)
-    """The largest cells that have a record for every sample, as far as was known when a command
-    began; they stay in the plan."""
+    """Cells that had a record for every sample when a command began, with the most samples for each
+    key; they stay in the plan."""
     fingerprint: str | None = None
-    """Of the whole dataset, once every cell's is known."""
+    """Hash of the dataset; `None` until the fingerprint of every cell is known."""
     commands: list[str] = field(default_factory=list)
     created: str = ""
     updated: str = ""
 
     def task_spec(self) -> TaskSpec:
-        """The spec the run was made with."""
+        """The task's spec at the time of the run."""
         return TaskSpec.model_validate(self.spec)
 
     def plan_cells(self, asked: Sequence[Cell]) -> None:
-        """Adds what a command asks for to the plan.
+        """Adds the cells that a command asks for to the plan.
 
-        A command that asks for a part of the plan takes back the rest, but for what is complete.
-        Answers to what is taken back stay in the journal, for a command that asks for them again.
+        If they are a part of the plan, the rest of the plan is removed, except for complete cells.
+        Answers to removed cells stay in the journal, for a command that asks for them again.
         """
         before = {cell.key: cell for cell in self.cells}
         is_part = all(
@@ -79,13 +79,13 @@ class Manifest:
         for cell in asked:
             known = planned.get(cell.key)
             if known is None or known.samples < cell.samples:
-                was = before.get(cell.key)
-                planned[cell.key] = was if was and was.samples == cell.samples else cell
+                old = before.get(cell.key)
+                planned[cell.key] = old if old and old.samples == cell.samples else cell
         self.cells = list(planned.values())
         self.fingerprint = _dataset_fingerprint(self.cells)
 
     def complete(self, cells: Iterable[Cell]) -> None:
-        """Keeps `cells`, which have a record for every sample, in the plan from now on."""
+        """Marks `cells` as complete: they have a record for every sample and stay in the plan."""
         completed = {cell.key: cell for cell in self.completed}
         for cell in cells:
             known = completed.get(cell.key)
@@ -96,7 +96,7 @@ class Manifest:
     def fingerprint_cells(
         self, sums: Mapping[CellKey, int], samples: Mapping[CellKey, int]
     ) -> None:
-        """Notes the fingerprints of planned cells: of those that have as many `samples`."""
+        """Sets the fingerprints of the cells with as many `samples` as planned to their `sums`."""
         self.cells = [
             replace(cell, fingerprint=sums[cell.key])
             if samples.get(cell.key) == cell.samples
@@ -109,21 +109,21 @@ class Manifest:
 def _dataset_fingerprint(cells: list[Cell]) -> str | None:
     if any(cell.fingerprint is None for cell in cells):
         return None
-    said = sorted(
+    parts = sorted(
         f"{(cell.condition.label, cell.length)}|{cell.samples}|{cell.fingerprint:064x}"
         for cell in cells
     )
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Settings) -> Path:
-    """Where a run lives: one folder for each model, task version and settings.
+    """The folder of a run: `<out>/runs/<model>/<task>@<version>-<hash of spec and settings>`.
 
     Raises:
-        JournalError: the task's name leads out of the folder of the runs.
+        JournalError: the folder would be outside `<out>/runs`.
     """
-    made_by = orjson.dumps([spec.digest(), asdict(settings)])
-    short = hashlib.sha256(made_by).hexdigest()[:8]
+    identity = orjson.dumps([spec.digest(), asdict(settings)])
+    short = hashlib.sha256(identity).hexdigest()[:8]
     parts = [quote(part, safe=" @+,=()[]~") or "%2F" for part in model.split("/")]
     parts = [part.replace(".", "%2E") if set(part) == {"."} else part for part in parts]
     runs = out / "runs"
@@ -163,7 +163,7 @@ class _SettingsInFile(_InFile):
 
 
 class _ManifestInFile(_InFile):
-    """What `manifest.json` holds."""
+    """The fields of `manifest.json`."""
 
     model: Annotated[str, Field(min_length=1)]
     task: Annotated[str, Field(min_length=1)]
@@ -184,10 +184,10 @@ class _ManifestInFile(_InFile):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the run in `folder`.
+    """Reads the manifest of the run in `folder`.
 
     Raises:
-        JournalError: there is no run, or its manifest cannot be read; says which field is wrong.
+        JournalError: there is no run, or its manifest is invalid; the error names the first field.
     """
     path = folder / MANIFEST
     try:
@@ -201,21 +201,21 @@ def read_manifest(folder: Path) -> Manifest:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        said = f"{where or 'top level'}: {first['msg'].lower()}"
+        problem = f"{where or 'top level'}: {first['msg'].lower()}"
     except ValueError as error:
-        said = " ".join(str(error).split())
-    raise JournalError(f"{path} cannot be read ({said}); move it away to start over")
+        problem = " ".join(str(error).split())
+    raise JournalError(f"{path} cannot be read ({problem}); move it away to start over")
 
 
 def _checked(read: _ManifestInFile) -> Manifest:
-    """`read` with what its fields must be to each other; raises `ValueError`."""
+    """The manifest of the fields `read`; raises `ValueError` if they contradict each other."""
     try:
         axes = TaskSpec.model_validate(read.spec).axes
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(("spec", *map(str, first["loc"])))
         raise ValueError(f"{where}: {first['msg'].lower()}") from None
-    cells, completed = ([one.cell() for one in given] for given in (read.cells, read.completed))
+    cells, completed = ([cell.cell() for cell in group] for group in (read.cells, read.completed))
     for cell in (*cells, *completed):
         if list(cell.condition) != list(axes) or any(
             value not in axes[axis].values for axis, value in cell.condition.items()
@@ -230,11 +230,11 @@ def _checked(read: _ManifestInFile) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replaces the manifest in one step, so that a reader never sees half of one."""
+    """Replaces the manifest in `folder` atomically, with its time of update set to now."""
     manifest.updated = datetime.now(UTC).isoformat(timespec="seconds")
-    said = asdict(manifest)
+    fields = asdict(manifest)
     for name, cells in (("cells", manifest.cells), ("completed", manifest.completed)):
-        said[name] = [
+        fields[name] = [
             {
                 "condition": dict(cell.condition),
                 "length": cell.length,
@@ -243,5 +243,5 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
             }
             for cell in cells
         ]
-    content = exact_json.dumps(masked_fields(said, _FROM_OTHERS), indent=True)
+    content = exact_json.dumps(masked_fields(fields, _MASKED), indent=True)
     replace_file(folder / MANIFEST, content + b"\n", durable=True)

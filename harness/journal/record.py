@@ -1,4 +1,4 @@
-"""One line of a run's journal, as a typed value; the only place that knows how it is written."""
+"""The records of a journal: their type, and how they are written and read as lines."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ Warn: TypeAlias = Callable[[str], None]
 FailureKind: TypeAlias = Literal["error", "overflow", "refused"]
 
 _HASH = re.compile(r"[0-9a-f]{1,16}")
-_FROM_OTHERS = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch")
-"""Fields that others filled: no key that a server says back is kept."""
+_MASKED = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch")
+"""Fields with text from servers, in which keys are masked."""
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
     """Why a sample has no reply."""
 
     kind: FailureKind
-    """`error` is not the model's fault: its sample is asked again."""
+    """`error`: the request failed, and its sample is asked again. `overflow`: the prompt is longer
+    than the context window. `refused`: the server refused the request."""
     type: str = ""
-    """Name of the error's class."""
+    """Class name of the error."""
     message: str = ""
 
 
 class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """What the journal says of one sample: a reply, or why there is none."""
+    """One sample's entry in the journal: a reply, or why there is none."""
 
     id: str
     condition: Condition
@@ -70,7 +71,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         """Checks what resuming and judging rely on.
 
         Raises:
-            ValueError: there is neither a reply nor a failure, or a value that cannot be.
+            ValueError: there is neither a reply nor a failure, or a required value is invalid.
         """
         if self.failure is None and self.reply is None:
             raise ValueError("neither reply nor failure")
@@ -81,12 +82,12 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @property
     def key(self) -> CellKey:
-        """Of the sample's cell."""
+        """Key of the sample's cell."""
         return self.condition, self.length
 
     @property
     def is_error(self) -> bool:
-        """Whether there is no reply, and not by the model's fault."""
+        """Whether the request failed, so that the sample is asked again."""
         return self.failure is not None and self.failure.kind == "error"
 
 
@@ -108,7 +109,7 @@ _FIELDS = Record.__struct_fields__
 _OF_REPLY = frozenset(
     ("reply", "finish_reason", "refusal", "reasoning", "model", "prompt_tokens", "output_tokens")
 ) | {"latency_s"}
-"""Written of every reply, also where it has none of it."""
+"""Fields that are written for every reply, even where they are `None`."""
 
 
 _DETAILS = _FIELDS[_FIELDS.index("failure") + 1 :]
@@ -117,7 +118,8 @@ _TYPES = get_type_hints(Record)
 
 
 def decode(line: bytes) -> Record:
-    """The record on a line. A detail of the wrong type costs itself and not the answer.
+    """The record on a line. A detail of the wrong type is dropped, and the
+    rest of the record is kept.
 
     Raises:
         ValueError: the line is no record.
@@ -161,7 +163,7 @@ def _has_type(value: object, kind: Any) -> bool:
 
 
 def encode(record: Record) -> bytes:
-    """The line of a record, without its end; keys and passwords that are known are masked."""
+    """The line of a record, without the newline. Known keys and passwords are masked."""
     failure = record.failure
     always = _OF_REPLY if failure is None else frozenset[str]()
     fields: dict[str, Any] = {
@@ -172,14 +174,14 @@ def encode(record: Record) -> bytes:
     fields["condition"] = dict(record.condition)
     if failure is not None:
         fields["failure"] = msgspec.structs.asdict(failure)
-    return exact_json.dumps(masked_fields(fields, _FROM_OTHERS))
+    return exact_json.dumps(masked_fields(fields, _MASKED))
 
 
 def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
-    """The journal's records in the order they were written, one by one.
+    """The records of the journal in `folder`, in the order of writing; none if there is no journal.
 
-    A line that is no record is passed over, with a word to `warn`; a torn last line quietly, since
-    the writer may be at it.
+    Skips each line that is not a record and calls `warn` with a message; no message for an
+    incomplete last line, which may still be being written.
     """
     path = folder / SAMPLES
     try:

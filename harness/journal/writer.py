@@ -1,10 +1,9 @@
-"""The one writer of a run's folder.
+"""Writes a run's folder; a lock allows one writer at a time.
 
-`samples.jsonl` only grows, one line a reply, written with a single unbuffered write, so that
-`kill -9` at any moment loses nothing that was written. A power cut loses what was written in the
-last second: a thread syncs the file to the disk once a second, and it is synced when the run is
-closed. A line torn by a crash is cut off when the next writer opens the run; a line that cannot be
-read costs its own sample.
+`samples.jsonl` only grows. Each record is one line, written with a single unbuffered write, so
+`kill -9` loses no written record. A power cut loses at most the records of the last second: a
+thread syncs the file to the disk once a second, and closing the run syncs it too. The next writer
+removes an incomplete last line. An unreadable line loses only its own sample.
 """
 
 from __future__ import annotations
@@ -28,15 +27,14 @@ from providers.secrets import watch_environment
 
 _LOCK, _WRITER = "lock", "writer.json"
 SYNC_S = 1.0
-"""Seconds between two moments at which all records are on the disk."""
+"""Seconds between two syncs to the disk."""
 
 _NEW_FOLDERS = 5
-"""The run's own and those above it that may be as new: the group's, model's and provider's, `runs`.
-"""
+"""Most folders that a new run creates: its own, the group's, model's and provider's, and `runs`."""
 
 
 class Journal:
-    """The one writer of a run's folder. Use as a context manager."""
+    """The writer of a run's folder. Use as a context manager."""
 
     def __init__(self, folder: Path, warn: Warn) -> None:
         self.folder = folder
@@ -45,15 +43,15 @@ class Journal:
         self._file = -1
         self._unsynced = False
         self._sync_error: OSError | None = None
-        self._one_sync = threading.Lock()
+        self._sync_lock = threading.Lock()
         self._closing = threading.Event()
-        self._syncing: threading.Thread | None = None
+        self._sync_thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Takes the lock and repairs a torn last line.
+        """Takes the lock and removes an incomplete last line.
 
         Raises:
-            JournalError: somebody else is writing, or the folder cannot be written.
+            JournalError: another process holds the lock, or the folder cannot be written.
         """
         watch_environment()
         try:
@@ -79,8 +77,8 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self._closing.set()
-        if self._syncing is not None:
-            self._syncing.join()
+        if self._sync_thread is not None:
+            self._sync_thread.join()
         try:
             if self._file >= 0:
                 self.sync()
@@ -96,11 +94,11 @@ class Journal:
         self._lock.release()
 
     def append(self, record: Record) -> None:
-        """Writes one record. It is safe from a crash of this process when this returns, and from a
-        power cut about a second later.
+        """Writes one record. When this returns it survives a crash of this process, and after about
+        one second a power cut.
 
         Raises:
-            JournalError: the disk does not take it, or did not take an earlier one.
+            JournalError: this record or an earlier one cannot be written.
         """
         if self._sync_error is not None:
             self.sync()
@@ -113,15 +111,15 @@ class Journal:
             os.ftruncate(self._file, os.fstat(self._file).st_size - written)
             raise JournalError(f"cannot write {self.folder / SAMPLES}: {error.strerror}") from error
         self._unsynced = True
-        if self._syncing is None:
-            self._syncing = threading.Thread(target=self._sync_regularly, daemon=True)
-            self._syncing.start()
+        if self._sync_thread is None:
+            self._sync_thread = threading.Thread(target=self._sync_regularly, daemon=True)
+            self._sync_thread.start()
 
     def sync(self) -> None:
-        """Returns when all records are on the disk.
+        """Writes all records to the disk before it returns.
 
         Raises:
-            JournalError: the disk does not take them.
+            JournalError: they cannot be written.
         """
         self._sync()
         if self._sync_error is not None:
@@ -133,17 +131,17 @@ class Journal:
             self._sync()
 
     def _sync(self) -> None:
-        with self._one_sync:
+        with self._sync_lock:
             if not self._unsynced:
                 return
-            self._unsynced = False  # before the call: what is written meanwhile is for the next one
+            self._unsynced = False  # before the call: records written meanwhile need another sync
             try:
                 os.fsync(self._file)
             except OSError as error:
                 self._sync_error = error
 
     def answered(self) -> Answered:
-        """What needs no asking."""
+        """The index of the samples that have an answer."""
         return answered(self.folder, self._warn)
 
     def _repair(self) -> None:
@@ -153,19 +151,19 @@ class Journal:
         with path.open("rb+") as file:
             end = file.seek(0, os.SEEK_END)
             tail = b""
-            at = end
-            while at > 0 and b"\n" not in tail:
-                step = min(65536, at)
-                at = file.seek(at - step)
+            offset = end
+            while offset > 0 and b"\n" not in tail:
+                step = min(65536, offset)
+                offset = file.seek(offset - step)
                 tail = file.read(step) + tail
-            torn = tail.rpartition(b"\n")[2]
-            if not torn:
+            last_line = tail.rpartition(b"\n")[2]
+            if not last_line:
                 return
             try:
-                orjson.loads(torn)
+                orjson.loads(last_line)
             except orjson.JSONDecodeError:
-                file.truncate(end - len(torn))
-                self._warn(f"{path}: cut off a torn last line; its sample is asked again")
+                file.truncate(end - len(last_line))
+                self._warn(f"{path}: removed an incomplete last line; its sample is asked again")
             else:
                 file.seek(0, os.SEEK_END)
                 file.write(b"\n")
@@ -185,10 +183,10 @@ def _now() -> str:
 
 
 def set_aside(out: Path, folder: Path) -> Path:
-    """Moves a run out of the way, to `replaced/`; returns where it is now.
+    """Moves the run in `folder` to `<out>/replaced/`; returns its new folder.
 
     Raises:
-        JournalError: somebody is writing to it, or it cannot be moved.
+        JournalError: another process writes to it, or it cannot be moved.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     target = out / "replaced" / folder.relative_to(out / "runs")

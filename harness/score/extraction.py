@@ -64,8 +64,8 @@ class Extracted:
     by_phrase: bool = False
     """Whether it follows the answer phrase."""
     whole: bool = False
-    """Whether the text after it shows that it is complete, even in a reply that was cut off. For
-    `text` this is about its first line."""
+    """Whether the text after it shows that it is complete, even if the reply was cut off. Of a
+    `text` answer: whether its first line is."""
     why: str = ""
     """Reason if it is unparsed."""
 
