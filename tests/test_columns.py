@@ -76,7 +76,7 @@ def test_each_column_of_a_report_that_an_axis_could_be_called_is_in_the_list(lab
     tables = [
         listed.estimates_table(study),
         listed.pairs_table(study, effects(study)),
-        listed.diagnosis_listed(study),
+        listed.cell_diagnosis_table(study),
         listed.cells_table(study),
     ]
     names = {name for table in tables for name in table.columns} - {"separator"}

@@ -25,7 +25,7 @@ from harness.report.figures import (
     outcomes_figure,
     published_figure,
 )
-from harness.report.files import whole, write_charts
+from harness.report.files import complete_spec, write_charts
 from harness.report.listed import _span
 from harness.report.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_LIGHT, Look, inked
 from harness.report.panels import Figure
@@ -85,7 +85,7 @@ def test_every_chart_is_valid_vega_lite(counted: Section) -> None:
     kinds = []
     for figure in all_figures(counted):
         for panel in figure.panels:
-            spec = whole("lab/ones", figure, panel)
+            spec = complete_spec("lab/ones", figure, panel)
             alt.Chart.from_dict(spec, validate=True)
             vl_convert.vegalite_to_svg(spec)
         kinds.append(figure.kind)

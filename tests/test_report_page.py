@@ -490,7 +490,7 @@ def test_the_commonest_answers_come_first(lab: Lab) -> None:
         wanted,
         ScriptedProvider(lambda r: "Final answer: 100" if r.sample_id[-1] in "02468" else right(r)),
     )
-    said = answer_figures(section_of(wanted.folder))[1].panels[0].data["said"]
+    said = answer_figures(section_of(wanted.folder))[1].panels[0].data["common"]
     assert said[0] == {"answer": "100", "given": 6, "true": 0}
     assert sum(row["given"] for row in said) == 12
 

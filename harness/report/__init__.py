@@ -1,1 +1,1 @@
-"""The page about runs."""
+"""The report: an HTML page about runs."""

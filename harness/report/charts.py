@@ -1,6 +1,6 @@
 """Vega-Lite specs of a report's charts, made with Altair.
 
-A spec is made once for a section and names its data; each panel brings rows of its own.
+A spec is made once for a section and refers to its data by name; each panel has its own rows.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from harness.report.looks import LABEL, OUTCOME_INKS, Look, Spec
 WIDTH, HEIGHT = 300, 170
 _ROW = 18
 _AIR = 8
-"""Pixels beyond the outermost marks."""
+"""Pixels between the outermost marks and the edge."""
 _MANY = 6
-"""More series than this have fainter bands."""
+"""Charts with more series than this have fainter bands."""
 
 
 def _x(
     field: str, lengths: Sequence[int], *, bare: bool = False, reach: Sequence[int] = ()
 ) -> alt.X:
-    """The length axis; the page puts in domain, ticks and title of the unit that is chosen."""
+    """The length axis; the page's script sets domain, ticks and title for the chosen unit."""
     scale = alt.Scale(type="log", domain=_around([*lengths, *reach]), nice=False)
     if bare:
         axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False, title=None)
@@ -34,7 +34,7 @@ def _x(
 
 
 def _around(ticks: Sequence[float]) -> list[float]:
-    """The range of `ticks` with some air."""
+    """The range of `ticks`, a little wider on both sides."""
     low, high = min(ticks), max(ticks)
     air = (high / low) ** 0.04 if high > low else 1.5
     return [low / air, high * air]
@@ -61,7 +61,7 @@ def _tips(*names: str, **more: str) -> list[alt.Tooltip]:
 
 
 def accuracy_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
-    """Accuracy over length with its intervals, and above it how far each series sees.
+    """Accuracy over length with its intervals, and above it the effective length of each series.
 
     Data: `curve` (x, y, low, high, n), `estimate` (row, x, from, to, label, arrow), `threshold`.
     """
@@ -113,10 +113,10 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
 
 
 def outcomes_chart(ticks: Sequence[int]) -> Spec:
-    """What became of the samples, stacked, by length. Data: `outcomes` (length, outcome, n)."""
-    shown = list(OUTCOMES)
+    """Shares of the outcomes, stacked, by length. Data: `outcomes` (length, outcome, n)."""
+    names = list(OUTCOMES)
     inks = [
-        f"var(--s{OUTCOME_INKS[name]})" if OUTCOME_INKS[name] else "var(--ghost)" for name in shown
+        f"var(--s{OUTCOME_INKS[name]})" if OUTCOME_INKS[name] else "var(--ghost)" for name in names
     ]
     bars = (
         _data("outcomes")
@@ -133,7 +133,7 @@ def outcomes_chart(ticks: Sequence[int]) -> Spec:
                 axis=alt.Axis(format="%", title="samples", tickCount=3),
                 scale=alt.Scale(domain=[0, 1]),
             ),
-            alt.Color("outcome:N", scale=alt.Scale(domain=shown, range=inks), legend=None),
+            alt.Color("outcome:N", scale=alt.Scale(domain=names, range=inks), legend=None),
             alt.Order("rank:Q"),
             tooltip=_tips("length", outcome="outcome:N", samples="n:Q"),
         )
@@ -143,7 +143,10 @@ def outcomes_chart(ticks: Sequence[int]) -> Spec:
 
 
 def answers_chart(look: Look) -> Spec:
-    """Given against true counts. Data: `answers` (true, given, n, colour), `ends` (true, given)."""
+    """Answers against true counts.
+
+    Data: `answers` (true, given, n, colour), `ends` (true, given).
+    """
     scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
     true = alt.X("true:Q", scale=scale, axis=_counts("true count"))
     given = alt.Y("given:Q", scale=scale, axis=_counts("answer"))
@@ -166,20 +169,20 @@ _DECADES = sorted(
 )
 
 
-def said_chart() -> Spec:
-    """The numbers a model says most, beside how often they were true.
+def common_answers_chart() -> Spec:
+    """How often the commonest answers were given, and how often each was the true count.
 
-    Data: `said` (answer, given, true).
+    Data: `common` (answer, given, true).
     """
     y = alt.Y("answer:N", sort=None, axis=alt.Axis(title="answer", domain=False, ticks=False))
-    tips = _tips(answer="answer:N", said="given:Q", true="true:Q")
+    tips = _tips(answer="answer:N", given="given:Q", true="true:Q")
     chart = alt.layer(
-        _data("said")
+        _data("common")
         .mark_bar(color="var(--s1)", opacity=0.8, height={"band": 0.62})
         .encode(
-            alt.X("given:Q", axis=alt.Axis(title="times said", tickMinStep=1)), y, tooltip=tips
+            alt.X("given:Q", axis=alt.Axis(title="times given", tickMinStep=1)), y, tooltip=tips
         ),
-        _data("said")
+        _data("common")
         .mark_tick(color="var(--ink)", thickness=2, size=13)
         .encode(alt.X("true:Q"), y, tooltip=tips),
     ).properties(width=WIDTH, height=220)
@@ -216,17 +219,19 @@ def _counts(title: str) -> alt.Axis:
 
 
 def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
-    """Mean size of the error, measured in colour, published in grey behind it, out to `reach`.
+    """Mean size of the error: measured in colour, published in grey behind it, out to `reach`.
 
     Data: `published` (x, y, model, note, mark), `names` (x, y, label), `error` (x, y, n).
     """
     x, y = _x("x", ticks, reach=reach), _symlog("y", "mean |error|")
     tips = _tips(published="model:N", length="x:Q", error="y:Q", note="note:N")
-    ghost = _data("published")
+    published = _data("published")
     measured = _data("error")
     chart = alt.layer(
-        ghost.mark_line(color="var(--ghost)", strokeWidth=1).encode(x, y, alt.Detail("model:N")),
-        ghost.mark_text(color="var(--ghost)", fontSize=LABEL).encode(
+        published.mark_line(color="var(--ghost)", strokeWidth=1).encode(
+            x, y, alt.Detail("model:N")
+        ),
+        published.mark_text(color="var(--ghost)", fontSize=LABEL).encode(
             x, y, alt.Text("mark:N"), tooltip=tips
         ),
         _data("names")
@@ -237,7 +242,7 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> S
             x, y, tooltip=_tips("where", "length", error="y:Q", answers="n:Q")
         ),
     ).properties(width=WIDTH, height=HEIGHT + 40)
-    # the page fits the drawing before it knows where the names begin
+    # room for the names on the right: the page fits the drawing without them
     return {**_spec(chart), "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
 
 
@@ -269,10 +274,10 @@ def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
 
 
 def _spec(chart: alt.TopLevelMixin) -> Spec:
-    """The chart as Vega-Lite, without what Altair adds.
+    """The chart as Vega-Lite, without the configuration that Altair adds.
 
-    Altair's schema is not asked, which takes as long as all else on a page: tests ask it.
+    The spec is not validated here, because that takes as long as the rest of a page; tests do it.
     """
-    said: Spec = chart.to_dict(validate=False)
-    said.pop("config", None)
-    return said
+    spec: Spec = chart.to_dict(validate=False)
+    spec.pop("config", None)
+    return spec

@@ -1,4 +1,4 @@
-"""What moved the breaking point: paired differences between the values of each axis, in words."""
+"""Paired differences between the values of each axis, in words: what moved the effective length."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from harness.errors import CompareError
 from harness.report.section import Section, key_of
 from harness.spec import Condition
 
-_SAID = 2
-"""Moves that are said of a model; the tables have all."""
+_MOVES = 2
+"""Moves that the finding of a model names; the tables have all of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """One value of an axis against the first, all else equal, on samples that have both."""
+    """One value of an axis against the first value, all else equal, on paired samples."""
 
-    shown: RunDetails
+    run_details: RunDetails
     axis: str
     baseline: str
     value: str
@@ -38,27 +38,27 @@ class Effect:
 
     @cached_property
     def before(self) -> EffectiveLength:
-        """How far with the baseline, on the pairs alone."""
+        """The effective length with the baseline, on the paired samples only."""
         return effective_length(self.compared.pair[1], self.threshold)
 
     @cached_property
     def after(self) -> EffectiveLength:
-        """How far with the value, on the pairs alone."""
+        """The effective length with the value, on the paired samples only."""
         return effective_length(self.compared.pair[0], self.threshold)
 
     @property
     def where(self) -> str:
-        """The others in words, empty if there are none."""
+        """`others` as text; empty if there are none."""
         return ", ".join(f"{axis} {value}" for axis, value in self.others.items())
 
     @property
     def area(self) -> PairedArea:
-        """Under the curves of both."""
+        """The areas under both curves and their difference."""
         return self.compared.paired.area
 
     @property
     def fair(self) -> bool:
-        """Whether the difference is one of the axis alone."""
+        """Whether nothing but the axis can explain the difference: same targets, no control."""
         return self.compared.same_targets and not self.compared.control
 
     @property
@@ -84,7 +84,7 @@ class Effect:
 
     @property
     def intervals(self) -> str:
-        """Of both effective lengths; empty if both are single points."""
+        """The intervals of both effective lengths as text; empty if both are single points."""
         spans = self.before.length_ci, self.after.length_ci
         if all(low == high for low, high in spans):
             return ""
@@ -97,26 +97,26 @@ def _order(bound: Bound) -> float:
 
 
 def effects(section: Section) -> list[Effect]:
-    """Every value of every varied axis against the first that was run."""
+    """Every value of every varied axis against the first value that was run."""
     return [
         effect
-        for shown in section.runs
+        for run_details in section.runs
         for axis in section.varied
-        for effect in _of_axis(section, shown, axis)
+        for effect in _axis_effects(section, run_details, axis)
     ]
 
 
-def _of_axis(section: Section, shown: RunDetails, axis: str) -> Iterator[Effect]:
-    rest = [other for other in section.varied if other != axis]
-    tried: dict[Condition, set[str]] = {}
-    for condition in shown.run.conditions:
-        tried.setdefault(condition.without(axis), set()).add(condition[axis])
+def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Iterator[Effect]:
+    other_axes = [other for other in section.varied if other != axis]
+    values_by_rest: dict[Condition, set[str]] = {}
+    for condition in run_details.run.conditions:
+        values_by_rest.setdefault(condition.without(axis), set()).add(condition[axis])
     baselines = {
         condition: next(value for value in section.axes[axis] if value in values)
-        for condition, values in tried.items()
+        for condition, values in values_by_rest.items()
     }
     compared = {
-        (value, baseline): _compared(shown, axis, value, baseline)
+        (value, baseline): _compare_values(run_details, axis, value, baseline)
         for baseline in dict.fromkeys(baselines.values())
         for value in section.axes[axis]
     }
@@ -124,56 +124,59 @@ def _of_axis(section: Section, shown: RunDetails, axis: str) -> Iterator[Effect]
         for value in section.axes[axis]:
             comparison = compared[value, baseline].get(condition)
             if comparison is not None:
-                others = condition.only(rest)
-                yield Effect(shown, axis, baseline, value, others, section.threshold, comparison)
+                others = condition.only(other_axes)
+                yield Effect(
+                    run_details, axis, baseline, value, others, section.threshold, comparison
+                )
 
 
-def _compared(
-    shown: RunDetails, axis: str, value: str, baseline: str
+def _compare_values(
+    run_details: RunDetails, axis: str, value: str, baseline: str
 ) -> dict[Condition, ConditionComparison]:
-    """What `bench compare` says of two values, by the rest of the condition; empty where they have
-    no scored sample in common.
+    """The comparison that `bench compare` makes of two values, by the rest of the condition; empty
+    if the values have no scored sample in common.
     """
     if value == baseline:
         return {}
     try:
-        comparison = compare_conditions(shown.run, axis, (value, baseline))
+        comparison = compare_conditions(run_details.run, axis, (value, baseline))
     except CompareError:
         return {}
-    return {one.condition: one for one in comparison.conditions}
+    return {compared.condition: compared for compared in comparison.conditions}
 
 
-def finding(section: Section, shown: RunDetails, found: Sequence[Effect]) -> str:
-    """A few sentences: what moved the breaking point of a model, and by how much."""
-    mine = [effect for effect in found if effect.shown is shown and effect.fair]
-    if not any(key_of(series)[0] == shown.name for series in section.series if series.curve):
-        return f"{shown.name} has no scored sample here."
-    if not mine:
-        reached = [
+def finding(section: Section, run_details: RunDetails, section_effects: Sequence[Effect]) -> str:
+    """A few sentences: what moved the effective length of a model, and by how much."""
+    name = run_details.name
+    fair_effects = [
+        effect for effect in section_effects if effect.run_details is run_details and effect.fair
+    ]
+    if not any(key_of(series)[0] == name for series in section.series if series.curve):
+        return f"{name} has no scored sample here."
+    if not fair_effects:
+        lengths = [
             str(section.estimates[key_of(series)].length)
             for series in section.series
-            if series.shown is shown and series.curve is not None
+            if series.run_details is run_details and series.curve is not None
         ]
-        only = f" under {len(reached)} conditions" if len(reached) > 1 else ""
-        return (
-            f"The effective length of {shown.name} is {' / '.join(dict.fromkeys(reached))}{only}."
-        )
+        only = f" under {len(lengths)} conditions" if len(lengths) > 1 else ""
+        return f"The effective length of {name} is {' / '.join(dict.fromkeys(lengths))}{only}."
     moved = sorted(
-        (effect for effect in mine if effect.moved),
+        (effect for effect in fair_effects if effect.moved),
         key=lambda effect: (-abs(effect.shift), -abs(effect.area.difference)),
     )
-    first: dict[str, Effect] = {}
+    strongest: dict[str, Effect] = {}
     for effect in moved:
-        first.setdefault(effect.axis, effect)
-    said = [_moved(effect) for effect in list(first.values())[:_SAID]]
-    still = [effect for effect in mine if effect.axis not in first]
-    if still:
-        said.append(_unmoved(shown.name, still))
-    return " ".join(said)
+        strongest.setdefault(effect.axis, effect)
+    sentences = [_move_sentence(effect) for effect in list(strongest.values())[:_MOVES]]
+    unmoved = [effect for effect in fair_effects if effect.axis not in strongest]
+    if unmoved:
+        sentences.append(_no_move_sentence(name, unmoved))
+    return " ".join(sentences)
 
 
-def _moved(effect: Effect) -> str:
-    model, up = effect.shown.name, effect.area.difference > 0
+def _move_sentence(effect: Effect) -> str:
+    model, up = effect.run_details.name, effect.area.difference > 0
     change = f"{'rises' if up else 'falls'} by {size_text(effect.area)}"
     where = f" ({effect.where})" if effect.where else ""
     axis = _plain(effect.axis)
@@ -182,7 +185,8 @@ def _moved(effect: Effect) -> str:
     if effect.apart:
         link = "; its" if effect.shift else ", but its"
         return (
-            f"{begin}, {model} sees to {_seen(effect.after)} instead of {_seen(effect.before)}"
+            f"{begin}, {model} sees to {_length_text(effect.after)} instead of "
+            f"{_length_text(effect.before)}"
             f"{link} accuracy {change}."
         )
     ends = (
@@ -193,16 +197,16 @@ def _moved(effect: Effect) -> str:
     return f"{begin}, the accuracy of {model} {change}; the effective length {ends}."
 
 
-def _seen(found: EffectiveLength) -> str:
+def _length_text(estimate: EffectiveLength) -> str:
     """The effective length, with its interval unless that is a single point."""
-    low, high = found.length_ci
+    low, high = estimate.length_ci
     interval = "" if low == high else f" ({span_text((low, high))})"
-    return f"{found.length}{interval}"
+    return f"{estimate.length}{interval}"
 
 
-def _unmoved(model: str, found: Sequence[Effect]) -> str:
-    largest = max(found, key=lambda effect: abs(effect.area.difference))
-    axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in found))
+def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
+    largest = max(unmoved, key=lambda effect: abs(effect.area.difference))
+    axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in unmoved))
     where = f" ({largest.where})" if largest.where else ""
     return (
         f"No change of {axes} moves the accuracy of {model} measurably: the largest difference in "
@@ -221,7 +225,7 @@ def change_text(area: PairedArea) -> str:
 
 
 def size_text(area: PairedArea) -> str:
-    """The same without its sign."""
+    """`34 points (30 to 38)`: the size of such a difference, without its sign."""
     low, high = area.difference_ci
     if area.difference < 0:
         return _points(-area.difference, -high, -low, sign="")
@@ -231,29 +235,29 @@ def size_text(area: PairedArea) -> str:
 def _points(middle: float, low: float, high: float, *, sign: str) -> str:
     values = [100 * share for share in (middle, low, high)]
     digits = 1 if any(0 < abs(value) < 1 for value in values) else 0
-    one, two, three = (
+    middle_text, low_text, high_text = (
         f"{round(value, digits) + 0.0:{sign if round(value, digits) else ''}.{digits}f}"
         for value in values
     )
-    return f"{one} points ({two} to {three})".replace("-", "\u2212")
+    return f"{middle_text} points ({low_text} to {high_text})".replace("-", "\u2212")
 
 
 @dataclass(frozen=True)
 class Gap:
-    """The model with the largest area against another, on the samples that both have."""
+    """The model with the largest area against another model, on the samples that both have."""
 
     first: str
     second: str
     area: PairedArea
     """Mean over the conditions that both have."""
     effects: tuple[Effect, ...]
-    """By condition."""
+    """One for each condition that both have."""
 
     def __str__(self) -> str:
-        """One sentence to quote."""
-        turned = self.area.difference_ci[1] < 0
-        ahead, behind = (self.second, self.first) if turned else (self.first, self.second)
-        area = self.area.swapped if turned else self.area
+        """One sentence that can be quoted."""
+        reversed_ = self.area.difference_ci[1] < 0
+        ahead, behind = (self.second, self.first) if reversed_ else (self.first, self.second)
+        area = self.area.swapped if reversed_ else self.area
         low, high = area.difference_ci
         numbers = (
             f"area {area.first:.2f} against {area.second:.2f}, difference "
@@ -265,26 +269,26 @@ class Gap:
 
 
 def gaps(section: Section) -> list[Gap]:
-    """Each model against the one with the largest area; of those that were asked the same."""
+    """The model with the largest area against each other model that was asked the same samples."""
     areas: dict[str, dict[str, float]] = {}
-    for (name, label), found in section.estimates.items():
-        areas.setdefault(name, {})[label] = found.area
+    for (name, label), estimate in section.estimates.items():
+        areas.setdefault(name, {})[label] = estimate.area
     common = set.intersection(*map(set, areas.values())) if areas else set()
     ranked = sorted(
-        (shown for shown in section.runs if shown.name in areas),
-        key=lambda shown: -_mean(areas[shown.name], common),
+        (run_details for run_details in section.runs if run_details.name in areas),
+        key=lambda run_details: -_mean(areas[run_details.name], common),
     )
-    made = [_gap(section, ranked[0], other) for other in ranked[1:]]
-    return [gap for gap in made if gap is not None]
+    gaps_to_best = [_gap(section, ranked[0], other) for other in ranked[1:]]
+    return [gap for gap in gaps_to_best if gap is not None]
 
 
 def _mean(areas: Mapping[str, float], common: Collection[str]) -> float:
-    """Over the conditions in common; over all, if there are none."""
+    """The mean over the common conditions, or over all conditions if none is common."""
     return fmean(area for label, area in areas.items() if label in common or not common)
 
 
 def _gap(section: Section, best: RunDetails, other: RunDetails) -> Gap | None:
-    """`None` where they were not asked the same, or nothing was scored in both."""
+    """`None` if the models were not asked the same samples, or no sample was scored for both."""
     try:
         comparison = compare_runs(best.run, other.run, names=(best.name, other.name))
     except CompareError:

@@ -1,4 +1,4 @@
-"""Studies to panels: the rows behind every chart of a report."""
+"""The figures of a section: the rows behind every chart of a report."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels
 from harness.report.reported import Reported, counting_errors
 from harness.report.section import UNITS, Section, Series, key_of
 
-_SAID = 12
-"""Answers in the histogram."""
+_COMMON = 12
+"""Answers in the chart of the commonest answers."""
 _POINTS = 600
-"""Different pairs of true and given count in a panel; more are put into bins."""
+"""Different pairs of true count and answer in a panel; more pairs are put into bins."""
 _BINS = 40
 _MARKS = "○□◇"
 _APART = 1.6
-"""How many times one error must be the other for two labels to have room."""
-_TOO_LONG = 1e12
-"""Answers further out are drawn here."""
+"""Ratio of two errors from which their labels do not overlap."""
+_LARGEST = 1e12
+"""Answers beyond this are drawn at it."""
 
 
 def accuracy_figure(section: Section) -> Figure:
@@ -35,16 +35,16 @@ def accuracy_figure(section: Section) -> Figure:
     look = look_of(section)
     panels = []
     most = 1
-    for model, title, mine in panels_of(section):
+    for model, title, panel_series in panels_of(section):
         data: dict[str, Rows] = {
             "curve": [],
             "estimate": [],
-            "threshold": _thresholds(section, mine),
+            "threshold": _thresholds(section, panel_series),
         }
-        for row, series in enumerate(mine):
+        for row, series in enumerate(panel_series):
             data["curve"] += _curve_rows(section, series)
             data["estimate"] += _estimate_rows(section, series, row)
-        most = max(most, len(mine))
+        most = max(most, len(panel_series))
         panels.append(Panel(model, title, data))
     spec = charts.accuracy_chart(look, section.lengths, most)
     return Figure("accuracy", "Accuracy by length", spec, tuple(panels), look)
@@ -68,80 +68,82 @@ def _curve_rows(section: Section, series: Series) -> Rows:
 
 
 def _estimate_rows(section: Section, series: Series, row: int) -> Rows:
-    found = section.estimates.get(key_of(series))
-    if found is None:
+    estimate = section.estimates.get(key_of(series))
+    if estimate is None:
         return []
-    low, high = found.length_ci
-    made: dict[str, Any] = {**marks_of(section, series), "row": row}
-    for name, bound in (("x", found.length), ("low", low), ("high", high)):
-        made |= units_of(series.at(bound.length), name)
+    low, high = estimate.length_ci
+    values: dict[str, Any] = {**marks_of(section, series), "row": row}
+    for name, bound in (("x", estimate.length), ("low", low), ("high", high)):
+        values |= units_of(series.at(bound.length), name)
     for unit in UNITS:
-        made[f"label@{unit}"] = _in_unit(found.length, series, unit)
+        values[f"label@{unit}"] = _in_unit(estimate.length, series, unit)
         ends = [_in_unit(low, series, unit), _in_unit(high, series, unit)]
-        made[f"span@{unit}"] = " to ".join(dict.fromkeys(ends))
-    return [made]
+        values[f"span@{unit}"] = " to ".join(dict.fromkeys(ends))
+    return [values]
 
 
 def _in_unit(bound: Bound, series: Series, unit: str) -> str:
     value = series.at(bound.length)[unit]
     if value is None:
         return ""
-    said = f"{value:,.0f}"
-    return said if bound.sign == "=" else f"{bound.sign} {said}"
+    text = f"{value:,.0f}"
+    return text if bound.sign == "=" else f"{bound.sign} {text}"
 
 
-def _thresholds(section: Section, mine: Sequence[Series]) -> Rows:
+def _thresholds(section: Section, panel_series: Sequence[Series]) -> Rows:
     threshold = section.threshold
     if not threshold.relative:
         return [{"y": threshold.share}]
-    firsts = [series.curve.accuracies for series in mine if series.curve is not None]
+    firsts = [series.curve.accuracies for series in panel_series if series.curve is not None]
     return [{"y": float(threshold.of(first)[0])} for first in firsts]
 
 
 def outcomes_figure(section: Section) -> Figure:
-    """What became of the samples, a panel a condition."""
+    """The outcomes of the samples, a panel for each condition."""
     panels = []
     for series in section.series:
         rows: Rows = []
         for _, cell in series.cells.iterrows():
             counts = [int(cell[name]) for name in OUTCOMES]
-            whole = sum(counts)
+            total = sum(counts)
             rows += [
                 {
                     "length": int(cell["length"]),
                     "outcome": name,
                     "rank": rank,
                     "n": count,
-                    "share": count / whole,
+                    "share": count / total,
                 }
                 for rank, (name, count) in enumerate(zip(OUTCOMES, counts, strict=True))
                 if count
             ]
         title = series.label(section.varied)
-        panels.append(Panel(series.shown.name, title, {"outcomes": rows}))
+        panels.append(Panel(series.run_details.name, title, {"outcomes": rows}))
     spec = charts.outcomes_chart(section.lengths)
     return Figure("outcomes", "Outcomes by length", spec, tuple(panels), lengths=False)
 
 
 def answer_figures(section: Section) -> list[Figure]:
-    """Answers against true counts, the commonest answers, and signed errors; of integers only."""
+    """Answers against true counts, the commonest answers, and signed errors; empty unless the
+    answers are integers.
+    """
     if not section.integer:
         return []
     look = look_of(section)
-    pairs, said, errors = [], [], []
-    for shown in section.runs:
-        mine = [series for series in section.series if series.shown is shown]
-        read = _read(shown.samples)
-        if read.empty:
+    pairs, common, errors = [], [], []
+    for run_details in section.runs:
+        run_series = [series for series in section.series if series.run_details is run_details]
+        answered = _answered(run_details.samples)
+        if answered.empty:
             continue
-        pairs.append(Panel(shown.name, "", _answer_rows(section, mine)))
-        if commonest := _said_rows(read[read["answer"].abs() < FIRST_ROUNDED]):
-            said.append(Panel(shown.name, "", {"said": commonest}))
-    for model, title, mine in panels_of(section):
-        rows = [row for series in mine for row in _error_rows(section, series)]
+        pairs.append(Panel(run_details.name, "", _answer_rows(section, run_series)))
+        if rows := _common_rows(answered[answered["answer"].abs() < FIRST_ROUNDED]):
+            common.append(Panel(run_details.name, "", {"common": rows}))
+    for model, title, panel_series in panels_of(section):
+        rows = [row for series in panel_series for row in _error_rows(section, series)]
         if rows:
             errors.append(Panel(model, title, {"error": rows, "zero": [{"y": 0}]}))
-    made = [
+    answer_charts = [
         Figure(
             "answers",
             "Answers against true counts",
@@ -150,7 +152,13 @@ def answer_figures(section: Section) -> list[Figure]:
             look,
             lengths=False,
         ),
-        Figure("common", "The commonest answers", charts.said_chart(), tuple(said), lengths=False),
+        Figure(
+            "common",
+            "The commonest answers",
+            charts.common_answers_chart(),
+            tuple(common),
+            lengths=False,
+        ),
         Figure(
             "error",
             "Signed error by length",
@@ -159,21 +167,21 @@ def answer_figures(section: Section) -> list[Figure]:
             look,
         ),
     ]
-    return [figure for figure in made if figure.panels]
+    return [figure for figure in answer_charts if figure.panels]
 
 
-def _read(samples: pd.DataFrame) -> pd.DataFrame:
-    """Those with an answer, and a target that a chart can show as it is."""
+def _answered(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples with an answer, and with a target that a chart can show exactly."""
     return samples[samples["answer"].notna() & samples["target"].notna()]
 
 
-def _answer_rows(section: Section, mine: Sequence[Series]) -> dict[str, Rows]:
+def _answer_rows(section: Section, run_series: Sequence[Series]) -> dict[str, Rows]:
     parts = []
-    for series in mine:
-        read = _read(series.samples)
-        given = read["answer"].clip(-_TOO_LONG, _TOO_LONG)
+    for series in run_series:
+        answered = _answered(series.samples)
+        given = answered["answer"].clip(-_LARGEST, _LARGEST)
         parts.append(
-            pd.DataFrame({"true": read["target"], "given": given, **marks_of(section, series)})
+            pd.DataFrame({"true": answered["target"], "given": given, **marks_of(section, series)})
         )
     whole = pd.concat(parts, ignore_index=True)
     if len(whole[["true", "given", "where"]].drop_duplicates()) > _POINTS:
@@ -197,18 +205,18 @@ def _plain(row: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _binned(values: Any) -> Any:
-    """Each value's place on a grid of equal steps of log(1 + |value|), in whole numbers."""
-    at = np.sign(values) * np.log1p(np.abs(values))
-    step = max(float(np.ptp(at)) / _BINS, 1e-9)
-    at = np.round(at / step) * step
-    return np.round(np.sign(at) * np.expm1(np.abs(at)))
+    """Each value rounded to a grid of equal steps of log(1 + |value|), then to a whole number."""
+    logs = np.sign(values) * np.log1p(np.abs(values))
+    step = max(float(np.ptp(logs)) / _BINS, 1e-9)
+    logs = np.round(logs / step) * step
+    return np.round(np.sign(logs) * np.expm1(np.abs(logs)))
 
 
-def _said_rows(read: pd.DataFrame) -> Rows:
-    said = read["answer"].value_counts()
-    true = read["target"].value_counts()
-    # numbers that were said as often go by size
-    most = sorted(said.items(), key=lambda pair: (-pair[1], float(str(pair[0]))))[:_SAID]
+def _common_rows(answered: pd.DataFrame) -> Rows:
+    given = answered["answer"].value_counts()
+    true = answered["target"].value_counts()
+    # answers that were given equally often are sorted by size
+    most = sorted(given.items(), key=lambda pair: (-pair[1], float(str(pair[0]))))[:_COMMON]
     return [
         {
             "answer": f"{float(str(value)):,.0f}",
@@ -222,7 +230,7 @@ def _said_rows(read: pd.DataFrame) -> Rows:
 def _error_rows(section: Section, series: Series) -> Rows:
     rows = []
     for length, part in series.samples.groupby("length"):
-        errors = part["signed_error"].dropna().clip(-_TOO_LONG, _TOO_LONG)
+        errors = part["signed_error"].dropna().clip(-_LARGEST, _LARGEST)
         if errors.empty:
             continue
         low, middle, high = (float(value) for value in errors.quantile([0.1, 0.5, 0.9]))
@@ -242,23 +250,27 @@ def _error_rows(section: Section, series: Series) -> Rows:
 
 
 def published_figure(section: Section, files: list[Reported]) -> Figure | None:
-    """Mean error's size beside what was published of the same task; `None` where nothing was."""
+    """The mean size of the error beside published figures of the same task; `None` without any."""
     published = counting_errors(section.task, files)
     if published is None:
         return None
     panels = []
-    for shown in section.runs:
+    for run_details in section.runs:
         for strategy in section.axes.get("strategy", []):
-            ghosts = _ghosts(published[published["strategy"] == strategy])
-            mine = [
+            published_rows = _published_rows(published[published["strategy"] == strategy])
+            strategy_series = [
                 series
                 for series in section.series
-                if series.shown is shown and series.condition["strategy"] == strategy
+                if series.run_details is run_details and series.condition["strategy"] == strategy
             ]
-            rows = [row for series in mine for row in _mean_errors(section, series)]
-            if ghosts and rows:
-                data = {"published": ghosts, "names": _names(ghosts), "error": rows}
-                panels.append(Panel(shown.name, f"strategy {strategy}", data))
+            rows = [row for series in strategy_series for row in _mean_errors(section, series)]
+            if published_rows and rows:
+                data = {
+                    "published": published_rows,
+                    "names": _label_rows(published_rows),
+                    "error": rows,
+                }
+                panels.append(Panel(run_details.name, f"strategy {strategy}", data))
     if not panels:
         return None
     look = look_of(section)
@@ -266,8 +278,10 @@ def published_figure(section: Section, files: list[Reported]) -> Figure | None:
     return Figure("published", "Beside published figures", spec, tuple(panels), look, lengths=False)
 
 
-def _ghosts(published: pd.DataFrame) -> Rows:
-    """Rows of one strategy, each model's with its own mark; a triangle where the figure ends."""
+def _published_rows(published: pd.DataFrame) -> Rows:
+    """Rows of one strategy, with a mark for each model; a triangle where the value lies at or above
+    the edge of the published figure.
+    """
     marks = dict(zip(sorted(published["model"].unique()), _MARKS, strict=False))
     return [
         {
@@ -281,18 +295,18 @@ def _ghosts(published: pd.DataFrame) -> Rows:
     ]
 
 
-def _names(ghosts: Rows) -> Rows:
-    """A label at the end of each model's line; one for all whose lines end together."""
-    marks = {row["model"]: row["mark"] for row in ghosts if not row["note"]}
-    ends = sorted({row["model"]: row for row in ghosts}.values(), key=lambda row: row["y"])
-    names: Rows = []
+def _label_rows(published_rows: Rows) -> Rows:
+    """A label at the end of each model's line; lines that end close together share one label."""
+    marks = {row["model"]: row["mark"] for row in published_rows if not row["note"]}
+    ends = sorted({row["model"]: row for row in published_rows}.values(), key=lambda row: row["y"])
+    labels: Rows = []
     for row in ends:
         label = f"{marks.get(row['model'], '△')} {row['model']}"
-        if names and row["y"] + 1 < _APART * (names[-1]["y"] + 1):
-            names[-1]["label"] += f", {label}"
+        if labels and row["y"] + 1 < _APART * (labels[-1]["y"] + 1):
+            labels[-1]["label"] += f", {label}"
         else:
-            names.append({"x": row["x"], "y": row["y"], "label": label})
-    return names
+            labels.append({"x": row["x"], "y": row["y"], "label": label})
+    return labels
 
 
 def _mean_errors(section: Section, series: Series) -> Rows:
@@ -309,19 +323,19 @@ def _mean_errors(section: Section, series: Series) -> Rows:
     ]
 
 
-def effect_figures(section: Section, found: Sequence[Effect]) -> list[Figure]:
-    """A figure an axis: each value's difference from the first one."""
-    made = []
+def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[Figure]:
+    """A figure for each axis: the difference of each value from the first one."""
+    axis_figures = []
     for axis in section.varied:
-        mine = [effect for effect in found if effect.axis == axis]
+        axis_effects = [effect for effect in section_effects if effect.axis == axis]
         # the first value keeps its colour, though it has no line of its own
         look = Look(tuple(section.axes[axis]), (), axis)
         panels: dict[tuple[str, str], Rows] = {}
-        for effect in mine:
-            rows = panels.setdefault((effect.shown.name, effect.where), [])
+        for effect in axis_effects:
+            rows = panels.setdefault((effect.run_details.name, effect.where), [])
             rows += _effect_rows(section, effect, look)
         if panels:
-            made.append(
+            axis_figures.append(
                 Figure(
                     f"effect-{axis}",
                     f"What {axis.replace('_', ' ')} changes",
@@ -333,19 +347,19 @@ def effect_figures(section: Section, found: Sequence[Effect]) -> list[Figure]:
                     look,
                     note=(
                         "on the same samples"
-                        if all(effect.compared.same_targets for effect in mine)
+                        if all(effect.compared.same_targets for effect in axis_effects)
                         else "on other rows of the same length"
                     ),
                 )
             )
-    return made
+    return axis_figures
 
 
 def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
     series = next(
         series
         for series in section.series
-        if series.shown is effect.shown
+        if series.run_details is effect.run_details
         and series.condition[effect.axis] == effect.value
         and all(series.condition[axis] == value for axis, value in effect.others.items())
     )
@@ -355,7 +369,7 @@ def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
     rows = []
     for row, p in zip(effect.compared.paired.lengths, effect.compared.p_values, strict=True):
         low, high = row.difference_ci
-        at = {unit: x and x * aside for unit, x in series.at(row.length).items()}
+        places = {unit: x and x * aside for unit, x in series.at(row.length).items()}
         rows.append(
             {
                 "colour": effect.value,
@@ -363,7 +377,7 @@ def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
                 "size": look.size(effect.value),
                 "solid": 1,
                 "where": f"{effect.value} − {effect.baseline}",
-                **units_of(at, "x"),
+                **units_of(places, "x"),
                 "length": row.length,
                 "y": row.difference,
                 "low": low,

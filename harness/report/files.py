@@ -1,4 +1,4 @@
-"""Charts as files for papers: one a panel, with title and legend in it."""
+"""Charts as files for papers: one file for each panel, with its title and legend."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SCALE = 3.0
 def write_charts(
     sections: Sequence[tuple[str, Sequence[Figure]]], folder: Path, formats: Sequence[str]
 ) -> list[Path]:
-    """Every panel as `<folder>/<task>/<model>/<chart>.<format>`; the paths."""
+    """Writes every panel as `<folder>/<task>/<model>/<chart>.<format>`; returns the paths."""
     written = []
     names = _Names()
     for name, figures in sections if formats else ():
         for figure in figures:
             for panel in figure.panels:
-                spec = whole(name, figure, panel)
+                spec = complete_spec(name, figure, panel)
                 stem = "-".join(filter(None, (figure.kind, panel.title)))
                 path = folder
                 for part in (name, panel.model, stem):
@@ -40,27 +40,27 @@ def write_charts(
 
 @dataclass(frozen=True)
 class _Names:
-    """Paths of what was written, a different one for each name in a folder."""
+    """The paths of the files, a different path for each name in a folder."""
 
-    given: dict[tuple[Path, str], Path] = field(default_factory=dict)
+    paths: dict[tuple[Path, str], Path] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
-    """Without regard to case, as some file systems are."""
+    """Paths in use, in lower case, because some file systems ignore case."""
 
     def path(self, folder: Path, name: str) -> Path:
-        """Where `name` lies in `folder`; names that look the same get a number."""
-        known = self.given.get((folder, name))
-        if known is not None:
-            return known
+        """The path for `name` in `folder`; names that would get the same path get a number."""
+        earlier = self.paths.get((folder, name))
+        if earlier is not None:
+            return earlier
         plain = _safe(name)
         candidates = (f"{plain}-{place}" if place > 1 else plain for place in count(1))
-        made = next(
+        free = next(
             path
             for candidate in candidates
             if str(path := folder / candidate).casefold() not in self.taken
         )
-        self.taken.add(str(made).casefold())
-        self.given[folder, name] = made
-        return made
+        self.taken.add(str(free).casefold())
+        self.paths[folder, name] = free
+        return free
 
 
 def _safe(name: str) -> str:
@@ -79,7 +79,7 @@ def _write(spec: Spec, path: Path, kind: str) -> Path:
 
 
 def _outline_legends(compiled: object) -> None:
-    """Marks in legends have whole outlines, though Vega-Lite gives them those of dashed lines."""
+    """Gives marks in legends solid outlines; Vega-Lite dashes them like the lines."""
     if isinstance(compiled, dict):
         for legend in compiled.get("legends", ()):
             if "fill" in legend:
@@ -91,8 +91,8 @@ def _outline_legends(compiled: object) -> None:
             _outline_legends(value)
 
 
-def whole(section: str, figure: Figure, panel: Panel) -> Spec:
-    """A panel's spec with its rows, title, legend and colours."""
+def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
+    """The spec of a panel with its rows, title, legends and colours."""
     spec = copy.deepcopy(figure.spec)
     spec["datasets"] = {name: _in_symbols(rows) for name, rows in panel.data.items()}
     spec["title"] = {
@@ -119,7 +119,7 @@ def _in_symbols(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def _show_legends(spec: object, figure: Figure) -> None:
-    """Gives the scales that tell series apart their legends back."""
+    """Adds legends to the scales that distinguish the series; the page draws legends of its own."""
     titles = {"outcome": "outcome"}
     if figure.look is not None and len(figure.look.colours) > 1:
         titles["colour"] = figure.look.colour_title.replace("_", " ")

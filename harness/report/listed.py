@@ -16,56 +16,56 @@ from harness.report.reported import Reported
 from harness.report.section import Section, key_of
 
 Value: TypeAlias = str | int | float | list[Any] | None
-"""What a field holds: a text, a number, nothing, or `[text, number to sort by]`."""
+"""The value of a field: a text, a number, `None`, or `[text, number to sort by]`."""
 
 
 @dataclass(frozen=True)
-class Listed:
-    """One table; what is shown is what its CSV has."""
+class ReportTable:
+    """One table of the page; its CSV file has the same contents."""
 
     name: str
-    """Of the CSV file."""
+    """The name of the CSV file, without its suffix."""
     title: str
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: tuple[tuple[Value, ...], ...]
 
 
-def _listed(name: str, title: str, rows: Sequence[dict[str, Value]]) -> Listed:
+def _report_table(name: str, title: str, rows: Sequence[dict[str, Value]]) -> ReportTable:
     columns = tuple(rows[0]) if rows else ()
     numeric = tuple(
         any(isinstance(row[column], int | float | list) for row in rows) for column in columns
     )
-    return Listed(name, title, columns, numeric, tuple(tuple(row.values()) for row in rows))
+    return ReportTable(name, title, columns, numeric, tuple(tuple(row.values()) for row in rows))
 
 
-def _file(section: Section, name: str) -> str:
+def _file_name(section: Section, name: str) -> str:
     return f"{section.name}-{name}".replace("/", "-")
 
 
-def estimates_table(section: Section) -> Listed:
-    """How far each model sees under each condition."""
+def estimates_table(section: Section) -> ReportTable:
+    """The effective length of each model under each condition."""
     rows: list[dict[str, Value]] = []
     for series in section.series:
-        found = section.estimates.get(key_of(series))
+        estimate = section.estimates.get(key_of(series))
         row: dict[str, Value] = {
-            "model": series.shown.name,
+            "model": series.run_details.name,
             **{axis: series.condition[axis] for axis in section.varied},
             "scored": int(series.cells["n"].sum()),
         }
-        if found is None:
+        if estimate is None:
             row |= dict.fromkeys(_ESTIMATE)
         else:
-            low, high = (round(end, 3) for end in found.area_ci)
+            low, high = (round(end, 3) for end in estimate.area_ci)
             row |= dict(
                 zip(
                     _ESTIMATE,
                     (
-                        _bound(found.length),
-                        _span(found.length_ci),
-                        _bound(found.crossing_length),
-                        _span(found.crossing_length_ci),
-                        round(found.area, 3),
+                        _bound(estimate.length),
+                        _span(estimate.length_ci),
+                        _bound(estimate.crossing_length),
+                        _span(estimate.crossing_length_ci),
+                        round(estimate.area, 3),
                         low,
                         high,
                     ),
@@ -76,7 +76,7 @@ def estimates_table(section: Section) -> Listed:
             growth = series.judged.error_growth
             row["error growth"] = None if growth is None else round(growth, 2)
         rows.append(row)
-    return _listed(_file(section, "effective-length"), f"How far: {section.name}", rows)
+    return _report_table(_file_name(section, "effective-length"), f"How far: {section.name}", rows)
 
 
 _ESTIMATE = (
@@ -91,39 +91,44 @@ _ESTIMATE = (
 
 
 def _bound(bound: Bound) -> Value:
-    return [str(bound), _place(bound)]
+    return [str(bound), _sort_key(bound)]
 
 
-def _place(bound: Bound) -> float:
-    """Where a table sorts it."""
+def _sort_key(bound: Bound) -> float:
+    """The number by which a table sorts a bound."""
     return bound.length + {"<": -0.5, "=": 0.0, ">": 0.5}[bound.sign]
 
 
 def _span(span: Span) -> Value:
-    return [span_text(span), _place(span[0])]
+    return [span_text(span), _sort_key(span[0])]
 
 
-def diagnosis_listed(section: Section) -> Listed:
-    """How each cell goes wrong; columns that say nothing here are left out."""
-    whole = pd.concat([diagnosis_table(shown.run) for shown in section.runs], ignore_index=True)
-    whole["model"] = [shown.name for shown in section.runs for _ in shown.run.manifest.cells]
-    empty = [name for name in SIGNS if whole[name].isna().all()]
+def cell_diagnosis_table(section: Section) -> ReportTable:
+    """The signs of how each cell goes wrong; columns without a value are left out."""
+    tables = [diagnosis_table(run_details.run) for run_details in section.runs]
+    table = pd.concat(tables, ignore_index=True)
+    table["model"] = [
+        run_details.name for run_details in section.runs for _ in run_details.run.manifest.cells
+    ]
+    empty = [name for name in SIGNS if table[name].isna().all()]
     rows: list[dict[str, Value]] = [
         {str(name): _published(value) for name, value in row.items()}
-        for row in whole.drop(columns=empty).to_dict("records")
+        for row in table.drop(columns=empty).to_dict("records")
         if len(empty) < len(SIGNS)
     ]
-    return _listed(_file(section, "diagnosis"), f"How it goes wrong: {section.name}", rows)
+    return _report_table(
+        _file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows
+    )
 
 
-def cells_table(section: Section) -> Listed:
+def cells_table(section: Section) -> ReportTable:
     """`table.csv` of every run."""
     rows: list[dict[str, Value]] = []
-    for shown in section.runs:
-        for _, cell in shown.run.cells.iterrows():
+    for run_details in section.runs:
+        for _, cell in run_details.run.cells.iterrows():
             row = {str(name): _value(value) for name, value in cell.items()}
-            rows.append({**row, "model": shown.name})
-    return _listed(_file(section, "cells"), f"Cells: {section.name}", rows)
+            rows.append({**row, "model": run_details.name})
+    return _report_table(_file_name(section, "cells"), f"Cells: {section.name}", rows)
 
 
 def _value(value: Any) -> Value:
@@ -140,12 +145,12 @@ _LARGEST_IN_SCRIPTS = 2**53
 """The page's script rounds larger numbers."""
 
 
-def pairs_table(section: Section, found: Sequence[Effect]) -> Listed:
-    """Every paired difference at every length, and of the areas over all."""
+def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
+    """Every paired difference, at each length and of the areas over all lengths."""
     rows: list[dict[str, Value]] = []
-    for effect in found:
-        named: dict[str, Value] = {
-            "model": effect.shown.name,
+    for effect in all_effects:
+        comparison: dict[str, Value] = {
+            "model": effect.run_details.name,
             "axis": effect.axis,
             "from": effect.baseline,
             "to": effect.value,
@@ -154,7 +159,7 @@ def pairs_table(section: Section, found: Sequence[Effect]) -> Listed:
         low, high = effect.area.difference_ci
         rows.append(
             {
-                **named,
+                **comparison,
                 "length": ["all (area)", 0],
                 "pairs": sum(row.n for row in effect.compared.paired.lengths),
                 "accuracy from": round(effect.area.second, 4),
@@ -172,7 +177,7 @@ def pairs_table(section: Section, found: Sequence[Effect]) -> Listed:
             low, high = row.difference_ci
             rows.append(
                 {
-                    **named,
+                    **comparison,
                     "length": [str(row.length), row.length],
                     "pairs": row.n,
                     "accuracy from": round(row.second, 4),
@@ -184,16 +189,18 @@ def pairs_table(section: Section, found: Sequence[Effect]) -> Listed:
                     "Holm p": float(f"{adjusted:.3g}"),
                 }
             )
-    return _listed(_file(section, "differences"), f"Paired differences: {section.name}", rows)
+    return _report_table(
+        _file_name(section, "differences"), f"Paired differences: {section.name}", rows
+    )
 
 
-def reported_table(file: Reported) -> Listed:
-    """A file of published figures as it is."""
+def reported_table(file: Reported) -> ReportTable:
+    """A file of published figures, unchanged."""
     rows: list[dict[str, Value]] = [
         {str(name): _published(value) for name, value in row.items()}
         for row in file.table.to_dict("records")
     ]
-    return _listed(file.name, file.name, rows)
+    return _report_table(file.name, file.name, rows)
 
 
 def _published(value: Any) -> Value:

@@ -1,7 +1,7 @@
-"""The look of a report's charts: colours, shapes, dashes, and what they stand for.
+"""The look of a report's charts: colours, shapes, dashes, and their meaning.
 
-Colours are CSS variables, so that one spec serves light, dark and print; `inked` puts real ones in
-for files.
+Colours are CSS variables, so that one spec serves light, dark and print; `inked` replaces them by
+real colours for files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SERIES_LIGHT = (
     "#56B4E9",
     "#000000",
 )
-"""Okabe and Ito's, those first that stand out from white; yellow does not."""
+"""The colours of Okabe and Ito, without yellow, which is hard to see on white."""
 SERIES_DARK = (
     "#56B4E9",
     "#E69F00",
@@ -80,16 +80,16 @@ _LARGEST, _SMALLEST = 64, 30
 
 @dataclass(frozen=True)
 class Look:
-    """What tells the series of a section apart: one axis by colour and shape, another by dashes."""
+    """How the series of a section differ: one axis by colour and shape, another by dashes."""
 
     colours: tuple[str, ...]
     dashes: tuple[str, ...]
-    """Empty where one axis does it all; its dashes then follow its colours."""
+    """Empty if only one axis varies; its dashes then follow its colours."""
     colour_title: str = ""
     dash_title: str = ""
 
     def colour(self, field: str = "colour") -> alt.Color:
-        """The colour of a series; a legend is made for files alone."""
+        """The colour of a series; only files get a legend."""
         inks = [ink(place) for place in range(len(self.colours))]
         scale = alt.Scale(domain=list(self.colours), range=inks)
         return alt.Color(f"{field}:N", scale=scale, legend=None)
@@ -108,22 +108,22 @@ class Look:
     def points(self, data: alt.Chart) -> alt.Chart:
         """Marks, each colour's smaller than the one before, so that none hides another."""
         colour = self.colour()
-        made: alt.Chart = data.mark_point(filled=True, opacity=1, strokeWidth=1.5).encode(
+        marks: alt.Chart = data.mark_point(filled=True, opacity=1, strokeWidth=1.5).encode(
             colour,
             self.shape(),
             alt.Stroke("colour:N", scale=colour["scale"], legend=None),
             alt.FillOpacity("solid:Q", scale=None),
             alt.Size("size:Q", scale=None),
         )
-        return made
+        return marks
 
     def solid(self, dash: str) -> float:
-        """How full a mark is: dashes have open ones too."""
+        """Opacity of a mark's filling, which differs between dashes: full, open, or in between."""
         place = self.dashes.index(dash) if self.dashes else 0
         return (1.0, 0.0, 0.4)[place % 3]
 
     def size(self, colour: str) -> float:
-        """Of a mark, in square pixels."""
+        """The area of a mark, in square pixels."""
         place = self.colours.index(colour) / max(len(self.colours) - 1, 1)
         return round(_LARGEST - (_LARGEST - _SMALLEST) * place)
 
@@ -134,7 +134,7 @@ def ink(place: int) -> str:
 
 
 def config(font: str = FONT) -> Spec:
-    """The look of every chart."""
+    """The Vega-Lite configuration of every chart."""
     text = {"labelColor": "var(--soft)", "titleColor": "var(--soft)", "titleFontWeight": "normal"}
     small = {"labelFontSize": LABEL, "titleFontSize": LABEL}
     return {
@@ -158,9 +158,9 @@ def config(font: str = FONT) -> Spec:
 
 
 def inked(spec: Spec, inks: Mapping[str, str]) -> Spec:
-    """`spec` with real colours for the names of them."""
+    """`spec` with the colours of `inks` in place of CSS variables."""
     text = json.dumps(spec)
     for name, colour in inks.items():
         text = text.replace(f"var(--{name})", colour)
-    made: Spec = json.loads(text)
-    return made
+    coloured: Spec = json.loads(text)
+    return coloured

@@ -1,4 +1,4 @@
-"""What produced a run, for those who read its report."""
+"""The origin of a run, for the readers of a report: model, task, settings, software, cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from providers.catalog.model_facts import model_facts
 
 @dataclass(frozen=True)
 class Origin:
-    """One run's."""
+    """The facts about one run, and the commands that made it."""
 
     section: str
     name: str
@@ -23,34 +23,38 @@ class Origin:
     commands: tuple[str, ...]
 
 
-def origin(section: str, shown: RunDetails) -> Origin:
-    """All that is known of what made it."""
-    facts = ((name, said) for name, said in _facts(shown) if said)
-    return Origin(section, shown.name, tuple(facts), tuple(shown.run.manifest.commands))
+def origin(section: str, run_details: RunDetails) -> Origin:
+    """The origin of a run; facts that are not known are left out."""
+    facts = ((name, value) for name, value in _facts(run_details) if value)
+    commands = run_details.run.manifest.commands
+    return Origin(section, run_details.name, tuple(facts), tuple(commands))
 
 
-def _facts(shown: RunDetails) -> Iterator[tuple[str, str]]:
-    manifest = shown.run.manifest
+def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
+    manifest = run_details.run.manifest
     yield "model", manifest.model
     yield "answered by", ", ".join(manifest.answered_by)
     yield "task", f"{manifest.task} version {manifest.task_version}"
     yield "task digest", manifest.task_digest[:16]
     yield "dataset fingerprint", manifest.fingerprint or "not complete"
-    settings = {name: _said(value) for name, value in manifest.settings.items()}
+    settings = {name: _value_text(value) for name, value in manifest.settings.items()}
     if manifest.settings.get("max_tokens") is None:
         settings["max_tokens"] = "auto"
     yield "settings", ", ".join(f"{name} {value}" for name, value in settings.items() if value)
-    yield "server", ", ".join(f"{name} {_said(value)}" for name, value in manifest.server.items())
+    yield (
+        "server",
+        ", ".join(f"{name} {_value_text(value)}" for name, value in manifest.server.items()),
+    )
     yield "software", ", ".join(f"{name} {value}" for name, value in manifest.software.items())
     yield "begun", manifest.created
     yield "last written", manifest.updated
-    cells = shown.run.cells
+    cells = run_details.run.cells
     yield "samples", f"{int(cells['n'].sum()):,} scored"
     yield (
         "not scored",
         ", ".join(f"{name.replace('_', ' ')} {int(cells[name].sum()):,}" for name in NOT_SCORED),
     )
-    samples = shown.samples
+    samples = run_details.samples
     prompt, output = (float(samples[name].sum()) for name in ("prompt_tokens", "output_tokens"))
     if prompt or output:
         yield "tokens", f"{prompt:,.0f} of prompts, {output:,.0f} of replies"
@@ -60,7 +64,7 @@ def _facts(shown: RunDetails) -> Iterator[tuple[str, str]]:
         yield "cost", f"${spent:,.4f} at the list prices of {prices.as_of}, retries not counted"
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return exact_json.dumps(value).decode()

@@ -1,4 +1,4 @@
-"""Runs to one page: a self-contained HTML file that needs no network, and charts as PNG and SVG.
+"""The page about runs: a self-contained HTML file that needs no network, and charts as PNG and SVG.
 
 Everything is a pure function of the runs' folders.
 """
@@ -28,46 +28,46 @@ from harness.journal.files import replace_file
 from harness.report import figures, listed, looks
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.files import write_charts
-from harness.report.listed import Listed
+from harness.report.listed import ReportTable
 from harness.report.origin import origin
-from harness.report.paged import CHUNK, FIELDS, Paged, paged
+from harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
 from harness.report.panels import Figure
 from harness.report.reported import Reported, read_reported
 from harness.report.section import UNITS, Section, sections
 
-_PAGE = Path(__file__).parent / "assets"
+_ASSETS = Path(__file__).parent / "assets"
 _HIGHLIGHTS = 3
 Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Part:
-    """One section with all that is shown of it."""
+class PageSection:
+    """One section with its figures, findings and tables."""
 
     section: Section
     effects: Sequence[Effect]
     accuracy: Figure
     figures: Sequence[Figure]
     findings: Mapping[str, str]
-    """What moved the breaking point, by model."""
+    """Model -> the sentences about what moved its effective length."""
     gaps: Sequence[str]
-    """How the models differ."""
-    tables: Sequence[Listed]
+    """Sentences about the differences between models."""
+    tables: Sequence[ReportTable]
 
     @property
-    def beside(self) -> bool:
-        """Whether each model has one panel, with its finding below."""
+    def findings_under_panels(self) -> bool:
+        """Whether each model has exactly one panel, so that its finding can stand under it."""
         return len(self.findings) > 1 and len(self.accuracy.panels) == len(self.findings)
 
     @property
     def outcomes(self) -> set[str]:
         """Outcomes that occurred."""
-        cells = [shown.run.cells for shown in self.section.runs]
+        cells = [run_details.run.cells for run_details in self.section.runs]
         return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
 
     @property
     def anchor(self) -> str:
-        """Its place on the page."""
+        """The HTML id of the section."""
         return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "task"
 
 
@@ -80,54 +80,62 @@ def write_report(
     tasks: str = "",
     warn: Warn,
 ) -> list[Path]:
-    """Writes the page to `out`, and with `png` or `svg` its charts into a folder beside it; the
-    paths that were written.
+    """Writes the page to `out`, and with `png` or `svg` its charts into a folder beside it; returns
+    the paths of the written files.
 
     `tasks` names task files besides the built-in ones, as `--task` does, so that prompts can be
     made again.
 
     Raises:
-        JournalError: nothing can be written.
+        JournalError: a file cannot be written.
     """
     runs = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     published = read_reported()
-    parts = [_part(section, published) for section in sections(runs, threshold)]
+    page_sections = [_page_section(section, published) for section in sections(runs, threshold)]
     written = []
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
-            replace_file(out, _page(parts, published, tasks, warn).encode("utf-8", "replace"))
+            replace_file(
+                out, _page(page_sections, published, tasks, warn).encode("utf-8", "replace")
+            )
             written.append(out)
-        wanted = [kind for kind in formats if kind != "html"]
-        shown = [(part.section.name, [part.accuracy, *part.figures]) for part in parts]
-        written += write_charts(shown, out.with_name(f"{out.stem}-charts"), wanted)
+        picture_formats = [kind for kind in formats if kind != "html"]
+        charts = [
+            (page_section.section.name, [page_section.accuracy, *page_section.figures])
+            for page_section in page_sections
+        ]
+        written += write_charts(charts, out.with_name(f"{out.stem}-charts"), picture_formats)
     except OSError as error:
         raise JournalError(f"cannot write {error.filename}: {error.strerror}") from error
     return written
 
 
-def _part(section: Section, published: list[Reported]) -> Part:
-    found, between = effects(section), gaps(section)
-    of_models = [effect for gap in between for effect in gap.effects]
-    beside = figures.published_figure(section, published)
-    return Part(
+def _page_section(section: Section, published: list[Reported]) -> PageSection:
+    section_effects, section_gaps = effects(section), gaps(section)
+    model_effects = [effect for gap in section_gaps for effect in gap.effects]
+    published_figure = figures.published_figure(section, published)
+    return PageSection(
         section,
-        found,
+        section_effects,
         figures.accuracy_figure(section),
         [
-            *figures.effect_figures(section, found),
+            *figures.effect_figures(section, section_effects),
             figures.outcomes_figure(section),
             *figures.answer_figures(section),
-            *([beside] if beside else []),
+            *([published_figure] if published_figure else []),
         ],
-        {shown.name: finding(section, shown, found) for shown in section.runs},
-        [str(gap) for gap in between],
+        {
+            run_details.name: finding(section, run_details, section_effects)
+            for run_details in section.runs
+        },
+        [str(gap) for gap in section_gaps],
         [
             table
             for table in (
                 listed.estimates_table(section),
-                listed.pairs_table(section, [*found, *of_models]),
-                listed.diagnosis_listed(section),
+                listed.pairs_table(section, [*section_effects, *model_effects]),
+                listed.cell_diagnosis_table(section),
                 listed.cells_table(section),
             )
             if table.rows
@@ -135,14 +143,20 @@ def _part(section: Section, published: list[Reported]) -> Part:
     )
 
 
-def _page(parts: Sequence[Part], published: Sequence[Reported], tasks: str, warn: Warn) -> str:
-    every = [(part.section.name, shown) for part in parts for shown in part.section.runs]
-    browser = paged(every, tasks)
-    for task in browser.unknown:
+def _page(
+    page_sections: Sequence[PageSection], published: Sequence[Reported], tasks: str, warn: Warn
+) -> str:
+    runs = [
+        (page_section.section.name, run_details)
+        for page_section in page_sections
+        for run_details in page_section.section.runs
+    ]
+    samples = pack_samples(runs, tasks)
+    for task in samples.unknown:
         warn(f"prompts of {task} are not shown: name its file with --task")
     tables = [listed.reported_table(file) for file in published]
     script, bundle = _read("page.js"), _bundle()
-    models = list(dict.fromkeys(shown.name for _, shown in every))
+    models = list(dict.fromkeys(run_details.name for _, run_details in runs))
     return (
         _environment()
         .get_template("page.html.j2")
@@ -153,20 +167,20 @@ def _page(parts: Sequence[Part], published: Sequence[Reported], tasks: str, warn
             bundle=Markup(bundle),  # noqa: S704  Vega's
             title=_title(models),
             models=models,
-            parts=parts,
-            highlights=_highlights(parts),
-            origins=[origin(section, shown) for section, shown in every],
-            samples=len(browser.columns["run"]),
-            units=_units(parts),
+            page_sections=page_sections,
+            highlights=_highlights(page_sections),
+            origins=[origin(section, run_details) for section, run_details in runs],
+            samples=len(samples.columns["run"]),
+            units=_units(page_sections),
             reported=list(zip(published, tables, strict=True)),
-            data=Markup(_data(parts, tables, browser)),  # noqa: S704  escaped there
-            chunks=browser.chunks,
-            index=browser.index,
+            data=Markup(_data(page_sections, tables, samples)),  # noqa: S704  escaped there
+            chunks=samples.chunks,
+            index=samples.index,
             outcomes=OUTCOMES,
             inks=looks.OUTCOME_INKS,
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
-            threshold=parts[0].section.threshold if parts else Threshold(),
+            threshold=page_sections[0].section.threshold if page_sections else Threshold(),
         )
     )
 
@@ -179,31 +193,40 @@ def _title(models: Sequence[str]) -> str:
     )
 
 
-def _highlights(parts: Sequence[Part]) -> list[tuple[Part, Effect]]:
-    """What moved an effective length most, one effect a section."""
+def _highlights(page_sections: Sequence[PageSection]) -> list[tuple[PageSection, Effect]]:
+    """The effects that moved an effective length most, at most one of each section."""
     best = []
-    for part in parts:
-        moved = [effect for effect in part.effects if effect.fair and effect.shift]
+    for page_section in page_sections:
+        moved = [effect for effect in page_section.effects if effect.fair and effect.shift]
         if moved:
-            best.append((part, max(moved, key=lambda one: abs(one.shift))))
+            best.append((page_section, max(moved, key=lambda effect: abs(effect.shift))))
     best.sort(key=lambda pair: -abs(pair[1].shift))
     return best[:_HIGHLIGHTS]
 
 
-def _units(parts: Sequence[Part]) -> list[tuple[str, bool]]:
-    """Units of length, and whether any chart can show them."""
-    rows = [row for part in parts for panel in part.accuracy.panels for row in panel.data["curve"]]
+def _units(page_sections: Sequence[PageSection]) -> list[tuple[str, bool]]:
+    """The units of length, and whether any chart can show them."""
+    panels = [panel for page_section in page_sections for panel in page_section.accuracy.panels]
+    rows = [row for panel in panels for row in panel.data["curve"]]
     return [
         (unit, unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows))
         for unit in UNITS
     ]
 
 
-def _data(parts: Sequence[Part], tables: Sequence[Listed], browser: Paged) -> str:
-    """All that the script reads, as JSON that no HTML can end."""
-    shown = [figure for part in parts for figure in (part.accuracy, *part.figures)]
-    every = [table for part in parts for table in part.tables]
-    said = {
+def _data(
+    page_sections: Sequence[PageSection],
+    published_tables: Sequence[ReportTable],
+    samples: PackedSamples,
+) -> str:
+    """The data of the page's script, as JSON in which no text can end the HTML element."""
+    page_figures = [
+        figure
+        for page_section in page_sections
+        for figure in (page_section.accuracy, *page_section.figures)
+    ]
+    tables = [table for page_section in page_sections for table in page_section.tables]
+    content = {
         "config": {**looks.config(), "aria": False},
         "figures": [
             {
@@ -211,10 +234,10 @@ def _data(parts: Sequence[Part], tables: Sequence[Listed], browser: Paged) -> st
                 "lengths": figure.lengths,
                 "panels": [panel.data for panel in figure.panels],
             }
-            for figure in shown
+            for figure in page_figures
         ],
-        "tables": [asdict(table) for table in (*every, *tables)],
-        "runs": browser.runs,
+        "tables": [asdict(table) for table in (*tables, *published_tables)],
+        "runs": samples.runs,
         "outcomes": OUTCOMES,
         "fields": FIELDS,
         "chunk": CHUNK,
@@ -223,36 +246,36 @@ def _data(parts: Sequence[Part], tables: Sequence[Listed], browser: Paged) -> st
             for name, place in looks.OUTCOME_INKS.items()
         },
     }
-    text = json.dumps(_finite(said), separators=(",", ":"), allow_nan=False, default=_number)
+    text = json.dumps(_finite(content), separators=(",", ":"), allow_nan=False, default=_number)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _number(value: Any) -> Any:
-    """NumPy's numbers as Python's."""
+    """A number of NumPy as one of Python."""
     return value.item()
 
 
 def _finite(value: Any) -> Any:
-    """`value` with nothing where a number is none."""
+    """`value` with `None` in place of NaN and infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return value
 
 
 def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_PAGE),
+    environment = Environment(
+        loader=FileSystemLoader(_ASSETS),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["visible"] = visible
-    return made
+    environment.filters["visible"] = visible
+    return environment
 
 
 _UNSEEN = re.compile(
@@ -262,25 +285,25 @@ _UNSEEN = re.compile(
 
 
 def visible(text: object) -> str:
-    """`text` with characters that cannot be seen, or that turn text around, as `U+202E`."""
+    """`text` with invisible characters, and those that reverse text, written as `[U+202E]`."""
     return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text))
 
 
 def _read(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
+    return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script that no HTML can end."""
+    """Vega, Vega-Lite and vega-embed as one script, in which no text can end the HTML element."""
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
         "</script", "<\\/script"
     )
-    return f"(() => {{\n{bundle}\n}})();"  # its many names stay its own
+    return f"(() => {{\n{bundle}\n}})();"  # keeps its names out of the global scope
 
 
 def _policy(*scripts: str) -> str:
-    """Nothing but these scripts may run, and nothing may be fetched."""
+    """The Content-Security-Policy: only these scripts may run, and nothing may be fetched."""
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "

@@ -1,5 +1,5 @@
-"""The samples of a report, packed for its browser: columns to filter by, and texts in pieces that
-are unpacked one by one as they are looked at.
+"""The samples of a report, packed for the page: columns to filter by, and texts in chunks, which
+the page unpacks when it shows them.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ CHUNK = 500
 
 
 @dataclass
-class Paged:
-    """All samples of a report, run after run."""
+class PackedSamples:
+    """The packed samples of all runs of a report, run after run."""
 
     columns: dict[str, list[int]] = field(
         default_factory=lambda: {"run": [], "cell": [], "outcome": []}
     )
-    """One entry a sample in each: places in `runs`, in the run's cells, in `OUTCOMES`."""
+    """One entry for each sample: its place in `runs`, in the run's cells, in `OUTCOMES`."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     chunks: list[str] = field(default_factory=list)
-    """Texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""
+    """The texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""
     unknown: list[str] = field(default_factory=list)
-    """Tasks whose files are not at hand, each once."""
+    """Tasks whose files were not found, each once."""
 
     @property
     def index(self) -> str:
-        """The columns, packed as the texts are."""
+        """The columns, packed like the texts."""
         return pack(self.columns)
 
 
@@ -54,38 +54,38 @@ FIELDS = (
     "output_tokens",
     "latency_s",
 )
-"""What a sample's list holds, in order."""
+"""The values in the list of a sample, in order."""
 
 
-def paged(runs: Iterable[tuple[str, RunDetails]], tasks: str = "") -> Paged:
-    """The samples of runs that are given with the names of their sections."""
-    made = Paged()
+def pack_samples(runs: Iterable[tuple[str, RunDetails]], tasks: str = "") -> PackedSamples:
+    """Packs the samples of `runs`, which are pairs of a section's name and a run."""
+    packed = PackedSamples()
 
     def texts() -> Iterator[list[Any]]:
-        for place, (section, shown) in enumerate(runs):
-            prompts = prompts_of(shown.run, tasks)
-            made.runs.append(_run(section, shown, prompts))
-            task = shown.run.manifest.task
-            if prompts.absent and task not in made.unknown:
-                made.unknown.append(task)
-            for detail, prompt in zip(shown.details, prompts.of(shown), strict=True):
-                made.columns["run"].append(place)
-                made.columns["cell"].append(detail.cell)
-                made.columns["outcome"].append(OUTCOMES.index(detail.verdict.outcome))
+        for place, (section, run_details) in enumerate(runs):
+            prompts = prompts_of(run_details.run, tasks)
+            packed.runs.append(_run(section, run_details, prompts))
+            task = run_details.run.manifest.task
+            if prompts.absent and task not in packed.unknown:
+                packed.unknown.append(task)
+            for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
+                packed.columns["run"].append(place)
+                packed.columns["cell"].append(detail.cell)
+                packed.columns["outcome"].append(OUTCOMES.index(detail.verdict.outcome))
                 yield _texts(detail, prompt)
 
-    every = texts()
-    while chunk := list(islice(every, CHUNK)):
-        made.chunks.append(pack(chunk))
-    return made
+    all_texts = texts()
+    while chunk := list(islice(all_texts, CHUNK)):
+        packed.chunks.append(pack(chunk))
+    return packed
 
 
-def _run(section: str, shown: RunDetails, prompts: Prompts) -> dict[str, Any]:
+def _run(section: str, run_details: RunDetails, prompts: Prompts) -> dict[str, Any]:
     return {
         "section": section,
-        "name": shown.name,
+        "name": run_details.name,
         "why": prompts.why,
-        "cells": [[cell.condition.label, cell.length] for cell in shown.run.manifest.cells],
+        "cells": [[cell.condition.label, cell.length] for cell in run_details.run.manifest.cells],
     }
 
 
@@ -117,5 +117,5 @@ def _utf16(text: str, place: int) -> int:
 
 def pack(value: object) -> str:
     """`value` as base64 of gzip of JSON; the same value gives the same text."""
-    said = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-    return base64.b64encode(gzip.compress(said, compresslevel=6, mtime=0)).decode()
+    payload = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    return base64.b64encode(gzip.compress(payload, compresslevel=6, mtime=0)).decode()

@@ -1,4 +1,4 @@
-"""Panels of a report: one chart each, side by side on the same axes."""
+"""The figures of a report: panels side by side on the same axes, with one chart each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart: rows for the spec of its figure."""
+    """One chart: the rows for the spec of its figure."""
 
     model: str
     title: str
@@ -23,7 +23,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Charts of one kind and one section, on the same axes."""
+    """The charts of one kind in one section, on the same axes."""
 
     kind: str
     title: str
@@ -31,18 +31,18 @@ class Figure:
     panels: tuple[Panel, ...]
     look: Look | None = None
     lengths: bool = True
-    """Whether its x axis is the length, in whichever unit."""
+    """Whether the x axis is a length whose unit can be chosen."""
     note: str = ""
-    """What is said of the samples compared."""
+    """A note on the samples that were compared."""
 
     @property
     def least(self) -> int:
-        """The narrowest a panel may be, in pixels."""
+        """The smallest width of a panel, in pixels."""
         return {"accuracy": 280, "outcomes": 230, "published": 360}.get(self.kind, 270)
 
     @property
     def height(self) -> int:
-        """Pixels that a panel is expected to take, kept free for it."""
+        """The expected height of a panel in pixels, which the page reserves."""
         parts = self.spec.get("vconcat")
         axis, title = 44, 30
         if parts:
@@ -51,7 +51,7 @@ class Figure:
 
 
 def look_of(section: Section) -> Look:
-    """The axis with most values by colour, the next by dashes; a third makes panels."""
+    """The axis with most values by colour, the next one by dashes; further axes make panels."""
     varied = section.varied
     if not varied:
         return Look(("all",), ())
@@ -62,20 +62,20 @@ def look_of(section: Section) -> Look:
 
 
 def panels_of(section: Section) -> Iterable[tuple[str, str, list[Series]]]:
-    """Model, title and series of each panel: a panel a model, and a condition of the axes that
-    neither colour nor dash shows.
+    """Model, title and series of each panel: one panel for each model and each combination of
+    values of the axes that neither colour nor dash shows.
     """
-    rest = section.varied[2:]
+    panel_axes = section.varied[2:]
     panels: dict[tuple[str, str], list[Series]] = {}
     for series in section.series:
-        where = ", ".join(f"{axis} {series.condition[axis]}" for axis in rest)
-        panels.setdefault((series.shown.name, where), []).append(series)
-    for (model, where), mine in panels.items():
-        yield model, where, mine
+        where = ", ".join(f"{axis} {series.condition[axis]}" for axis in panel_axes)
+        panels.setdefault((series.run_details.name, where), []).append(series)
+    for (model, where), panel_series in panels.items():
+        yield model, where, panel_series
 
 
 def marks_of(section: Section, series: Series) -> dict[str, str | float]:
-    """What every row of a series has: its colour, its dash, its marks, its name in tooltips."""
+    """The fields of every row of a series: colour, dash, marks, name in tooltips."""
     varied = section.varied
     colour = series.condition[varied[0]] if varied else "all"
     dash = series.condition[varied[1]] if len(varied) > 1 else colour

@@ -19,44 +19,49 @@ _COMMENT = re.compile(r"^[ \t]*<!--.*-->[ \t]*\r?$", re.MULTILINE)
 
 
 def markdown(leaderboard: Leaderboard) -> str:
-    """A table for a README: a row a task and model, with the conditions it sees furthest and least
-    under, and its mean area over the conditions that all models of the task have.
+    """A table for a README: a row for each task and model, with the conditions under which the
+    model sees furthest and least far, and its mean area over the conditions that all models of the
+    task have.
 
     Controls are left out. Areas over different lengths have no mean.
     """
-    shown = [row for row in leaderboard.rows if not row["control"]]
+    ranked = [row for row in leaderboard.rows if not row["control"]]
     table = [
         "| task | model | sees furthest (95 %) | sees least (95 %) | mean area |",
         "| --- | --- | --- | --- | ---: |",
     ]
-    for task in sorted({row["task"] for row in shown}):
-        rows = [row for row in shown if row["task"] == task]
+    for task in sorted({row["task"] for row in ranked}):
+        rows = [row for row in ranked if row["task"] == task]
         entrants = dict.fromkeys((row["model"], row["settings"]) for row in rows)
         by_entrant = {
-            one: [row for row in rows if (row["model"], row["settings"]) == one] for one in entrants
+            entrant: [row for row in rows if (row["model"], row["settings"]) == entrant]
+            for entrant in entrants
         }
-        common = set.intersection(*({row["condition"] for row in of} for of in by_entrant.values()))
+        common = set.intersection(
+            *({row["condition"] for row in entrant_rows} for entrant_rows in by_entrant.values())
+        )
         varied = _varied([row["condition"] for row in rows])
 
-        def mean(of: Sequence[Row], common: set[str] = common) -> float:
-            mine = [row for row in of if row["condition"] in common]
-            if not mine or len({tuple(lengths_of([row])) for row in mine}) > 1:
+        def mean(entrant_rows: Sequence[Row], common: set[str] = common) -> float:
+            """The mean area over the common conditions; -1 if there is none."""
+            common_rows = [row for row in entrant_rows if row["condition"] in common]
+            if not common_rows or len({tuple(lengths_of([row])) for row in common_rows}) > 1:
                 return -1.0
-            return sum(float(row["area"]) for row in mine) / len(mine)
+            return sum(float(row["area"]) for row in common_rows) / len(common_rows)
 
-        for (model, _), of in sorted(by_entrant.items(), key=lambda item: -mean(item[1])):
-            ordered = sorted(of, key=_furthest)
+        for (model, _), entrant_rows in sorted(by_entrant.items(), key=lambda item: -mean(item[1])):
+            ordered = sorted(entrant_rows, key=_furthest)
             best, worst = (_sees(row, varied) for row in (ordered[-1], ordered[0]))
             if ordered[0]["area"] == ordered[-1]["area"]:
                 worst = "–"
-            area = f"{mean(of):.2f}" if mean(of) >= 0 else "–"
+            area = f"{mean(entrant_rows):.2f}" if mean(entrant_rows) >= 0 else "–"
             names = f"{markdown_text(task)} | {markdown_text(model)}"
             table.append(f"| {names} | {best} | {worst} | {area} |")
     return "\n".join(table)
 
 
 def _furthest(row: Row) -> tuple[float, int, float]:
-    """To sort by: effective length, then area."""
+    """The key to sort by: effective length, then area."""
     bound = _bound(row["effective_length_min"], row["effective_length_max"])
     return bound.length, "<=>".index(bound.sign), float(row["area"])
 
@@ -67,11 +72,11 @@ def _varied(labels: Iterable[str]) -> set[str]:
     for label in labels:
         for axis, value in Condition.read(label).items():
             values.setdefault(axis, set()).add(value)
-    return {axis for axis, seen in values.items() if len(seen) > 1}
+    return {axis for axis, names in values.items() if len(names) > 1}
 
 
 def _sees(row: Row, axes: set[str]) -> str:
-    """`20 (10 to 20), separator=comma`; the values of `axes` alone."""
+    """`20 (10 to 20), separator=comma`; with the values of `axes` only."""
     length = _bound(row["effective_length_min"], row["effective_length_max"])
     tested = lengths_of([row])
     low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
@@ -91,10 +96,10 @@ def _bound(low: str, high: str) -> Bound:
 
 
 def around(path: Path) -> tuple[str, str]:
-    """What stands before and after the table in a Markdown file, its markers included.
+    """The text before and after the table in a Markdown file, markers included.
 
     Raises:
-        LeaderboardError: it has not exactly one place for a table, or cannot be read.
+        LeaderboardError: the file does not have exactly one place for a table, or cannot be read.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -132,8 +137,8 @@ def _line(text: str, place: re.Match[str]) -> str:
 
 
 def put_into(path: Path, table: str) -> None:
-    """Replaces what stands between the markers, through a link if `path` is one; raises as `around`
-    does.
+    """Replaces the text between the markers; if `path` is a link, in the file it points to. Raises
+    the errors of `around`.
     """
     before, after = around(path)
     end = "\r\n" if "\r\n" in before + after else "\n"

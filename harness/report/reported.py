@@ -1,6 +1,6 @@
-"""Figures that others published: reference beside what was measured, never mixed with it.
+"""Figures that others published: shown as reference, never mixed with measured figures.
 
-They are CSV files in the wheel, else in `results/reported` beside the package.
+They are CSV files in the wheel, or else in `results/reported` beside the package.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TASKS = {
 
 @dataclass(frozen=True)
 class Reported:
-    """One file."""
+    """One file of published figures."""
 
     name: str
     source: str
@@ -40,14 +40,14 @@ class Reported:
 
 
 def reported_root() -> Path:
-    """Where the files are: in the wheel, else beside the package."""
+    """The folder of the files: in the wheel, or else beside the package."""
     package = Path(str(files("harness")))
-    inside = package / "_reported"
-    return inside if inside.is_dir() else package.parent / "results" / "reported"
+    in_wheel = package / "_reported"
+    return in_wheel if in_wheel.is_dir() else package.parent / "results" / "reported"
 
 
 def read_reported() -> list[Reported]:
-    """Every file by name; none where none is shipped."""
+    """Every file, in the order of their names; an empty list if there are none."""
     return [
         Reported(file.stem, _SOURCES.get(file.stem, ""), pd.read_csv(file, keep_default_na=False))
         for file in sorted(reported_root().glob("*.csv"))

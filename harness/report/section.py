@@ -1,4 +1,4 @@
-"""Runs of one task side by side: the conditions that were tried, and how far each model sees."""
+"""The runs of one task side by side: their conditions, and the effective lengths of each model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNITS = ("symbols", "characters", "tokens")
 class Series:
     """One model under one condition."""
 
-    shown: RunDetails
+    run_details: RunDetails
     judged: JudgedCondition
 
     @property
@@ -35,32 +35,32 @@ class Series:
 
     @property
     def curve(self) -> Curve | None:
-        """Its scored samples; `None` where there are none."""
+        """The curve of its scored samples; `None` if there are none."""
         return self.judged.curve
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Rows of `table.csv`, with `characters` and what a cell's prompts have of them."""
+        """Its rows of `table.csv`, with the mean length of the prompts in a column `characters`."""
         cells = self.judged.cells.copy()
-        characters = self.shown.samples.groupby("cell")["characters"].mean()
+        characters = self.run_details.samples.groupby("cell")["characters"].mean()
         cells["characters"] = characters.reindex(cells.index)
         return cells
 
     @cached_property
     def samples(self) -> pd.DataFrame:
         """The rows of `RunDetails.samples` of these cells, with their `length`."""
-        samples = self.shown.samples
-        mine = samples[samples["cell"].isin(self.judged.places)].copy()
-        mine["length"] = mine["cell"].map(self.judged.cells["length"])
-        return mine
+        samples = self.run_details.samples
+        samples = samples[samples["cell"].isin(self.judged.places)].copy()
+        samples["length"] = samples["cell"].map(self.judged.cells["length"])
+        return samples
 
     def at(self, length: float) -> dict[str, float | None]:
-        """A tested length in every unit; `None` where unknown."""
+        """A tested length in every unit; `None` for a unit in which it is not known."""
         row = self.cells.loc[self.cells["length"] == length].iloc[0]
-        found = (row["length"], row["characters"], row["prompt_tokens"])
+        lengths = (row["length"], row["characters"], row["prompt_tokens"])
         return {
             unit: float(value) if value > 0 else None
-            for unit, value in zip(UNITS, found, strict=True)
+            for unit, value in zip(UNITS, lengths, strict=True)
         }
 
     def label(self, axes: Iterable[str]) -> str:
@@ -73,7 +73,7 @@ class Section:
     """All runs of one task in one report."""
 
     name: str
-    """The task's, with its version where a report has two."""
+    """The name of the task, with its version if the report has several."""
     runs: tuple[RunDetails, ...]
     threshold: Threshold
 
@@ -96,39 +96,49 @@ class Section:
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
-        """Every axis, and its values that were run, in the task file's order."""
-        run = [cell.condition for shown in self.runs for cell in shown.run.manifest.cells]
+        """Every axis, and its values that were run, in the order of the task file."""
+        conditions = [
+            cell.condition for run_details in self.runs for cell in run_details.run.manifest.cells
+        ]
         return {
-            axis: [value for value in spec["values"] if any(c[axis] == value for c in run)]
+            axis: [
+                value
+                for value in spec["values"]
+                if any(condition[axis] == value for condition in conditions)
+            ]
             for axis, spec in self.runs[0].run.manifest.spec["axes"].items()
         }
 
     @property
     def varied(self) -> list[str]:
-        """Axes with more than one value, the one with most first."""
-        many = [axis for axis, values in self.axes.items() if len(values) > 1]
-        return sorted(many, key=lambda axis: -len(self.axes[axis]))
+        """Axes with more than one value, the axis with most values first."""
+        varied = [axis for axis, values in self.axes.items() if len(values) > 1]
+        return sorted(varied, key=lambda axis: -len(self.axes[axis]))
 
     @property
     def fixed(self) -> dict[str, str]:
-        """Axes with one value."""
+        """Axes with one value, and that value."""
         return {axis: values[0] for axis, values in self.axes.items() if len(values) == 1}
 
     @cached_property
     def series(self) -> list[Series]:
         """Every model under every condition it was asked under, model by model."""
         return [
-            Series(shown, judged) for shown in self.runs for judged in shown.run.conditions.values()
+            Series(run_details, judged)
+            for run_details in self.runs
+            for judged in run_details.run.conditions.values()
         ]
 
     @cached_property
     def lengths(self) -> list[int]:
         """Every length tested."""
-        return sorted({cell.length for shown in self.runs for cell in shown.run.manifest.cells})
+        return sorted(
+            {cell.length for run_details in self.runs for cell in run_details.run.manifest.cells}
+        )
 
     @cached_property
     def estimates(self) -> dict[tuple[str, str], EffectiveLength]:
-        """Model's name, condition's label -> how far; of those with a scored sample."""
+        """(model's name, condition's label) -> effective length; only with a scored sample."""
         return {
             key_of(series): estimate
             for series in self.series
@@ -137,30 +147,30 @@ class Section:
 
 
 def key_of(series: Series) -> tuple[str, str]:
-    """What tells a series from the others of its section."""
-    return series.shown.name, series.condition.label
+    """The key of a series in its section: the model's name and the condition's label."""
+    return series.run_details.name, series.condition.label
 
 
 def sections(runs: Sequence[JudgedRun], threshold: Threshold) -> list[Section]:
-    """One a task, tasks and models in the order in which the runs are given."""
+    """A section for each task; tasks and models keep the order of `runs`."""
     by_task: dict[tuple[str, str], list[JudgedRun]] = {}
     for run in runs:
         key = run.manifest.task, run.manifest.task_digest
         by_task.setdefault(key, []).append(run)
-    twice = Counter(task for task, _ in by_task)
-    made = []
-    for (task, digest), mine in by_task.items():
-        version = mine[0].manifest.task_version
-        name = f"{task} (version {version}, {digest[:6]})" if twice[task] > 1 else task
-        named = zip(mine, _names(mine), strict=True)
-        made.append(
+    versions = Counter(task for task, _ in by_task)
+    task_sections = []
+    for (task, digest), task_runs in by_task.items():
+        version = task_runs[0].manifest.task_version
+        name = f"{task} (version {version}, {digest[:6]})" if versions[task] > 1 else task
+        named_runs = zip(task_runs, _names(task_runs), strict=True)
+        task_sections.append(
             Section(
                 name,
-                tuple(RunDetails(run, read_details(run), name) for run, name in named),
+                tuple(RunDetails(run, read_details(run), name) for run, name in named_runs),
                 threshold,
             )
         )
-    return made
+    return task_sections
 
 
 def _names(runs: Sequence[JudgedRun]) -> list[str]:
@@ -174,12 +184,12 @@ def _names(runs: Sequence[JudgedRun]) -> list[str]:
             for name in settings
             if any(other.manifest.settings.get(name) != settings[name] for other in twins)
         ]
-        said = [f"{name} {json.dumps(settings[name])}" for name in differing]
-        names.append(", ".join([run.manifest.model, *said]))
-    again = Counter(names)
-    seen: Counter[str] = Counter()
+        differences = [f"{name} {json.dumps(settings[name])}" for name in differing]
+        names.append(", ".join([run.manifest.model, *differences]))
+    frequencies = Counter(names)
+    numbers: Counter[str] = Counter()
     for place, name in enumerate(names):
-        if again[name] > 1:
-            seen[name] += 1
-            names[place] = f"{name} #{seen[name]}"
+        if frequencies[name] > 1:
+            numbers[name] += 1
+            names[place] = f"{name} #{numbers[name]}"
     return names

@@ -18,29 +18,29 @@ const LEFT = 58;
 const RIGHT = 52;
 let unit = "symbols";
 const hidden = new Map(); // group -> Set of "field=value" that are switched off
-const drawn = new WeakMap(); // chart -> what vegaEmbed gave
+const drawn = new WeakMap(); // chart -> result of vegaEmbed
 const stale = new Set(all(".chart"));
 const near = new Set();
 
 const figureOf = (chart) => data.figures[chart.dataset.figure];
 
 /** Rows in the chosen unit, without the series that are switched off. */
-function rowsOf(rows, shown, off) {
+function rowsOf(rows, shownUnit, off) {
   return rows
     .filter((row) => !off.has(`colour=${row.colour}`) && !off.has(`dash=${row.dash}`))
     .map((row) => {
-      const made = {};
+      const values = {};
       for (const [name, value] of Object.entries(row)) {
-        const [plain, of] = name.split("@");
-        if (of === undefined || of === shown) made[plain] = value;
+        const [field, fieldUnit] = name.split("@");
+        if (fieldUnit === undefined || fieldUnit === shownUnit) values[field] = value;
       }
-      return made;
+      return values;
     });
 }
 
-/** Whether every row of a panel knows its length in `shown`. */
-function known(panel, shown) {
-  const lengths = Object.values(panel).flat().map((row) => row[`x@${shown}`]);
+/** Whether every row of a panel has its length in `shownUnit`. */
+function known(panel, shownUnit) {
+  const lengths = Object.values(panel).flat().map((row) => row[`x@${shownUnit}`]);
   return lengths.some((length) => length > 0) && !lengths.includes(null);
 }
 
@@ -55,10 +55,10 @@ function ticksBetween(low, high) {
   return ticks.length > 1 ? ticks : [low, high].map(Math.round);
 }
 
-function lengthAxis(figure, shown) {
+function lengthAxis(figure, shownUnit) {
   const at = figure.panels
     .flatMap((panel) => Object.values(panel).flat())
-    .map((row) => row[`x@${shown}`])
+    .map((row) => row[`x@${shownUnit}`])
     .filter((value) => value > 0);
   const low = Math.min(...at);
   const high = Math.max(...at);
@@ -82,14 +82,14 @@ function specFor(chart) {
   const figure = figureOf(chart);
   const panel = figure.panels[chart.dataset.panel];
   const spec = structuredClone(figure.spec);
-  const shown = figure.lengths && known(panel, unit) ? unit : "symbols";
+  const shownUnit = figure.lengths && known(panel, unit) ? unit : "symbols";
   const off = hidden.get(chart.closest(".task, .kind")) ?? new Set();
   spec.datasets = Object.fromEntries(
-    Object.entries(panel).map(([name, rows]) => [name, rowsOf(rows, shown, off)]),
+    Object.entries(panel).map(([name, rows]) => [name, rowsOf(rows, shownUnit, off)]),
   );
   if (figure.lengths) {
-    const unknown = shown === unit ? "" : `; ${unit} not known`;
-    setAxis(spec, shown === "symbols" ? null : lengthAxis(figure, shown), `length (${shown}${unknown})`);
+    const unknown = shownUnit === unit ? "" : `; ${unit} not known`;
+    setAxis(spec, shownUnit === "symbols" ? null : lengthAxis(figure, shownUnit), `length (${shownUnit}${unknown})`);
   }
   spec.config = data.config;
   const width = Math.max(chart.clientWidth, 160);
@@ -120,15 +120,15 @@ async function draw(chart) {
 
 const visible = (chart) => chart.offsetParent !== null;
 let drawing = false;
-const IDLE_MS = 200; // a busy browser may have no idle moment for long
+const IDLE_MS = 200; // a busy browser may have no idle moment for a long time
 
-/** Draws what is stale, what is on the screen first, a chart at a time. */
+/** Draws the stale charts one at a time, those on the screen first. */
 async function drawAll() {
   if (drawing) return;
   drawing = true;
   for (;;) {
-    const wanted = [...stale].filter(visible);
-    const next = wanted.find((chart) => near.has(chart)) ?? wanted[0];
+    const queue = [...stale].filter(visible);
+    const next = queue.find((chart) => near.has(chart)) ?? queue[0];
     if (next === undefined) break;
     await draw(next).catch((error) => next.append(`This chart could not be drawn: ${error.message}`));
     await new Promise((go) => {
@@ -200,14 +200,14 @@ for (const key of all("button.key")) {
 const textOf = (value) => String((Array.isArray(value) ? value[0] : value) ?? "");
 const rankOf = (value) => (Array.isArray(value) ? value[1] : value);
 
-function compare(one, other) {
-  const [a, b] = [rankOf(one), rankOf(other)];
+function compare(first, second) {
+  const [a, b] = [rankOf(first), rankOf(second)];
   if (a === null || b === null) return (a === null) - (b === null);
   if (typeof a === "number" && typeof b === "number") return a - b;
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
-// as harness/analysis/cells.py: an apostrophe before what a spreadsheet would take for a formula
+// as in harness/analysis/cells.py: an apostrophe before a text that a spreadsheet would run
 const FORMULA = /(^|[;\t\r\n])(?='*(?:[=+\-@＝＋－＠].|[\t\r]))/gs;
 const cellOf = (value) => (typeof value === "string" ? value.replace(FORMULA, "$1'") : textOf(value));
 
@@ -239,7 +239,7 @@ function buildTable(details) {
     head.setAttribute("aria-sort", "none");
     button.addEventListener("click", () => {
       const up = head.getAttribute("aria-sort") !== "ascending";
-      heads.forEach((one) => one.setAttribute("aria-sort", "none"));
+      heads.forEach((other) => other.setAttribute("aria-sort", "none"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const sorted = [...table.rows].sort((a, b) => {
         const gap = compare(a[at], b[at]);
@@ -286,7 +286,7 @@ const SIGNS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f
 const LONG = 320;
 const EDGE = 120;
 
-/** Text with characters that cannot be seen as signs with their code. */
+/** Nodes of `text`, in which a character that cannot be seen is a sign with its code. */
 function plainly(text) {
   return text.split(new RegExp(`(${SIGNS.source})`, "u")).filter(Boolean).map((part) => {
     if (!SIGNS.test(part)) return document.createTextNode(part);
@@ -295,10 +295,10 @@ function plainly(text) {
   });
 }
 
-/** The place at `at`, or the one after it if a character is in two parts there. */
+/** `at`, or the place after it if `at` splits a character. */
 const whole = (text, at) => (text.codePointAt(at - 1) > 0xffff ? at + 1 : at);
 
-/** Text with the middle of its long lines folded behind a button. */
+/** Nodes of `text`, with the middle of each long line behind a button. */
 function folded(text) {
   return text.split(/(?<=\n)/).flatMap((line) => {
     if (line.length <= LONG) return plainly(line);
@@ -357,7 +357,7 @@ function card(sample, place) {
 let columns;
 let matching = [];
 let page = 0;
-let asked = 0;
+let latest = 0; // number of the latest search or page change; older ones stop
 const filters = Object.fromEntries([...$(".filters").elements].map((field) => [field.name, field]));
 
 function option(select, choices) {
@@ -369,18 +369,18 @@ function option(select, choices) {
 function fillFilters() {
   const run = filters.run.value;
   const runs = data.runs.filter((_, place) => run === "" || String(place) === run);
-  const cells = runs.flatMap((one) => one.cells);
+  const cells = runs.flatMap((listedRun) => listedRun.cells);
   option(filters.condition, [["", "all"], ...[...new Set(cells.map(([name]) => name))].map((name) => [name, name === "-" ? "none" : name.replaceAll(",", ", ")])]);
   const lengths = [...new Set(cells.map(([, length]) => length))].sort((a, b) => a - b);
   option(filters.length, [["", "all"], ...lengths.map((length) => [String(length), length.toLocaleString("en")])]);
 }
 
 async function showPage() {
-  const mine = ++asked;
+  const current = ++latest;
   const first = page * PAGE;
   const places = matching.slice(first, first + PAGE);
   const samples = await Promise.all(places.map(sampleAt));
-  if (mine !== asked) return;
+  if (current !== latest) return;
   $("#cards").replaceChildren(...samples.map((sample, at) => card(sample, places[at])));
   $("#cards").ariaBusy = "false";
   $("#place").textContent = matching.length ? `${(first + 1).toLocaleString("en")}–${(first + places.length).toLocaleString("en")}` : "";
@@ -393,33 +393,33 @@ const say = (count) => {
 };
 
 async function filter() {
-  const mine = ++asked;
-  const wanted = { run: filters.run.value, condition: filters.condition.value, length: filters.length.value, outcome: filters.outcome.value };
+  const current = ++latest;
+  const chosen = { run: filters.run.value, condition: filters.condition.value, length: filters.length.value, outcome: filters.outcome.value };
   const cellFits = data.runs.map((run) =>
-    run.cells.map(([condition, length]) => (wanted.condition === "" || condition === wanted.condition) && (wanted.length === "" || String(length) === wanted.length)),
+    run.cells.map(([condition, length]) => (chosen.condition === "" || condition === chosen.condition) && (chosen.length === "" || String(length) === chosen.length)),
   );
-  let found = [];
+  let fitting = [];
   for (let place = 0; place < columns.run.length; place += 1) {
     const run = columns.run[place];
-    if (wanted.run !== "" && wanted.run !== String(run)) continue;
-    if (wanted.outcome !== "" && wanted.outcome !== String(columns.outcome[place])) continue;
-    if (cellFits[run][columns.cell[place]]) found.push(place);
+    if (chosen.run !== "" && chosen.run !== String(run)) continue;
+    if (chosen.outcome !== "" && chosen.outcome !== String(columns.outcome[place])) continue;
+    if (cellFits[run][columns.cell[place]]) fitting.push(place);
   }
   const text = filters.text.value.toLowerCase();
   if (text) {
     $("#found").textContent = "Looking…";
     const [prompt, reply] = ["prompt", "reply"].map((name) => data.fields.indexOf(name));
     const kept = [];
-    for (const place of found) {
+    for (const place of fitting) {
       const values = (await textsOf(Math.floor(place / PER_CHUNK)))[place % PER_CHUNK];
-      if (mine !== asked) return;
-      if ([values[prompt], values[reply]].some((said) => said?.toLowerCase().includes(text))) kept.push(place);
+      if (current !== latest) return;
+      if ([values[prompt], values[reply]].some((value) => value?.toLowerCase().includes(text))) kept.push(place);
     }
-    found = kept;
+    fitting = kept;
   }
-  matching = found;
+  matching = fitting;
   page = 0;
-  say(found.length);
+  say(fitting.length);
   await showPage();
 }
 
@@ -431,8 +431,8 @@ function turn(by) {
 async function openSamples() {
   columns = await unpack($("#index").textContent);
   option(filters.run, [["", "all"], ...data.runs.map((run, place) => [String(place), `${run.section}, ${run.name}`])]);
-  const seen = new Set(columns.outcome);
-  option(filters.outcome, [["", "all"], ...data.outcomes.flatMap((name, place) => (seen.has(place) ? [[String(place), name.replace("_", " ")]] : []))]);
+  const occurring = new Set(columns.outcome);
+  option(filters.outcome, [["", "all"], ...data.outcomes.flatMap((name, place) => (occurring.has(place) ? [[String(place), name.replace("_", " ")]] : []))]);
   fillFilters();
   let waiting;
   $(".filters").addEventListener("input", (event) => {
