@@ -14,7 +14,7 @@ _LOADING = "<frozen importlib"
 def end_at_once() -> None:
     """Makes an interrupt end the process with one line; for the time when no work is under way.
 
-    A `KeyboardInterrupt` while a module is loaded would be printed as that module's error, or
+    A `KeyboardInterrupt` while a module is loaded could be printed as that module's error, or
     caught there and lost. Under nohup, where interrupts are ignored, they stay ignored.
     """
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _raise):

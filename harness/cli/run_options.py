@@ -58,7 +58,7 @@ class RunOptions:
     server_args: tuple[str, ...] = ()
     model_args: tuple[str, ...] = ()
     budget: float | None = None
-    """Dollars."""
+    """The limit of the cost, in dollars."""
     fresh: bool = False
     batch: bool = False
 

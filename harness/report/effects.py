@@ -34,7 +34,7 @@ class Effect:
     """The values of the other axes that the section varies."""
     threshold: Threshold
     compared: ConditionComparison
-    """The value first, the baseline second."""
+    """The comparison of the value, which is first, with the baseline, which is second."""
 
     @cached_property
     def before(self) -> EffectiveLength:
@@ -58,7 +58,7 @@ class Effect:
 
     @property
     def fair(self) -> bool:
-        """Whether nothing but the axis can explain the difference: same targets, no control."""
+        """Whether both values were asked with the same targets and neither is a control."""
         return self.compared.same_targets and not self.compared.control
 
     @property
@@ -92,7 +92,7 @@ class Effect:
 
 
 def _order(bound: Bound) -> float:
-    """A place among the bounds on the same lengths."""
+    """A number that orders the bounds on the same tested lengths."""
     return {"<": 0.5, "=": 1.0, ">": 2.0}[bound.sign] * bound.length
 
 

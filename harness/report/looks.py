@@ -24,7 +24,7 @@ SERIES_LIGHT = (
     "#56B4E9",
     "#000000",
 )
-"""The colours of Okabe and Ito, without yellow, which is hard to see on white."""
+"""The colours of Okabe and Ito, the most visible on white first; without yellow."""
 SERIES_DARK = (
     "#56B4E9",
     "#E69F00",

@@ -83,8 +83,8 @@ def write_report(
     """Writes the page to `out`, and with `png` or `svg` its charts into a folder beside it; returns
     the paths of the written files.
 
-    `tasks` names task files besides the built-in ones, as `--task` does, so that prompts can be
-    made again.
+    `tasks` names task files besides the built-in ones, as `--task` does; prompts are made again
+    from them.
 
     Raises:
         JournalError: a file cannot be written.

@@ -43,7 +43,7 @@ def markdown(leaderboard: Leaderboard) -> str:
         varied = _varied([row["condition"] for row in rows])
 
         def mean(entrant_rows: Sequence[Row], common: set[str] = common) -> float:
-            """The mean area over the common conditions; -1 if there is none."""
+            """The mean area over the common conditions; -1 if there is no such mean."""
             common_rows = [row for row in entrant_rows if row["condition"] in common]
             if not common_rows or len({tuple(lengths_of([row])) for row in common_rows}) > 1:
                 return -1.0

@@ -111,8 +111,8 @@ class _Folder:
         return path
 
     def claim(self, name: str, owner: str) -> str:
-        """Reserves `name` for `owner`; names that differ only in signs are the same name in
-        lm-eval.
+        """Reserves `name` for `owner` and returns it; names that differ only in signs are the same
+        name in lm-eval.
 
         Raises:
             UsageError: another owner has the name, or it is too long for lm-eval's files.
