@@ -103,7 +103,7 @@ class AnthropicProvider:
         return reply_of(read_json(content))
 
     def _body(self, request: Request) -> dict[str, Any]:
-        """What is sent besides model and messages."""
+        """The body without model and messages."""
         body: dict[str, Any] = {"max_tokens": request.max_tokens}
         if self._settings.system:
             body["system"] = self._settings.system
@@ -118,12 +118,14 @@ class AnthropicProvider:
         return {name: value for name, value in body.items() if name not in self._dropped}
 
     def _adapt(self, sent: Mapping[str, Any], said: str) -> bool:
-        """Whether a 400 that `said` this names something that the next body will do without.
+        """Whether a 400 with the message `said` rejects a parameter that is left out from now on.
 
-        Newer models set themselves how long they think: they reject a budget, not thinking.
+        Newer models choose themselves how long they think: they reject a budget, not thinking.
         """
         optional = [name for name in ("temperature", "thinking") if name in sent]
-        name = next((one for one in optional if re.search(_REJECTED.format(one), said)), None)
+        name = next(
+            (option for option in optional if re.search(_REJECTED.format(option), said)), None
+        )
         if name == "thinking" and "budget_tokens" in sent["thinking"]:
             if not self._adaptive:
                 self._adaptive = True
@@ -166,7 +168,7 @@ class AnthropicProvider:
         return where | (thinks if self._facts.reasoning else {})
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
-        """Nobody knows: the vendor's tokenizer is not here, and its counting costs requests."""
+        """Unknown: the vendor's tokenizer is not available, and its counting costs requests."""
         return None
 
     async def aclose(self) -> None:
@@ -252,6 +254,10 @@ def _text(value: object) -> str | None:
 def _usage(usage: dict[str, Any]) -> Usage | None:
     """Tokens of the exchange; those of a prompt that went to or came from a cache count too."""
     kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    asked = [usage[kind] for kind in kinds if is_count(usage.get(kind))]
-    said = usage.get("output_tokens")
-    return Usage(sum(asked), said) if asked and is_count(said) else None
+    prompt_tokens = [usage[kind] for kind in kinds if is_count(usage.get(kind))]
+    output_tokens = usage.get("output_tokens")
+    return (
+        Usage(sum(prompt_tokens), output_tokens)
+        if prompt_tokens and is_count(output_tokens)
+        else None
+    )

@@ -1,22 +1,22 @@
-"""The seam between harness and provider: what is asked, what comes back, what can go wrong.
+"""The interface between harness and providers: requests, replies and errors.
 
 ProviderError
-├── StopRunError              the whole run is pointless: stop at once, one clear line
+├── StopRunError              no request of the run can succeed: the run stops at once
 │   ├── SetupError            a missing key, package, server or model folder
 │   ├── AuthError             401, 403
 │   └── UnknownModelError     404 for the model
-├── SampleError               this sample only; asking again would not help
+├── SampleError               this sample only; another try cannot succeed
 │   ├── PromptOverflowError   the prompt is longer than the model's window
 │   ├── RefusedError          a content filter
 │   └── BadRequestError       any other 400
-└── TransientError            asking again may help
-    ├── RateLimitError        429; may say when to come back
-    ├── OverloadedError       503, 529, or any other 5xx that says when to come back
-    ├── ServerFaultError      408, 409, any other 5xx: bad luck, not too much work
+└── TransientError            another try may succeed
+    ├── RateLimitError        429; may have a time to wait
+    ├── OverloadedError       503, 529, or any other 5xx with a time to wait
+    ├── ServerFaultError      408, 409, any other 5xx: a fault, not overload
     ├── ReplyTimeoutError     no reply in time
     ├── BrokenConnectionError no connection, or one that broke
-    ├── BadReplyError         a reply that is none: invalid JSON, no choices
-    └── BatchExpiredError     a batch ended before it came to this request
+    ├── BadReplyError         an invalid reply: invalid JSON, no choices
+    └── BatchExpiredError     a batch ended before this request was processed
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from providers.secrets import redact as redact  # noqa: PLC0414  part of the sea
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]
-"""How a prompt is put: as a user's message, or as a text to be continued (for base models)."""
+"""How a prompt is sent: as a user's message, or as a text to continue (for base models)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt on its way to a model."""
+    """One prompt for a model, with its limits."""
 
     prompt: str
     max_tokens: int
-    """The most tokens the reply may have."""
+    """Most tokens of the reply."""
     temperature: float = 0.0
     seed: int | None = None
-    """For sampling on the provider's side, where it has one."""
+    """Seed of the provider's sampling, if it supports one."""
     sample_id: str = ""
-    """For the provider's own bookkeeping; never sent to a model."""
+    """For the provider's own use; never sent to a model."""
     prefix: str = ""
-    """Requests of one prefix begin alike; a server that answered one has its beginning cached.
-    Never sent either."""
+    """Requests with the same prefix begin with the same text, which a server that answered one of
+    them has in its cache. Never sent to a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +62,22 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered."""
+    """A model's reply."""
 
     text: str
-    """What the model said, without its hidden reasoning; empty where it said nothing."""
+    """The text of the reply, without hidden reasoning; may be empty."""
     finish_reason: FinishReason = "stop"
     usage: Usage | None = None
     model: str | None = None
-    """The model's name as the reply gives it."""
+    """The model's name in the reply."""
     refusal: str | None = None
     """The provider's own refusal field."""
     reasoning: str | None = None
-    """Hidden reasoning, where the provider shows it; never judged."""
+    """Hidden reasoning, if the provider returns it; never scored."""
     dropped_params: tuple[str, ...] = ()
-    """Parameters that the server did not take and was asked without."""
+    """Parameters that were left out because the server does not accept them."""
     logprobs: tuple[tuple[str, float], ...] | None = None
-    """Token and natural logarithm of its probability, for each token of the text; where asked."""
+    """Token and natural logarithm of its probability, for each token of the text; if requested."""
 
 
 class Provider(Protocol):
@@ -88,63 +88,63 @@ class Provider(Protocol):
         ...
 
     async def facts(self) -> Mapping[str, object]:
-        """What answers: for the manifest. A resumed run with other facts is refused.
+        """Facts about the model and its server, for the manifest. They must not change in a run.
 
-        `max_model_len`, where it is known, is the window: tokens of prompt and reply together.
+        `max_model_len`, if known, is the context window: most tokens of prompt and reply together.
         """
         ...
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """Tokens of each prompt as the model would be sent it; `None` where nobody here knows.
+        """Number of tokens of each prompt as it would be sent; `None` if unknown.
 
         Raises a `ProviderError` and nothing else.
         """
         ...
 
     async def aclose(self) -> None:
-        """Give back what was taken: connections, threads, servers."""
+        """Closes connections, and ends threads and servers."""
         ...
 
 
 class BatchForm(Protocol):
-    """Requests to one model, and its replies, as lines of batch files; nothing is sent here."""
+    """Requests to one model, and its replies, as lines of batch files; sends nothing."""
 
     @property
     def url(self) -> str:
-        """Where each request is to go: `/v1/chat/completions`."""
+        """Path of each request: `/v1/chat/completions`."""
         ...
 
     @property
     def caution(self) -> str | None:
-        """What the user should know before such a file is used, if anything."""
+        """A warning for users of such a file; `None` if there is none."""
         ...
 
     def body(self, request: Request) -> Mapping[str, object]:
-        """What `complete` would send for it, the model included."""
+        """The body that `complete` would send for `request`, with the model."""
         ...
 
     def reply(self, line: Mapping[str, object]) -> Reply:
-        """What a line of replies or errors says; raises a `ProviderError` and nothing else."""
+        """The reply on a line of replies or errors; raises a `ProviderError` and nothing else."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """What a vendor says of one batch."""
+    """The state of one batch."""
 
     id: str
     status: str
-    """`validating`, `in_progress`, `finalizing`, `cancelling`, or how it ended: `completed`,
-    `failed` (nothing was asked), `expired`, `cancelled`."""
+    """`validating`, `in_progress`, `finalizing`, `cancelling`; after its end `completed`, `failed`
+    (no request was processed), `expired` or `cancelled`."""
     total: int = 0
     completed: int = 0
     failed: int = 0
-    """Requests."""
+    """Numbers of requests: all, completed, failed."""
     output_file: str | None = None
     error_file: str | None = None
-    """Names by which the vendor gives the files out."""
+    """The vendor's names of the files with replies and errors."""
     problems: tuple[str, ...] = ()
-    """Why it failed, a line each."""
+    """Reasons of a failure, one line each."""
 
 
 class BatchService(Protocol):
@@ -152,31 +152,31 @@ class BatchService(Protocol):
 
     @property
     def address(self) -> str:
-        """Where it is, without keys."""
+        """Its address, without keys."""
         ...
 
     async def facts(self) -> Mapping[str, object]:
-        """As a `Provider` of the same model says them."""
+        """The same facts as `Provider.facts` of the model."""
         ...
 
     async def upload(self, file: Path) -> str:
-        """The vendor's name for a file of requests."""
+        """Uploads a file of requests; returns the vendor's name for it."""
         ...
 
     async def create(self, file: str, url: str, token: str) -> BatchState:
-        """Submits an uploaded file; the batch carries `token`, by which `find` knows it."""
+        """Submits an uploaded file; the batch is marked with `token`, for `find`."""
         ...
 
     async def find(self, token: str, since_s: float) -> BatchState | None:
-        """The batch that carries `token`, among those created since a moment of the epoch."""
+        """The batch marked with `token`, created at or after `since_s` (seconds since 1970)."""
         ...
 
     async def state(self, batch: str) -> BatchState:
-        """How far a batch is; an `UnknownModelError` where there is none of that id."""
+        """The state of a batch; raises `UnknownModelError` if there is none with this id."""
         ...
 
     async def fetch(self, file: str, to: Path) -> None:
-        """Downloads a file, whole or not at all; `UnknownModelError` where it is gone."""
+        """Downloads a file atomically; raises `UnknownModelError` if it does not exist."""
         ...
 
     async def aclose(self) -> None:
@@ -186,43 +186,43 @@ class BatchService(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a provider is asked to open its model."""
+    """Settings with which a provider opens its model."""
 
     model: str
     """The model's name without the provider's."""
     provider: str = ""
     """The provider's name, for one that has several."""
     temperature: float = 0.0
-    """What requests will ask for, so that a model that cannot is refused at once."""
+    """Temperature of all requests; a model that does not support it is refused at once."""
     base_urls: tuple[str, ...] = ()
-    """Where to find the model, instead of the provider's own address; several are replicas."""
+    """Addresses of the model instead of the provider's own; several are replicas."""
     api: Api = "chat"
     system: str | None = None
-    """A system prompt; of the chat form only."""
+    """A system prompt; only for `api` chat."""
     logprobs: bool = False
     """Whether replies carry the probabilities of their tokens."""
     model_args: tuple[str, ...] = ()
-    """`KEY=VALUE` for the library that loads the model, where one does."""
+    """`KEY=VALUE` for the library that loads the model."""
     server_args: tuple[str, ...] = ()
-    """Handed to the server that the provider starts, where it starts one."""
+    """Arguments of the server that the provider starts."""
     server_log: Path | None = None
-    """Where that server's output goes."""
+    """File for the output of that server."""
     notify: Callable[[str], None] = lambda _line: None
-    """Takes a line that the user should see."""
+    """Called with a line for the user."""
 
 
 class ProviderError(Exception):
-    """Root of everything a provider raises. Its text is one line for the user, without keys."""
+    """Base of all errors of providers. The message is one line for the user, without keys."""
 
     exit_code: ClassVar[int] = 1
-    """Of `bench`, where the error ends a command; see `harness.errors`."""
+    """Exit code of `bench` if the error ends a command, see `harness.errors`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(redact(message))
 
 
 class StopRunError(ProviderError):
-    """The whole run is pointless."""
+    """No request of the run can succeed."""
 
 
 class SetupError(StopRunError):
@@ -232,7 +232,7 @@ class SetupError(StopRunError):
 
 
 class AuthError(StopRunError):
-    """The key is refused."""
+    """The server does not accept the key."""
 
 
 class UnknownModelError(StopRunError):
@@ -240,7 +240,7 @@ class UnknownModelError(StopRunError):
 
 
 class SampleError(ProviderError):
-    """This request can never be answered; the next one can."""
+    """This request can never be answered; others can."""
 
 
 class PromptOverflowError(SampleError):
@@ -248,7 +248,7 @@ class PromptOverflowError(SampleError):
 
 
 class RefusedError(SampleError):
-    """A content filter kept the prompt or the reply back."""
+    """A content filter blocked the prompt or the reply."""
 
 
 class BadRequestError(SampleError):
@@ -256,7 +256,7 @@ class BadRequestError(SampleError):
 
 
 class TransientError(ProviderError):
-    """Asking again may help."""
+    """Another try may succeed."""
 
     def __init__(
         self, message: str, *, retry_after_s: float | None = None, usage: Usage | None = None
@@ -264,7 +264,7 @@ class TransientError(ProviderError):
         super().__init__(message)
         self.retry_after_s = retry_after_s
         self.usage = usage
-        """What was paid for nevertheless."""
+        """Tokens that were nevertheless billed."""
 
 
 class RateLimitError(TransientError):
@@ -272,7 +272,7 @@ class RateLimitError(TransientError):
 
 
 class OverloadedError(TransientError):
-    """503, 529, or any other 5xx that says when to come back."""
+    """503, 529, or any other 5xx with a time to wait."""
 
 
 class ServerFaultError(TransientError):
@@ -288,18 +288,18 @@ class BrokenConnectionError(TransientError):
 
 
 class BadReplyError(TransientError):
-    """A reply that is none: invalid JSON, no choices."""
+    """An invalid reply: invalid JSON, no choices."""
 
 
 class BatchExpiredError(TransientError):
-    """A batch ended before it came to this request."""
+    """A batch ended before this request was processed."""
 
 
 def environment_key(variable: str) -> str:
-    """The key in an environment variable, without blanks around it; empty where there is none.
+    """The key in an environment variable, without surrounding blanks; empty if there is none.
 
     Raises:
-        SetupError: it holds what no header can carry.
+        SetupError: it has characters that an HTTP header cannot have.
     """
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
@@ -309,5 +309,5 @@ def environment_key(variable: str) -> str:
 
 
 def install(extra: str) -> str:
-    """What installs the packages of an extra: no index has this distribution, so from a clone."""
+    """The command that installs an extra, from a clone: the distribution is not on an index."""
     return f"pip install -e '.[{extra}]' in a clone of the repository"

@@ -1,9 +1,9 @@
-"""A prompt as a text to be continued: what base models are asked under `--api completions`."""
+"""A prompt as a text to continue, for base models with `--api completions`."""
 
 from __future__ import annotations
 
 CUE = "\nAnswer:"
-"""Follows the prompt, so that a model that continues texts continues with an answer."""
+"""Added after the prompt, so that the continuation is an answer."""
 _WORDS = 3
 
 
@@ -13,14 +13,17 @@ def as_document(prompt: str) -> str:
 
 
 def stops(prompt: str) -> list[str]:
-    """Where a model that runs on begins the next question: its first words, its row, its cue."""
+    """Stop sequences: how a model that continues after its answer would begin another question.
+
+    These are the prompt's first words, the label of its last line, and the cue.
+    """
     lines = prompt.split("\n")
     label = lines[-1].partition(":")[0].split(" ")[0]
-    begins = (" ".join(lines[0].split(" ")[:_WORDS]), label, CUE.strip())
-    return list(dict.fromkeys(f"\n{begin}" for begin in begins if begin))
+    beginnings = (" ".join(lines[0].split(" ")[:_WORDS]), label, CUE.strip())
+    return list(dict.fromkeys(f"\n{beginning}" for beginning in beginnings if beginning))
 
 
 def until_stop(text: str, prompt: str) -> str | None:
-    """`text` up to the first of the prompt's stops; `None` where it has none."""
+    """`text` up to the first of the prompt's stop sequences; `None` if it has none."""
     places = [place for stop in stops(prompt) if (place := text.find(stop)) >= 0]
     return text[: min(places)] if places else None

@@ -1,7 +1,7 @@
-"""Requests that wait together, answered together by one thread.
+"""A queue of requests that one thread answers in batches.
 
-For models that live in this process: whoever asks gets a place on a list, one thread takes all that
-waits and hands each reply back to the event loop of the one who asked.
+For models in this process: each request is added to a list; one thread takes all waiting requests
+at once and returns each reply to the event loop of its request.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Callable
 from providers.base import ProviderError, Reply, Request
 
 _MOST_AT_ONCE = 2048
-"""Requests taken in one go: enough to fill batches, few enough to hold their prompts."""
+"""Most requests taken at once: enough to fill batches, few enough to keep their prompts."""
 _STRAGGLERS_S = 0.005
-"""How long a free thread waits for more requests; again as long as some come meanwhile."""
+"""An idle thread waits this long for more requests, and again while more arrive."""
 _MOST_WAITS = 10
 
 
 class Job:
-    """One request on its way through the thread."""
+    """One request in the queue."""
 
     __slots__ = ("_future", "_loop", "request")
 
@@ -39,7 +39,7 @@ class Job:
         return self._future.cancelled()
 
     def settle(self, outcome: Reply | ProviderError) -> None:
-        """From any thread; the first outcome counts, and a loop that has closed wants none."""
+        """Sets the outcome, from any thread. Only the first counts; a closed loop is ignored."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._settle, outcome)
 
@@ -53,11 +53,11 @@ class Job:
 
 
 class OneThread:
-    """The list and the thread, which starts with the first request.
+    """The queue and its thread, which starts with the first request.
 
-    `answer` settles the jobs it is given; those it leaves because it raised get `error` of that, an
-    error of its own for each, since a raised one grows its caller's traceback. The thread does not
-    wait for more than `enough`.
+    `answer` settles the jobs that it is given. If it raises, each job that is not settled gets a
+    new `error(exception)`: one error for all would collect all their tracebacks. With `enough` jobs
+    waiting the thread starts without waiting for more.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class OneThread:
         self._name = name
         self._answer = answer
         self._error = error
-        """Of `None`: what those get who ask or wait when it is closed."""
+        """`error(None)` is the error of requests that are waiting or added after closing."""
         self._enough = enough
         self._waiting: list[Job] = []
         self._changed = threading.Condition()
@@ -79,7 +79,7 @@ class OneThread:
         self.closed = False
 
     async def reply(self, request: Request) -> Reply:
-        """The reply, or the error that the job was settled with."""
+        """The reply; raises the error that the job was settled with."""
         job = Job(request)
         with self._changed:
             if self.closed:
@@ -92,7 +92,9 @@ class OneThread:
         return await job.reply()
 
     async def aclose(self, patience_s: float | None = None) -> None:
-        """Takes no more; waits until the thread has ended, or so long. Who waits gets an error."""
+        """Refuses new requests and fails waiting ones. Waits for the end of the thread, for at most
+        `patience_s` seconds.
+        """
         with self._changed:
             self.closed = True
             self._changed.notify()
@@ -103,7 +105,7 @@ class OneThread:
         while jobs := self._take():
             try:
                 self._answer(jobs)
-            except BaseException as exc:  # noqa: BLE001  whatever broke, nobody may wait for ever
+            except BaseException as exc:  # noqa: BLE001  every request needs an outcome
                 for job in jobs:
                     job.settle(self._error(None if self.closed else exc))
         with self._changed:
@@ -112,14 +114,14 @@ class OneThread:
             job.settle(self._error(None))
 
     def _take(self) -> list[Job]:
-        """All that waits, once something does; nothing once closed."""
+        """Waits for requests and takes them; empty once closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self.closed)
-        seen = 0
+        known = 0
         for _ in range(_MOST_WAITS):
-            if self.closed or seen == len(self._waiting) or len(self._waiting) >= self._enough():
+            if self.closed or known == len(self._waiting) or len(self._waiting) >= self._enough():
                 break
-            seen = len(self._waiting)
+            known = len(self._waiting)
             time.sleep(_STRAGGLERS_S)
         with self._changed:
             if self.closed:

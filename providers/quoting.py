@@ -1,4 +1,4 @@
-"""A text as it comes back: escaped, percent-encoded, quoted for a shell, or within base64."""
+"""Patterns for a text in escaped, percent-encoded, shell-quoted or base64 form."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _SIX, _EIGHT = 6, 8
 
 
 def any_quoting(text: str) -> str:
-    """A regular expression that finds `text` however its characters are written: as they are, or
-    as JSON, Python, a shell, an address or HTML writes them. Linear: no part repeats without end.
+    """A regular expression that finds `text` as it is, or as JSON, Python, a shell, an address or
+    HTML writes its characters. All repetitions in it are bounded, so it takes linear time.
     """
     return "".join(_any_form(part) for part in re.findall(r"\\\\+|.", text, re.DOTALL))
 
 
 @cache
 def _any_form(char: str) -> str:
-    """Of a character, or of a row of backslashes, which nobody can tell from what escapes them."""
+    """The pattern of one character, or of a run of backslashes: some of them may be escapes."""
     if char.isascii() and char.isalnum():
         return char
     if char[0] == "\\":
@@ -30,7 +30,7 @@ def _any_form(char: str) -> str:
         return rf"(?:\s|\+|\\{{1,8}}[nrtfv]|(?i:{percent}))"
     units = char.encode("utf-16-be", "surrogatepass").hex()
     escapes = "".join(rf"\\{{1,8}}u{units[at : at + 4]}" for at in range(0, len(units), 4))
-    ways = [
+    forms = [
         rf"\\{{0,8}}{re.escape(char)}",
         escapes,
         percent,
@@ -38,25 +38,26 @@ def _any_form(char: str) -> str:
         f"&#x{ord(char):x};",
     ]
     if ord(char) < 256:  # noqa: PLR2004  a byte
-        ways.append(rf"\\{{1,8}}x{ord(char):02x}")
+        forms.append(rf"\\{{1,8}}x{ord(char):02x}")
     if (named := html.escape(char, quote=True)) != char:
-        ways.append(named)
+        forms.append(named)
     if char == "'":  # as shells and `shlex.quote` write it
-        ways += ["'\"'\"'", r"'\\''", "&apos;"]
+        forms += ["'\"'\"'", r"'\\''", "&apos;"]
     if char in "+/":  # as addresses write base64
-        ways.append("[-_]")
-    return f"(?:{'|'.join(f'(?i:{way})' for way in ways)})"
+        forms.append("[-_]")
+    return f"(?:{'|'.join(f'(?i:{form})' for form in forms)})"
 
 
 def within_base64(text: str) -> list[str]:
-    """What the base64 of anything with `text` in it has, for each place where `text` may begin;
-    a character at either end that other text decides as well is no part of it.
+    """The base64 characters that any text containing `text` has, for each of the three offsets.
+
+    Characters at both ends that depend on neighbouring text are left out.
     """
     content = text.encode(errors="replace")
-    found = []
+    cores = []
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + content).decode().rstrip("=")
         first = -(-_EIGHT * before // _SIX)
         last = _EIGHT * (before + len(content)) // _SIX
-        found.append(encoded[first:last])
-    return found
+        cores.append(encoded[first:last])
+    return cores

@@ -1,4 +1,4 @@
-"""A provider that says what it is told to: for tests and for trying things out."""
+"""A provider with prepared replies, for tests and for trying the program."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Script: TypeAlias = (
 
 
 class ScriptedProvider:
-    """Answers from a list, in turn and over again, or from a function of the request.
+    """Replies from a list, in turn and repeatedly, or from a function of the request.
 
-    An entry that is a `ProviderError` is raised. `.requests` keeps what was asked.
+    An entry that is a `ProviderError` is raised. `requests` has all requests so far.
     """
 
     def __init__(self, script: Script, script_sha256: str | None = None) -> None:
@@ -28,14 +28,14 @@ class ScriptedProvider:
     async def complete(self, request: Request) -> Reply:
         turn = len(self.requests)
         self.requests.append(request)
-        said = (
+        entry = (
             self._script(request)
             if callable(self._script)
             else self._script[turn % len(self._script)]
         )
-        if isinstance(said, ProviderError):
-            raise said
-        return Reply(said) if isinstance(said, str) else said
+        if isinstance(entry, ProviderError):
+            raise entry
+        return Reply(entry) if isinstance(entry, str) else entry
 
     async def facts(self) -> Mapping[str, object]:
         return {"engine": "scripted", "script_sha256": self._sha256}
@@ -44,14 +44,14 @@ class ScriptedProvider:
         return None
 
     async def aclose(self) -> None:
-        """Nothing to give back."""
+        """Does nothing."""
 
 
 def open_provider(settings: ModelSettings) -> ScriptedProvider:
     r"""Replies from the text file `settings.model`, one a line; `\n` in a line is a line break.
 
     Raises:
-        SetupError: no such file, or an empty one.
+        SetupError: the file cannot be read or is empty.
     """
     path = Path(settings.model)
     try:

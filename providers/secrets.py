@@ -1,8 +1,8 @@
-"""Keys and passwords that were read, and texts without them.
+"""Remembers keys and passwords, and removes them from texts.
 
-`redact` is for messages (errors, commands, addresses): what is known to be secret goes, and what
-looks like it. `mask` is for what models and servers say, which is kept and judged: only what is
-known goes, and only where it is too long and too mixed to stand there by chance.
+`redact` is for messages (errors, commands, addresses): it removes known secrets and whatever looks
+like one. `mask` is for texts of models and servers, which are stored and scored: it removes only
+known secrets, and only those that no reply would contain by chance.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from providers.quoting import any_quoting, within_base64
 HIDDEN = "***"
 _SHORTEST_SECRET = 4
 _SHORTEST_VARIABLE = 8
-"""Variables of such names also hold words like `none`."""
+"""Shorter values of variables with such names may be words like `none`."""
 _SHORTEST_CORE = 8
-"""Of base64 that holds a secret."""
+"""Fewest base64 characters that are treated as a secret."""
 _SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_QUERY = re.compile(r"key|token|sig|secret|passw|credential|auth|^code$", re.IGNORECASE)
 _PATH = re.compile(r"~|/|\.{1,2}/|[A-Za-z]:\\")
 _QUOTE = r"['\"](?![\s,:;)\]}]|$)"
-"""A quote that does not end what it stands in."""
+"""A quotation mark that does not end the quoted text."""
 _USER_INFO = re.compile(rf"://((?:[^/<>\s'\"]|{_QUOTE}){{1,500}})@")
 _PAIR = re.compile(rf"([?&#]|&amp;)([\w.-]{{1,64}})=(?:[^?&#<>\s'\"]|{_QUOTE}){{1,4000}}")
 _SCHEME = re.compile(r"\b(basic|bearer)(\s+|%20|\+)([\w.~+/-]{4,4000}={0,2})", re.IGNORECASE)
 _NO_WORD = re.compile(r"\d|=$|[a-z][A-Z]")
-"""What a token after `Basic` or `Bearer` has and a word has not."""
+"""Matches in a token after `Basic` or `Bearer`, but not in a word."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
 
 
 def keep_secret(value: str) -> None:
-    """Makes `redact` and `mask` leave out `value` from now on; of `Bearer value`, the value."""
+    """Makes `redact` and `mask` remove `value` from now on; of `Bearer value`, only the value."""
     value = value.strip()
     scheme, _, rest = value.partition(" ")
     if rest and scheme.lower() in ("basic", "bearer"):
@@ -52,7 +52,7 @@ def keep_secret(value: str) -> None:
 
 
 def keep_address(url: str) -> None:
-    """The same for the password in an address, and for the keys in its query."""
+    """Does the same for the password in an address and the keys in its query."""
     _keep_user_info(_user_info(url))
     for name, value in _pairs(url):
         if _SECRET_QUERY.search(name):
@@ -61,23 +61,23 @@ def keep_address(url: str) -> None:
 
 
 def _keep_user_info(given: str) -> None:
-    for one in {given, unquote(given)} - {""}:
-        user, colon, password = one.partition(":")
+    for user_info in {given, unquote(given)} - {""}:
+        user, colon, password = user_info.partition(":")
         keep_secret(password if colon else user)
-        _KNOWN.keep(base64.b64encode(one.encode(errors="replace")).decode())
+        _KNOWN.keep(base64.b64encode(user_info.encode(errors="replace")).decode())
 
 
 def _user_info(url: str) -> str:
-    """User and password, also of an address that is none: whatever stands before the last `@`."""
+    """User and password, even in an invalid address: all text before the last `@`."""
     before, slashes, rest = url.partition("://")
     return (rest if slashes else before).rpartition("@")[0]
 
 
 def _pairs(url: str) -> Iterator[tuple[str, str]]:
-    """Names and values of a query, and of a fragment, which may be a value alone."""
-    for said in re.split(r"[?&#]", url)[1:]:
-        name, equals, value = said.partition("=")
-        yield (name, value) if equals else ("key", said)
+    """Names and values in query and fragment; a value without a name gets the name `key`."""
+    for pair in re.split(r"[?&#]", url)[1:]:
+        name, equals, value = pair.partition("=")
+        yield (name, value) if equals else ("key", pair)
 
 
 def _from_base64(text: str) -> str:
@@ -88,8 +88,8 @@ def _from_base64(text: str) -> str:
 
 
 def redact(text: str, secret: str = "") -> str:
-    """A message without keys: `secret`, those that were read, those of the environment, and what
-    looks like one in an address or after `Basic` or `Bearer`.
+    """A message without keys: without `secret`, the remembered ones, those of the environment, and
+    what looks like one in an address or after `Basic` or `Bearer`.
     """
     if secret:
         keep_secret(secret)
@@ -109,7 +109,7 @@ def _without_token(match: re.Match[str]) -> str:
 
 
 def redact_address(url: str) -> str:
-    """What may be shown of an address, be it one or not: no user, password, query or fragment."""
+    """An address, valid or not, without user, password, query and fragment."""
     before, slashes, rest = url.partition("://")
     scheme, rest = (f"{before}://", rest) if slashes else ("", before)
     _, at, rest = rest.rpartition("@")
@@ -118,10 +118,9 @@ def redact_address(url: str) -> str:
 
 
 def mask(text: str) -> str:
-    """What a model or server said, as it is but for secrets that are known and stand out.
+    """A text of a model or server without the known secrets that are not there by chance.
 
-    Of the environment those are known that it held when `redact` or `watch_environment` was last
-    called.
+    Secrets of the environment are those at the last call of `redact` or `watch_environment`.
     """
     return _KNOWN.in_replies.leave_out(text)
 
@@ -131,14 +130,14 @@ def masked(value: Any) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, Mapping):
-        return {mask(name): masked(one) for name, one in value.items()}
+        return {mask(name): masked(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(masked, value))
     return value
 
 
 def masked_fields(record: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
-    """`record` with its fields of these names masked; the others are never touched."""
+    """`record` with the fields `names` masked, and all others as they are."""
     changed: dict[str, Any] = {}
     for name in names:
         if value := record.get(name):
@@ -149,18 +148,18 @@ def masked_fields(record: Mapping[str, Any], names: Iterable[str]) -> Mapping[st
 
 
 def _masked_tokens(logprobs: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
-    """Tokens that are parts of a secret go, together as they make it up."""
+    """The pairs with each token masked that is a part of a secret."""
     clean = _KNOWN.in_replies.leave_out_of_parts([token for token, _ in logprobs])
     return tuple((token, value) for token, (_, value) in zip(clean, logprobs, strict=True))
 
 
 def watch_environment() -> None:
-    """Makes known to `mask` what the environment holds of keys now."""
+    """Makes `mask` remove the keys that are in the environment now."""
     _KNOWN.read_environment()
 
 
 def scrub(log: Path, begins: int = 0) -> None:
-    """Masks in place what a program that had our environment wrote, from byte `begins` on."""
+    """Masks a log in place, from byte `begins` on; its program had the keys of our environment."""
     watch_environment()
     with log.open("rb+") as file:
         file.seek(begins)
@@ -172,21 +171,21 @@ def scrub(log: Path, begins: int = 0) -> None:
 
 
 def _masked_line(line: bytes) -> tuple[bytes, bool]:
-    said = line.decode(errors="surrogateescape")
-    clean = mask(said)
-    return (line, False) if clean == said else (clean.encode(errors="surrogateescape"), True)
+    text = line.decode(errors="surrogateescape")
+    clean = mask(text)
+    return (line, False) if clean == text else (clean.encode(errors="surrogateescape"), True)
 
 
 @dataclass(frozen=True)
 class _Finder:
-    """Finds some secrets, in whatever quoting."""
+    """Finds `secrets` in a text, in any quoting."""
 
     secrets: frozenset[str]
 
     @cached_property
     def _needles(self) -> tuple[str, ...]:
-        """A part of each that no quoting changes: mostly none is there, which is quickly seen."""
-        return tuple({max(_RUN.findall(one), key=len, default="") for one in self.secrets})
+        """A part of each secret that no quoting changes, for a fast check that a text has none."""
+        return tuple({max(_RUN.findall(secret), key=len, default="") for secret in self.secrets})
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -199,7 +198,7 @@ class _Finder:
         return text
 
     def leave_out_of_parts(self, parts: list[str]) -> list[str]:
-        """Parts of one text; what is part of a secret in any way goes as a whole."""
+        """The parts of one text; each part that overlaps a secret is hidden as a whole."""
         whole = "".join(parts)
         if self.leave_out(whole) == whole:
             return parts
@@ -215,15 +214,15 @@ class _Finder:
 
 
 def _source(secret: str) -> str:
-    """A regular expression for a secret; a short word is none as a part of another word."""
-    found = any_quoting(secret.rstrip("="))
+    """A regular expression for a secret; a short word is not matched inside another word."""
+    pattern = any_quoting(secret.rstrip("="))
     if len(secret) < _SHORTEST_VARIABLE and secret.isalnum():
-        return rf"(?<![A-Za-z0-9]){found}(?![A-Za-z0-9])"
-    return rf"{found}(?:=|%3D){{0,2}}" if secret.endswith("=") else found
+        return rf"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"
+    return rf"{pattern}(?:=|%3D){{0,2}}" if secret.endswith("=") else pattern
 
 
 def _stands_out(secret: str) -> bool:
-    """Whether no reply has it by chance: a row of digits or a word would be in an answer."""
+    """Whether no reply contains it by chance, as it may contain a row of digits or a word."""
     letters, digits = re.search(r"[^\W\d_]", secret), re.search(r"\d", secret)
     mixed = letters and (digits or re.search(r"[\W_]", secret))
     shortest = 5 if mixed else 12 if letters else 16
@@ -251,16 +250,16 @@ class _Known:
             return
         self._environ = environ
         named = {value.strip() for name, value in environ.items() if _SECRET_VARIABLE.search(name)}
-        self._variables = frozenset(one for one in named if len(one) >= _SHORTEST_VARIABLE)
+        self._variables = frozenset(value for value in named if len(value) >= _SHORTEST_VARIABLE)
         for value in environ.values():
             if match := _USER_INFO.search(value):  # of a proxy
                 _keep_user_info(match[1])
         self._find()
 
     def _find(self) -> None:
-        cores = {core for one in self._kept for core in within_base64(one)}
+        cores = {core for secret in self._kept for core in within_base64(secret)}
         sent = self._kept | {core for core in cores if len(core) >= _SHORTEST_CORE}
-        others = {one for one in self._variables if not _PATH.match(one)}
+        others = {value for value in self._variables if not _PATH.match(value)}
         self.in_messages = _Finder(frozenset(sent | self._variables))
         self.in_replies = _Finder(frozenset(filter(_stands_out, sent | others)))
 

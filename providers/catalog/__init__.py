@@ -1,1 +1,1 @@
-"""What is known of endpoints and models."""
+"""Tables of endpoints and models."""

@@ -1,4 +1,4 @@
-"""OpenAI-compatible servers as data: `endpoints.yaml`, and the user's own file over it."""
+"""OpenAI-compatible servers, from `endpoints.yaml` and from a file of the user's."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Endpoint(BaseModel):
     title: str = ""
     base_url: str
     key: str | None = None
-    """The environment variable that holds the key; `None` where none is needed."""
+    """Name of the environment variable with the key; `None` if no key is needed."""
     drop: tuple[str, ...] = ()
-    """Request parameters the server does not take."""
+    """Request parameters that the server does not accept."""
     rename: Mapping[str, str] = {}
-    """Request parameter -> what the server calls it."""
+    """Request parameter -> the server's name for it."""
 
     @field_validator("base_url")
     @classmethod
@@ -46,10 +46,11 @@ class Endpoint(BaseModel):
 
 
 def address_problem(url: str) -> str | None:
-    """What is wrong with the address of a server, if anything; its password is secret from now on.
+    """What is wrong with the address of a server; `None` if nothing is. Its password and keys are
+    secret from now on.
 
-    A query would stand in the middle of the addresses that are made of it, and a fragment is never
-    sent: whoever gives one means a key, mostly.
+    A query is refused because paths are appended to the address, and a fragment because it is never
+    sent; both are mostly meant to be keys.
     """
     keep_address(url)
     if not url.startswith(("http://", "https://")):
@@ -64,11 +65,11 @@ def address_problem(url: str) -> str | None:
             )
     try:
         parts = urlsplit(url)
-        sound = bool((parts.hostname or "").encode("idna")) and parts.port != 0
-        sound = sound and url.isprintable() and " " not in url
+        valid = bool((parts.hostname or "").encode("idna")) and parts.port != 0
+        valid = valid and url.isprintable() and " " not in url
     except ValueError:
-        sound = False
-    return None if sound else "is no address"
+        valid = False
+    return None if valid else "is no address"
 
 
 def endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:

@@ -1,4 +1,4 @@
-"""What must be known of a model before it is asked: `models.yaml`, the user's own over it."""
+"""Facts about models that requests need, from `models.yaml` and from a file of the user's."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ class Prices(BaseModel):
 
     input: NonNegativeFloat
     output: NonNegativeFloat
-    """Of replies and of the thinking before them."""
+    """For replies, with the thinking before them."""
     as_of: date
-    """When the vendor asked this."""
+    """Date of the prices."""
     batch: Annotated[float, Field(gt=0, le=1)] | None = None
-    """The share of them that the vendor's Batch API asks; `None` where that is not known."""
+    """Price in the vendor's Batch API, as a share of these; `None` if unknown."""
 
     def in_batch(self) -> Prices:
-        """What a batch costs: the list price where no other is known."""
+        """The prices in a batch; the list prices if the share is unknown."""
         share = 1.0 if self.batch is None else self.batch
         return self.model_copy(update={"input": self.input * share, "output": self.output * share})
 
 
 class ModelFacts(BaseModel):
-    """One entry."""
+    """One entry of the table."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reasoning: bool = False
-    """It thinks before it answers: it takes no temperature and needs room to think."""
+    """Whether it thinks before it answers; then it accepts no temperature and needs more tokens."""
     think_tokens: PositiveInt = 8192
-    """That room, on top of the reply's own budget."""
+    """Tokens for thinking, added to the limit of the reply."""
     effort: str | None = None
     """Sent as `reasoning_effort`."""
     window: PositiveInt | None = None
@@ -51,14 +51,14 @@ class ModelFacts(BaseModel):
 
     @property
     def room_to_think(self) -> int:
-        """Tokens; 0 where it does not."""
+        """Tokens for thinking; 0 if the model does not think."""
         return self.think_tokens if self.reasoning else 0
 
 
 def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFacts:
-    """The entry of `provider/model`: its own, else the longest that ends with `*` and fits."""
+    """The entry of `provider/model`, else the longest matching one that ends with `*`."""
     known = entries("models.yaml", USER_FILE, ModelFacts, environ)
     if label in known:
         return known[label]
-    fitting = [name for name in known if name.endswith("*") and label.startswith(name[:-1])]
-    return known[max(fitting, key=len)] if fitting else ModelFacts()
+    matching = [name for name in known if name.endswith("*") and label.startswith(name[:-1])]
+    return known[max(matching, key=len)] if matching else ModelFacts()

@@ -1,4 +1,4 @@
-"""Tables that ship as YAML and that users extend with a file of their own."""
+"""Built-in YAML tables that users can extend with a file of their own."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ Entry = TypeVar("Entry", bound=BaseModel)
 
 
 class _Loader(_SafeLoader):
-    """Safe, and a key that is there twice is a mistake and not the last one's."""
+    """A safe loader that refuses duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's
         places: dict[str, yaml.Mark] = {}
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            here = key.start_mark
-            if (first := places.setdefault(key.value, here)) is not here:
-                said = f"key {key.value!r} is here twice (first on line {first.line + 1})"
-                raise _TwiceError(f"{here.line + 1}: {said}")
+            mark = key.start_mark
+            if (first := places.setdefault(key.value, mark)) is not mark:
+                message = f"key {key.value!r} is here twice (first on line {first.line + 1})"
+                raise _TwiceError(f"{mark.line + 1}: {message}")
         return super().construct_mapping(node, deep=deep)
 
 
 class _TwiceError(Exception):
-    """Line, and which key."""
+    """A key that is in the file twice; the message has its line."""
 
 
 def entries(
     file_name: str, variable: str, entry: type[Entry], environ: Mapping[str, str] = os.environ
 ) -> dict[str, Entry]:
-    """Name -> entry of the built-in `file_name`, under those of the file that `variable` names.
+    """Name -> entry of the built-in `file_name`, overridden by the file that `variable` names.
 
     Raises:
         SetupError: a file cannot be read or has a mistake.
     """
-    found = _built_in(file_name, entry)
+    table = _built_in(file_name, entry)
     if own := environ.get(variable):
-        found = found | _read(Path(own), entry)
-    return found
+        table = table | _read(Path(own), entry)
+    return table
 
 
 @cache
@@ -59,15 +59,15 @@ def _built_in(file_name: str, entry: type[Entry]) -> dict[str, Entry]:
 
 def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
     try:
-        read = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader) or {}  # noqa: S506  safe
-        return TypeAdapter(dict[str, entry]).validate_python(read)  # type: ignore[valid-type]
+        table = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader) or {}  # noqa: S506  safe
+        return TypeAdapter(dict[str, entry]).validate_python(table)  # type: ignore[valid-type]
     except OSError as error:
         raise SetupError(f"cannot read {str(path)!r}: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        said = first["msg"].lower().removeprefix("value error, ")
-        raise SetupError(f"{path}: {where or 'top level'}: {said}") from error
+        problem = first["msg"].lower().removeprefix("value error, ")
+        raise SetupError(f"{path}: {where or 'top level'}: {problem}") from error
     except _TwiceError as error:
         raise SetupError(f"{path}:{error}") from error
     except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError

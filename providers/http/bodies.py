@@ -1,5 +1,5 @@
-"""How much of a reply's body is read, and taken out of its compression: a server may go on without
-end, or send a gigabyte as a megabyte of gzip.
+"""Reads and decompresses the bodies of replies, up to a limit: a server may send without end, or
+send a gigabyte as a megabyte of gzip.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
 
 OK = 200
 ACCEPTED = "gzip"
-"""The compression that is asked for; `bounded` can take no other away."""
+"""The compression that requests ask for."""
 _GZIP_OR_ZLIB = 47
-"""`wbits` of zlib: the header says which it is."""
+"""`wbits` of zlib: detects the format from the header."""
 _AT_ONCE = 65_536
-"""Bytes that come out of the compression in one piece."""
+"""Most decompressed bytes in one piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many bytes of a body are read, once it is out of its compression."""
+    """Most bytes of a decompressed body."""
 
     reply: int = 32 * 2**20
-    """A longer one is none: a reply of 100,000 tokens with their probabilities has 11 MiB."""
+    """Of a reply; a longer one is an error. 100,000 tokens with their probabilities have 11 MiB."""
     error: int = 64 * 2**10
-    """Of any other status; what follows is not read."""
+    """Of any status but 200; the rest is not read."""
 
 
 LIMITS = Limits()
 
 
 async def read_body(response: aiohttp.ClientResponse) -> bytes:
-    """The body of a reply; of an error its beginning.
+    """The body of a reply; of an error only its beginning.
 
-    aiohttp must leave it as it came (`auto_decompress=False`).
+    aiohttp must not decompress it (`auto_decompress=False`).
 
     Raises:
-        BadReplyError: it is too long, or in a compression that was not asked for.
+        BadReplyError: the reply is too long or cannot be decompressed.
     """
     encoding, length = response.headers.get("Content-Encoding", ""), response.content_length
     most = LIMITS.reply if response.status == OK else LIMITS.error
@@ -55,24 +55,24 @@ async def read_body(response: aiohttp.ClientResponse) -> bytes:
 async def bounded(
     raw: AsyncIterable[bytes], status: int, encoding: str, limits: Limits = LIMITS
 ) -> AsyncIterator[bytes]:
-    """The pieces of a body, within the limits and out of its compression.
+    """The decompressed pieces of a body, up to the limits.
 
     Raises:
-        BadReplyError: a reply is too long, or in a compression that was not asked for.
+        BadReplyError: the reply is too long or cannot be decompressed.
     """
     failed = status != OK
     most = limits.error if failed else limits.reply
-    came = taken = 0
+    received = decompressed = 0
     iterator = aiter(raw)
     try:
         unpacker = _unpacker(encoding)
         async for piece in iterator:
-            came += len(piece)
+            received += len(piece)
             for unpacked in _unpacked(piece, unpacker):
-                taken += len(unpacked)
-                if max(came, taken) > most:
+                decompressed += len(unpacked)
+                if max(received, decompressed) > most:
                     if failed:
-                        yield unpacked[: most - taken] if taken > most else unpacked
+                        yield unpacked[: most - decompressed] if decompressed > most else unpacked
                         return
                     raise BadReplyError(f"the reply is longer than {_size(most)}; it is not read")
                 yield unpacked
@@ -87,7 +87,7 @@ async def bounded(
 
 
 def _unpacker(encoding: str) -> zlib._Decompress | None:
-    """What takes a compression away; raises `zlib.error` for one that nothing here does."""
+    """The decompressor for an encoding; raises `zlib.error` for an unknown one."""
     kind = encoding.strip().lower()
     if kind in ("", "identity"):
         return None
@@ -97,7 +97,7 @@ def _unpacker(encoding: str) -> zlib._Decompress | None:
 
 
 def _unpacked(piece: bytes, unpacker: zlib._Decompress | None) -> Iterator[bytes]:
-    """What a piece has in it, never more than a little at once."""
+    """The decompressed parts of a piece, each of limited size."""
     if unpacker is None:
         yield piece
         return

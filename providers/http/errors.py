@@ -1,4 +1,4 @@
-"""What an HTTP reply that is no answer means for a run; one reading for every HTTP provider."""
+"""Maps HTTP error replies to errors of `providers.base`, for all HTTP providers."""
 
 from __future__ import annotations
 
@@ -85,59 +85,61 @@ _REDIRECTS = range(300, 400)
 _TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529)
 _SHOWN = 300
 _LOOKED_AT = 64 * 2**10
-"""Characters of a body that are read; expressions that look back and forth take their time."""
+"""Most characters of a body that are searched, which limits the time of the expressions."""
 _LONGEST_S = 1e10
-"""Stands for any longer wait."""
+"""The longest wait in seconds; replaces longer ones."""
 _MOMENT, _MILLISECONDS = 1e9, 1e12
-"""From here on a number is no duration but a moment, and counts milliseconds."""
+"""Numbers above the first are points in time, and above the second are in milliseconds."""
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
 def error_of(
     status: int, body: str, headers: Mapping[str, str], *, secret: str = ""
 ) -> ProviderError:
-    """The error that a reply of `status` stands for; `secret` is kept out of its text."""
+    """The error for a reply of `status`; `secret` is removed from its message."""
     body = body[:_LOOKED_AT]
-    code, said = _message(body)
-    shown = redact(f"{status}: {said or 'no reason given'}", secret)[:_SHOWN]
+    code, message = _message(body)
+    shown = redact(f"{status}: {message or 'no reason given'}", secret)[:_SHOWN]
     if status in _REDIRECTS:
-        to = redact_address(next((v for k, v in headers.items() if k.lower() == "location"), ""))
+        target = redact_address(
+            next((v for k, v in headers.items() if k.lower() == "location"), "")
+        )
         return BadReplyError(
-            f"{status}: the server sends us to {to[:_SHOWN]!r}, and redirects are not followed; "
-            "give the address where it is"
+            f"{status}: the server redirects to {target[:_SHOWN]!r}, and redirects are not "
+            "followed; give the address where it is"
         )
     if status == HTTPStatus.TOO_MANY_REQUESTS and not _EMPTY_ACCOUNT.search(code):
         wait_s = retry_after_s(headers)
-        return RateLimitError(shown, retry_after_s=_said_s(body) if wait_s is None else wait_s)
+        return RateLimitError(shown, retry_after_s=_body_wait_s(body) if wait_s is None else wait_s)
     if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         wait_s = retry_after_s(headers)
         if status in _TOO_MUCH or wait_s is not None:
             return OverloadedError(shown, retry_after_s=wait_s)
         return ServerFaultError(shown)
-    return _refusal(status, code, said, shown)
+    return _refusal(status, code, message, shown)
 
 
-def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
-    """The error of a reply that would be the same if asked again."""
-    everything = f"{code} {said}"
+def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
+    """The error of a reply that another try would not change."""
+    code_and_message = f"{code} {message}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        about_it = _THE_PROMPT.search(said) and not _WHO_ASKS.search(said)
-        in_json = bool(code)  # else it is some proxy's page
-        if _FILTERED.search(code) or (status == HTTPStatus.FORBIDDEN and in_json and about_it):
+        about_prompt = _THE_PROMPT.search(message) and not _WHO_ASKS.search(message)
+        has_code = bool(code)  # else it is some proxy's page
+        if _FILTERED.search(code) or (status == HTTPStatus.FORBIDDEN and has_code and about_prompt):
             return RefusedError(shown)
         return AuthError(f"no access ({shown})")
-    if status == HTTPStatus.PAYMENT_REQUIRED or _NO_MONEY.search(everything):
+    if status == HTTPStatus.PAYMENT_REQUIRED or _NO_MONEY.search(code_and_message):
         return StopRunError(f"the account has no money left ({shown})")
-    if _NO_KEY.search(everything):
+    if _NO_KEY.search(code_and_message):
         return AuthError(f"no access ({shown})")
     too_large = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    if _BUDGET.search(said) or (too_large and _PER_MINUTE.search(said)):
+    if _BUDGET.search(message) or (too_large and _PER_MINUTE.search(message)):
         return BadRequestError(shown)
-    if too_large or _OVERFLOW.search(everything):
+    if too_large or _OVERFLOW.search(code_and_message):
         return PromptOverflowError(shown)
-    if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(everything):
+    if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(code_and_message):
         return UnknownModelError(f"no such model or address ({shown})")
-    if _FILTERED.search(everything) and not _WHO_ASKS.search(said):
+    if _FILTERED.search(code_and_message) and not _WHO_ASKS.search(message):
         return RefusedError(shown)
     if status >= HTTPStatus.BAD_REQUEST:
         return BadRequestError(shown)
@@ -145,28 +147,28 @@ def _refusal(status: int, code: str, said: str, shown: str) -> ProviderError:
 
 
 def _message(body: str) -> tuple[str, str]:
-    """Code and message of an error body, in the forms that the vendors use."""
-    whole = " ".join(body.split())
+    """Code and message of an error body, in any of the vendors' forms."""
+    text = " ".join(body.split())
     try:
-        read: Any = json.loads(body)
+        content: Any = json.loads(body)
     except (ValueError, RecursionError):
-        return "", whole
-    if isinstance(read, list) and read:
-        read = read[0]
-    if not isinstance(read, dict):
-        return "", whole
-    error = read.get("error", read)
+        return "", text
+    if isinstance(content, list) and content:
+        content = content[0]
+    if not isinstance(content, dict):
+        return "", text
+    error = content.get("error", content)
     if isinstance(error, str):
-        return f"{as_text(read.get('code') or '')} ", " ".join(error.split())
+        return f"{as_text(content.get('code') or '')} ", " ".join(error.split())
     if not isinstance(error, dict):
-        return "", whole
+        return "", text
     code = " ".join(as_text(error.get(name) or "") for name in ("code", "type", "status"))
-    said = error.get("message") or error.get("detail") or error.get("error") or ""
-    return code, " ".join(as_text(said).split()) or whole
+    message = error.get("message") or error.get("detail") or error.get("error") or ""
+    return code, " ".join(as_text(message).split()) or text
 
 
 def as_text(said: object) -> str:
-    """A text as it is, any other JSON as JSON, and what is nested too deeply as nothing."""
+    """A text as it is, any other value as JSON; empty if it is nested too deeply."""
     try:
         return said if isinstance(said, str) else json.dumps(said)
     except (RecursionError, TypeError, ValueError):
@@ -174,34 +176,34 @@ def as_text(said: object) -> str:
 
 
 def rejected_parameter(body: str, sent: Collection[str]) -> str | None:
-    """The parameter of ours that a 400 or 422 does not know or support, by its name.
+    """The parameter of `sent` that a 400 or 422 reports as unknown or unsupported.
 
-    `None` if it rejects something else, a value out of range for one.
+    `None` if it rejects something else, such as a value out of range.
     """
     body = body[:_LOOKED_AT]
-    code, said = _message(body)
-    if _OVERFLOW.search(f"{code} {said}") or not _UNKNOWN_NAME.search(f"{code} {said}"):
+    code, message = _message(body)
+    if _OVERFLOW.search(f"{code} {message}") or not _UNKNOWN_NAME.search(f"{code} {message}"):
         return None
-    named = re.search(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]{0,99}\"|\[[^\]]{0,999}\])", body)
+    field = re.search(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]{0,99}\"|\[[^\]]{0,999}\])", body)
     for name in sent:
-        if named and f'"{name}"' in named[1]:
+        if field and f'"{name}"' in field[1]:
             return name
-        if re.search(rf"['\"`]{re.escape(name)}['\"`]", said):
+        if re.search(rf"['\"`]{re.escape(name)}['\"`]", message):
             return name
     return None
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> float | None:
-    """Seconds until the server wants to be asked again, by the headers vendors use.
+    """Seconds until the next try, from the headers that vendors use; `None` if they have none.
 
     `Retry-After` in seconds or as a date, `retry-after-ms`, else the latest of the
     `x-ratelimit-reset…` and `anthropic-ratelimit-…-reset` of limits that are used up.
     """
-    found = {name.lower(): value.strip() for name, value in headers.items()}
+    lower_case = {name.lower(): value.strip() for name, value in headers.items()}
     now = time.time() if now_s is None else now_s
-    if (milliseconds := _number(found.get("retry-after-ms", ""))) is not None:
+    if (milliseconds := _number(lower_case.get("retry-after-ms", ""))) is not None:
         return _wait_s(milliseconds / 1000)
-    if given := found.get("retry-after"):
+    if given := lower_case.get("retry-after"):
         if (seconds := _number(given)) is not None:
             return _wait_s(seconds)
         try:
@@ -209,8 +211,8 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> 
         except (ValueError, OverflowError, OSError):  # no date, or none that this system has
             return None
     waits = [
-        _until_s(found.get(name.replace("remaining", "reset"), ""), now)
-        for name, left in found.items()
+        _until_s(lower_case.get(name.replace("remaining", "reset"), ""), now)
+        for name, left in lower_case.items()
         if "ratelimit-" in name and "remaining" in name and left == "0"
     ]
     return max((wait for wait in waits if wait is not None), default=None)
@@ -231,14 +233,14 @@ def _wait_s(seconds: float) -> float:
     return min(max(0.0, seconds), _LONGEST_S)
 
 
-def _said_s(body: str) -> float | None:
-    """Seconds to wait by the body, where a vendor says it there."""
+def _body_wait_s(body: str) -> float | None:
+    """Seconds to wait, from the body; `None` if it has none."""
     match = _RETRY_IN.search(body)
     return None if match is None else _wait_s(float(match[1]))
 
 
 def _number(text: str) -> float | None:
-    """May be infinite, where it has too many digits."""
+    """The number in a text, infinite if it is too large; `None` if there is none."""
     try:
         return None if text.strip("+-").isalpha() else float(text)  # `nan`, `infinity`
     except ValueError:

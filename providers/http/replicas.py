@@ -1,4 +1,4 @@
-"""Several servers of one model: the least busy is asked, and what begins alike stays together."""
+"""Chooses among several servers of one model: the least busy, but one server for each prefix."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from providers.base import (
 
 Server = TypeVar("Server")
 _REMEMBERED = 4096
-"""Prefixes whose server is kept in mind; those of a run's neighbours are asked close together."""
+"""Most prefixes whose server is remembered; a run sends requests of one prefix close together."""
 REST_S = 10.0
-"""How long a server that broke is passed over, while others are up."""
+"""A failed server gets no requests for this long, if others are up."""
 _FAULTS = 3
-"""Faults in a row after which it is taken for broken; one may be bad luck."""
+"""Consecutive faults after which a server counts as failed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -32,12 +32,12 @@ class _Replica(Generic[Server]):
     in_flight: int = 0
     back_at_s: float = 0.0
     faults: int = 0
-    """Since its last answer."""
+    """Faults since its last answer."""
 
 
 @dataclass(eq=False, slots=True)
 class _Use(Generic[Server]):
-    """The time of one request; no generator, which would cost as much as reading the reply."""
+    """Context of one request; a generator would cost as much time as reading the reply."""
 
     _replicas: Replicas[Server]
     _prefix: str
@@ -56,7 +56,7 @@ class _Use(Generic[Server]):
 
 
 class Replicas(Generic[Server]):
-    """The servers and how busy each is."""
+    """The servers with their requests in flight."""
 
     def __init__(
         self, servers: Sequence[Server], *, clock: Callable[[], float] = time.monotonic
@@ -69,15 +69,15 @@ class Replicas(Generic[Server]):
         return (replica.server for replica in self._replicas)
 
     def use(self, prefix: str) -> _Use[Server]:
-        """A server for a request of `prefix`; one that fails as a whole is passed over for a while.
+        """A context with a server for a request of `prefix`; avoids failed servers for a while.
 
-        A sample's lengths stay on one server, so that their common beginning stays in its cache,
-        until it fails one of them.
+        Requests of one prefix go to one server, which has their common beginning in its cache,
+        until one of them fails.
         """
         return _Use(self, prefix, self._pick(prefix))
 
     def failed(self, replica: _Replica[Server], prefix: str, error: TransientError) -> None:
-        """Takes note of what a server did to a request of `prefix`."""
+        """Records that a request of `prefix` failed with `error` on a server."""
         self._chosen.pop(prefix, None)
         replica.faults += isinstance(error, ServerFaultError | BadReplyError)
         down = isinstance(error, BrokenConnectionError | OverloadedError | ReplyTimeoutError)
@@ -88,12 +88,12 @@ class Replicas(Generic[Server]):
         if len(self._replicas) == 1:
             return self._replicas[0]
         now = self._clock()
-        kept = self._chosen.get(prefix)
-        if kept is None or kept.back_at_s > now:
-            up = [one for one in self._replicas if one.back_at_s <= now] or self._replicas
-            kept = min(up, key=lambda one: one.in_flight)
-        self._chosen[prefix] = kept
+        chosen = self._chosen.get(prefix)
+        if chosen is None or chosen.back_at_s > now:
+            up = [replica for replica in self._replicas if replica.back_at_s <= now]
+            chosen = min(up or self._replicas, key=lambda replica: replica.in_flight)
+        self._chosen[prefix] = chosen
         self._chosen.move_to_end(prefix)
         if len(self._chosen) > _REMEMBERED:
             self._chosen.popitem(last=False)
-        return kept
+        return chosen

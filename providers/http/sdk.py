@@ -1,4 +1,4 @@
-"""The HTTP client beneath both SDKs: it goes where it is told, and reads of a reply what it may."""
+"""The HTTP client of both SDKs: it follows no redirects and limits the size of replies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from providers.secrets import keep_address, redact_address
 
 _Client = TypeVar("_Client", bound=httpx2.AsyncClient)
 _PLAIN = "application/json"
-"""Stands for whatever type a server names: its `charset` may be one that Python cannot read."""
+"""Replaces the type that a server gives, whose `charset` may be unknown to Python."""
 
 
 def http_client(
@@ -24,18 +24,18 @@ def http_client(
     limits: Limits = LIMITS,
     follow_redirects: bool = False,
 ) -> _Client:
-    """The client for an address, by the class that an SDK takes for its own.
+    """The client for an address, made by the SDK's own class `make`.
 
-    It keeps no cookies. A redirect is not followed unless said so: a prompt goes nowhere but to the
-    address that the user named, and most redirects would turn it into a GET without one.
+    It keeps no cookies. It follows redirects only with `follow_redirects`: prompts are sent only to
+    the address that the user gave, and most redirects would turn a request into a GET without one.
 
     Raises:
-        SetupError: the address, a proxy or the file of certificates is none.
+        SetupError: the address, a proxy or the file of certificates is invalid.
     """
     keep_address(address)
 
     async def bind(response: httpx2.Response) -> None:
-        """Before any of the body is read."""
+        """Limits the body, before any of it is read."""
         encoding = response.headers.pop("Content-Encoding", "")
         response.headers["Content-Type"] = _PLAIN
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -50,15 +50,15 @@ def http_client(
             event_hooks={"response": [bind]},
         )
     except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
-        said = " ".join(str(error).split())
+        problem = " ".join(str(error).split())
         raise SetupError(
-            f"no client for {redact_address(address)}: {said}; look at the address, and in the "
+            f"no client for {redact_address(address)}: {problem}; look at the address, and in the "
             "environment at the proxies (HTTPS_PROXY, ALL_PROXY) and SSL_CERT_FILE"
         ) from error
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body within the limits."""
+    """A body whose size is limited."""
 
     def __init__(
         self, raw: httpx2.AsyncByteStream, status: int, encoding: str, limits: Limits
@@ -74,6 +74,6 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def bad_reply(error: BaseException) -> BadReplyError | None:
-    """The error of `bounded` that made an SDK say that the connection broke."""
+    """The error of `bounded` that an SDK reported as a broken connection; `None` if it was not."""
     cause = error.__cause__
     return cause if isinstance(cause, BadReplyError) else None

@@ -41,18 +41,18 @@ def read_args(given: Sequence[str]) -> dict[str, str]:
         SetupError: one is not of the form KEY=VALUE, or comes twice.
     """
     args: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    for argument in given:
+        name, equals, value = argument.partition("=")
         name = name.strip()
         if not equals or not name.isidentifier():
-            raise SetupError(f"--model-arg wants KEY=VALUE, not {redact(one)!r}")
+            raise SetupError(f"--model-arg wants KEY=VALUE, not {redact(argument)!r}")
         if "://" in value:
             keep_address(value)
         if is_secret(name):
             keep_secret(value)
-            for header, said in _items(value):
+            for header, text in _items(value):
                 if is_secret(header):
-                    keep_secret(said)
+                    keep_secret(text)
         elif not value.startswith(("{", "[", "(", "'", '"')) and (second := _SECOND.search(value)):
             raise SetupError(f"give {second[1]!r} in a --model-arg of its own, not after a comma")
         if name in args:
@@ -72,7 +72,7 @@ def _items(value: str) -> Iterator[tuple[str, str]]:
 
 
 def is_secret(name: str) -> bool:
-    """Whether an argument of that name holds what nobody may read."""
+    """Whether the value of an argument called `name` is secret."""
     return bool(_SECRET.search(name))
 
 

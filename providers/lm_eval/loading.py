@@ -85,8 +85,8 @@ class Quiet:
 
 def one_line(error: BaseException) -> str:
     """What a foreign error says, for a message of ours."""
-    said = redact(" ".join(str(error).split()))
-    return f"{type(error).__name__}: {said}"[:_SHOWN] if said else type(error).__name__
+    message = redact(" ".join(str(error).split()))
+    return f"{type(error).__name__}: {message}"[:_SHOWN] if message else type(error).__name__
 
 
 def is_installed() -> bool:

@@ -1,6 +1,6 @@
-"""OpenAI's form of question and answer: bodies to send, and JSON read as a `Reply`.
+"""OpenAI's form of requests and replies: makes bodies, and reads JSON as a `Reply`.
 
-One writing and one reading for every server that speaks it, chat or plain completions.
+Shared by all servers with this form, for chat and for plain completions.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _FINISH: dict[str, FinishReason] = {
     "SAFETY": "content_filter",
 }
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
-"""Parameter -> what newer models call it."""
+"""Parameter -> its name for newer models."""
 _READ, _SHOWN = 4096, 80
 """Bytes of what is no JSON that are looked at for keys, and characters that are shown."""
 
 
 def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
-    """What is asked, without the sampling parameters."""
+    """The body without model and sampling parameters."""
     if settings.api == "completions":
         body: dict[str, Any] = {
             "prompt": as_document(request.prompt),
@@ -56,10 +56,9 @@ def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
 
 
 class OpenAIForm:
-    """Bodies as one server wants them: by its names for parameters, without those it has not.
+    """Makes bodies with one server's parameter names, and without parameters that it lacks.
 
-    What an entry of `endpoints.yaml` or `models.yaml` says is known from the start, the rest is
-    learnt as the server rejects it.
+    These are known from `endpoints.yaml` and `models.yaml`, and from requests that it rejected.
     """
 
     def __init__(self, settings: ModelSettings, endpoint: Endpoint, facts: ModelFacts) -> None:
@@ -67,11 +66,11 @@ class OpenAIForm:
         self._endpoint = endpoint
         self._facts = facts
         self.dropped: set[str] = set()
-        """Parameters that the server turned out not to take."""
+        """Parameters that the server has rejected."""
         self._renamed: dict[str, str] = {}
 
     def body(self, request: Request) -> dict[str, Any]:
-        """What is sent besides the model."""
+        """The body without the model."""
         body: dict[str, Any] = {"max_tokens": request.max_tokens}
         if self._facts.reasoning:
             body["max_tokens"] += self._facts.think_tokens
@@ -90,9 +89,10 @@ class OpenAIForm:
         return renamed
 
     def adapt(self, name: str, said: str) -> bool:
-        """Asks without `name` from now on, or by the other name that the server wants for it.
+        """Leaves out the parameter `name` from now on, or sends it under the name in the message
+        `said`.
 
-        False for the limit of the reply's tokens, without which there is no limit to the cost.
+        Returns false for the limit of tokens, which is never left out because it limits the cost.
         """
         if name in self.dropped or name in self._renamed:
             return True  # another request found out meanwhile
@@ -112,7 +112,7 @@ class OpenAIForm:
 
 
 def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
-    """What a server without habits of its own is sent, the model included."""
+    """The body for a server without rules of its own, with the model."""
     body = {
         "model": settings.model,
         "max_tokens": request.max_tokens,
@@ -125,12 +125,12 @@ def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
 
 
 def path_of(settings: ModelSettings) -> str:
-    """Where, behind the base URL, such a body goes."""
+    """The path after the base URL to which such a body is sent."""
     return "/completions" if settings.api == "completions" else "/chat/completions"
 
 
 def read_json(content: bytes) -> Any:
-    """What a reply's body says; half a character in it does not spoil the rest.
+    """The JSON of a reply's body, also with a lone surrogate in it.
 
     Raises:
         BadReplyError: it is not JSON.
@@ -150,18 +150,18 @@ def reply_of(read: Any) -> Reply:
     """The first choice of `read`.
 
     Raises:
-        BadReplyError: it is no completion, or has no choice.
-        ProviderError: it says an error of its own.
+        BadReplyError: it is not a completion, or has no choices.
+        ProviderError: it contains an error.
     """
     if not isinstance(read, dict):
         raise BadReplyError("the reply is no JSON object")
-    if read.get("error"):  # some routers say 200 and mean the error of whom they asked
+    if read.get("error"):  # some routers forward an error with status 200
         raise _error_within(read)
     choices, usage = read.get("choices"), _usage(read.get("usage"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices", usage=usage)
     finish = _text(choices[0].get("finish_reason"))
-    if choices[0].get("error") or finish == "error":  # and some say so in the choice
+    if choices[0].get("error") or finish == "error":  # and some put the error into the choice
         raise _error_within(choices[0])
     message = choices[0].get("message")
     if isinstance(choices[0].get("text"), str):  # a plain completion
@@ -190,7 +190,7 @@ def _error_within(read: dict[str, Any]) -> ProviderError:
 
 
 def _text(content: object) -> str:
-    """Content as text; some vendors send a list of parts, of which the text ones count."""
+    """Content as text; of a list of parts, as some vendors send it, the texts joined."""
     if isinstance(content, list):
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "".join(part for part in parts if isinstance(part, str))
@@ -198,12 +198,12 @@ def _text(content: object) -> str:
 
 
 def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
-    """Of chat: a list of objects; of completions: two lists side by side."""
+    """Token and log probability: chat has a list of objects, completions have two lists."""
     if not isinstance(given, dict):
         return None
     try:
         if isinstance(given.get("content"), list):
-            pairs = [(one["token"], one["logprob"]) for one in given["content"]]
+            pairs = [(token["token"], token["logprob"]) for token in given["content"]]
         else:
             pairs = list(zip(given["tokens"], given["token_logprobs"], strict=True))
         if not all(isinstance(token, str) for token, _ in pairs):
@@ -214,21 +214,27 @@ def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
 
 
 def _usage(usage: object) -> Usage | None:
-    """What is paid for; some vendors count thinking in the total alone."""
+    """The billed tokens; some vendors count thinking only in the total."""
     if not isinstance(usage, dict):
         return None
-    asked, said = _whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens"))
-    if not (is_count(asked) and is_count(said)):
+    prompt_tokens, output_tokens = (
+        _whole(usage.get("prompt_tokens")),
+        _whole(usage.get("completion_tokens")),
+    )
+    if not (is_count(prompt_tokens) and is_count(output_tokens)):
         return None
     total = _whole(usage.get("total_tokens"))
-    return Usage(asked, max(said, total - asked) if is_count(total) else said)
+    return Usage(
+        prompt_tokens,
+        max(output_tokens, total - prompt_tokens) if is_count(total) else output_tokens,
+    )
 
 
 def _whole(figure: object) -> object:
-    """A whole number as one: what has more than 64 bits is read as a float."""
+    """A whole float as an int: the parser reads integers of more than 64 bits as floats."""
     return int(figure) if isinstance(figure, float) and figure.is_integer() else figure
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Whether it can be a number of tokens or requests."""
+    """Whether `value` is a valid number of tokens or requests."""
     return type(value) is int and value >= 0

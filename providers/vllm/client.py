@@ -40,9 +40,9 @@ from providers.vllm.server import VllmServer
 TIMEOUT_S = 600.0
 """For one reply."""
 KEY = "VLLM_API_KEY"
-"""Environment variable of the key that `vllm serve --api-key` wants, if it wants one."""
+"""Environment variable of the key that `vllm serve --api-key` requires."""
 _FACTS_S = 60.0
-"""How long a server may take to say what it is."""
+"""Time limit for requests for facts."""
 _FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
 _CLIENT_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
 """What aiohttp raises."""
@@ -78,10 +78,10 @@ class VllmProvider:
             raise
 
     async def facts(self) -> Mapping[str, object]:
-        """What the servers say of themselves; several must say the same.
+        """The facts of the servers, which must be the same for all.
 
         Raises:
-            SetupError: a server is not there, has another model, or differs from the others.
+            SetupError: a server does not answer, has another model, or differs from the others.
         """
         await self._open()
         each = {url: await self._facts_of(url) for url in self._replicas}
@@ -154,7 +154,7 @@ class VllmProvider:
         model, where = self._settings.model, redact_address(url)
         try:
             read = await self._get(url, "/models")
-            served = {str(one["id"]): one for one in read["data"] if isinstance(one, dict)}
+            served = {str(entry["id"]): entry for entry in read["data"] if isinstance(entry, dict)}
         except (KeyError, TypeError, RecursionError) as error:
             raise SetupError(f"{where} is no vLLM server: no list of models there") from error
         except AuthError:
@@ -183,24 +183,24 @@ class VllmProvider:
         return version if isinstance(version, str) else None
 
     async def _template(self, url: str) -> str | None:
-        """Of the tokens it makes of a fixed message: the text itself servers keep to themselves."""
+        """Hash of the tokens of a fixed message: servers do not show the template itself."""
         messages = body_of(_PROBE, replace(self._settings, api="chat"))["messages"]
         read = await self._tokenized(url, {"messages": messages, "add_generation_prompt": True})
         try:
-            said = orjson.dumps((read or {})["tokens"])
+            tokens = orjson.dumps((read or {})["tokens"])
         except (KeyError, orjson.JSONEncodeError):  # none, or no tokens
             return None
-        return hashlib.sha256(said).hexdigest()[:16]
+        return hashlib.sha256(tokens).hexdigest()[:16]
 
     def _asked(self, prompt: str) -> dict[str, Any]:
-        """What `/tokenize` takes for a prompt."""
+        """The body for `/tokenize`, without the model."""
         if self._settings.api == "completions":
             return {"prompt": as_document(prompt)}
         messages = body_of(Request(prompt, 1), self._settings)["messages"]
         return {"messages": messages, "add_generation_prompt": True}
 
     async def _tokenized(self, url: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What `/tokenize` says; `None` from servers that have none."""
+        """The reply of `/tokenize`; `None` from servers without it."""
         server, body = url.removesuffix("/v1"), {"model": self._settings.model, **asked}
         try:
             read = await self._post(await self._open(), server, "/tokenize", body)
