@@ -38,10 +38,12 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +68,21 @@ LEFT_OUT = ("test_time_is_linear",)
 """Tests that measure time: what else the machine does would kill mutants."""
 HEAVY = (
     *("numpy", "pandas", "pydantic", "hypothesis", "orjson", "msgspec", "aiohttp", "httpx2"),
-    *("openai", "jinja2", "rich", "typer", "yaml", "filelock", "uvloop", "altair", "huggingface_hub"),
+    *(
+        "openai",
+        "jinja2",
+        "rich",
+        "typer",
+        "yaml",
+        "filelock",
+        "uvloop",
+        "altair",
+        "huggingface_hub",
+    ),
 )
 """Libraries that are imported once, before a process is forked for each mutant."""
 MAX_MEMORY = 8 << 30
+BASELINE_LIMIT_S = 1800
 REASONS: dict[tuple[str, str], str] = {}
 """File and changed code of survivors that no test has to notice -> why."""
 
@@ -163,41 +176,55 @@ def is_text(node: ast.AST) -> bool:
     return constant or isinstance(node, ast.JoinedStr)
 
 
-def changes(node: ast.AST) -> Iterator[ast.AST]:
-    """The node with one change, for each change that its kind may have."""
+def changed(node: Any, name: str, value: object) -> Any:
+    """The node with another value of one field."""
+    other = copy.deepcopy(node)
+    setattr(other, name, value)
+    return other
 
-    def changed(change: Callable[[Any], object]) -> ast.AST:
-        other = copy.deepcopy(node)
-        change(other)
-        return other
 
+def changed_operators(node: ast.AST) -> Iterator[ast.AST]:
+    """The expression with one operator changed."""
     match node:
         case ast.Compare(ops=operators):
             for place, operator in enumerate(operators):
-                other = COMPARED[type(operator)]()
-                yield changed(lambda new, at=place, to=other: new.ops.__setitem__(at, to))  # type: ignore[misc]
+                others = [*operators[:place], COMPARED[type(operator)](), *operators[place + 1 :]]
+                yield changed(node, "ops", others)
         case ast.BinOp(op=operation) if type(operation) in CALCULATED and not is_text(node):
-            yield changed(lambda new: setattr(new, "op", CALCULATED[type(operation)]()))
-        case ast.AugAssign(op=operation, value=value) if not is_text(value):
-            yield changed(lambda new: setattr(new, "op", CALCULATED[type(operation)]()))
-            yield ast.Pass()
+            yield changed(node, "op", CALCULATED[type(operation)]())
         case ast.BoolOp(op=joint):
-            other_joint = ast.Or() if isinstance(joint, ast.And) else ast.And()
-            yield changed(lambda new: setattr(new, "op", other_joint))
+            yield changed(node, "op", ast.Or() if isinstance(joint, ast.And) else ast.And())
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield operand
+        case _:
+            pass
+
+
+def changed_values(node: ast.AST) -> Iterator[ast.AST]:
+    """The constant, or the call of a function that has an opposite, changed."""
+    match node:
         case ast.Constant(value=bool(value)):
             yield ast.Constant(not value)
         case ast.Constant(value=int(value) | float(value)):
             yield ast.Constant(value + 1)
             yield ast.Constant(value - 1)
         case ast.Call(func=ast.Name(id=name)) if name in SWAPPED:
-            yield changed(lambda new: setattr(new.func, "id", SWAPPED[name]))
+            yield changed(node, "func", ast.Name(SWAPPED[name]))
+        case _:
+            pass
+
+
+def changed_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statement changed or left out."""
+    match node:
+        case ast.AugAssign(op=operation, value=value) if not is_text(value):
+            yield changed(node, "op", CALCULATED[type(operation)]())
+            yield ast.Pass()
         case ast.Return(value=value) if value is not None and ast.unparse(value) != "None":
             yield ast.Return(ast.Constant(None))
-        case ast.Expr(value=ast.Call() | ast.Await()) | ast.Raise() | ast.Delete():
+        case ast.Expr(value=ast.Call() | ast.Await()) | ast.Delete():
             yield ast.Pass()
-        case ast.Continue() | ast.Break():
+        case ast.Raise() | ast.Continue() | ast.Break():
             yield ast.Pass()
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield ast.Pass()
@@ -244,22 +271,24 @@ class Finder:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and before == (0, 0):
             first = min(part.lineno for part in (node, *node.decorator_list))
             self.around = first, node.end_lineno or node.lineno
-        for other in changes(node):
-            self.add(node, other)
-        if isinstance(node, ast.If | ast.While | ast.IfExp) and (other := turned(node.test)):
-            self.add(node.test, other)
-        for test in node.ifs if isinstance(node, ast.comprehension) else ():
-            if other := turned(test):
-                self.add(test, other)
+        for change in (changed_operators, changed_values, changed_statements):
+            for other in change(node):
+                self.add(node, other)
+        tests = [node.test] if isinstance(node, ast.If | ast.While | ast.IfExp) else []
+        tests += node.ifs if isinstance(node, ast.comprehension) else []
+        for test in tests:
+            if (condition := turned(test)) is not None:
+                self.add(test, condition)
         for child in self.below(node):
             self.visit(child)
         self.around = before
 
     def below(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes below that are changed."""
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        checking = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if checking or isinstance(node, ast.Raise):
             return
-        unseen = (ast.JoinedStr, ast.Assert, ast.arg, ast.Raise)
+        unseen = (ast.JoinedStr, ast.Assert, ast.arg)
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list", "keywords") and not isinstance(
                 node, ast.Call
@@ -267,9 +296,7 @@ class Finder:
                 continue
             for child in value if isinstance(value, list) else [value]:
                 strict = isinstance(child, ast.keyword) and child.arg == "strict"  # of `zip`
-                if isinstance(child, ast.Raise):
-                    self.add(child, ast.Pass())
-                elif isinstance(child, ast.AST) and not isinstance(child, unseen) and not strict:
+                if isinstance(child, ast.AST) and not isinstance(child, unseen) and not strict:
                     yield child
 
 
@@ -328,13 +355,13 @@ class Watch:
         """Traces one test."""
         self.calls, self.starts_processes = set(), False
         started_s = time.perf_counter()
-        threading.settrace(self.trace)  # type: ignore[arg-type]
-        sys.settrace(self.trace)  # type: ignore[arg-type]
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
         try:
             return (yield)
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             for fixtures in item._fixtureinfo.name2fixturedefs.values():
                 for fixture in fixtures:
                     self.calls |= self.of_fixtures.get(fixture, set())
@@ -368,13 +395,14 @@ def in_copy(folder: Path, tests: Sequence[str], plugin: object, output: Path) ->
     """Runs pytest in the copy, in a process forked for it; its exit code."""
     os.setsid()
     os.chdir(folder)
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
     with output.open("wb") as file:
         for number in (1, 2):
             os.dup2(file.fileno(), number)
     sys.path[0] = str(folder)
     os.environ["PYTHONPATH"] = str(folder)
-    options = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=short")
+    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=short"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # `HEAVY` is there already
     left_out = f"not {' and not '.join(LEFT_OUT)}"
     return int(pytest.main([*options, "-k", left_out, *tests], plugins=[plugin]))
 
@@ -388,7 +416,11 @@ def fork(work: Callable[[], int]) -> int:
     code = 99
     try:
         code = work()
+    except BaseException:  # noqa: BLE001  the process ends here, whatever it was
+        traceback.print_exc()
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 
@@ -398,8 +430,7 @@ class Running:
 
     folder: Path
     end_s: float
-    done: Callable[[int | None], None]
-    """Takes the exit code; `None` where time ran out."""
+    done: Callable[[Path, int | None], None]
 
 
 @dataclass
@@ -409,14 +440,20 @@ class Jobs:
     copies: list[Path]
     running: dict[int, Running] = field(default_factory=dict)
 
-    def start(self, work: Callable[[Path], Callable[[], int]], limit_s: float, done: Any) -> None:
-        """Starts `work` in the next copy that is free."""
+    def start(
+        self,
+        work: Callable[[Path], int],
+        limit_s: float,
+        done: Callable[[Path, int | None], None],
+    ) -> None:
+        """Starts `work` in the next copy that is free; `done` takes that copy and the exit code,
+        `None` where time ran out.
+        """
         while not self.copies:
             self.wait()
         folder = self.copies.pop()
-        process = fork(work(folder))
-        ended = lambda code: done(folder, code)  # noqa: E731
-        self.running[process] = Running(folder, time.monotonic() + limit_s, ended)
+        process = fork(partial(work, folder))
+        self.running[process] = Running(folder, time.monotonic() + limit_s, done)
 
     def wait(self) -> None:
         """Waits a moment, and ends what has taken too long."""
@@ -434,7 +471,13 @@ class Jobs:
                 os.waitpid(process, 0)
             del self.running[process]
             self.copies.append(run.folder)
-            run.done(code)
+            run.done(run.folder, code)
+
+    def stop(self) -> None:
+        """Ends all that runs."""
+        for process in self.running:
+            with suppress(ProcessLookupError):
+                os.killpg(process, signal.SIGKILL)
 
     def finish(self) -> None:
         """Waits until nothing runs."""
@@ -470,32 +513,21 @@ def baselines(packages: Sequence[str], jobs: Jobs) -> dict[str, Baseline]:
     """
     found: dict[str, Baseline] = {}
 
-    def work(package: str) -> Callable[[Path], Callable[[], int]]:
-        def of(folder: Path) -> Callable[[], int]:
-            def run() -> int:
-                watch = Watch(folder)
-                code = in_copy(folder, files(package), watch, folder / "output.txt")
-                noted = json.dumps(vars(watch.baseline))
-                (folder / f"{package}.json").write_text(noted)
-                return code
-
-            return run
-
-        return of
+    def work(package: str, folder: Path) -> int:
+        watch = Watch(folder)
+        code = in_copy(folder, files(package), watch, folder / "output.txt")
+        (folder / f"{package}.json").write_text(json.dumps(vars(watch.baseline)))
+        return code
 
     def done(package: str, folder: Path, code: int | None) -> None:
         if code:
             output = (folder / "output.txt").read_text(errors="replace")
-            raise SystemExit(f"the tests of {package} fail without a mutant\n{output[-3000:]}")
+            raise SystemExit(f"the tests of {package} end with {code}\n{output[-3000:]}")
         noted = json.loads((folder / f"{package}.json").read_text())
         found[package] = Baseline(**noted)
 
     for package in packages:
-        jobs.start(
-            work(package),
-            1800,
-            lambda folder, code, package=package: done(package, folder, code),
-        )
+        jobs.start(partial(work, package), BASELINE_LIMIT_S, partial(done, package))
     jobs.finish()
     return found
 
@@ -518,8 +550,7 @@ class Outcome:
 
     mutant: Mutant
     killer: str
-    """The test that failed, or why there is none; empty if the mutant survived."""
-    took_s: float
+    """The test that failed, or how else the tests ended; empty if the mutant survived."""
 
 
 def run_all(
@@ -527,37 +558,30 @@ def run_all(
 ) -> list[Outcome]:
     """Runs the tests on all mutants, until the time is up."""
     outcomes: list[Outcome] = []
+
+    def done(mutant: Mutant, folder: Path, code: int | None) -> None:
+        shutil.copy(ROOT / mutant.path, folder / mutant.path)
+        shutil.rmtree(folder / ".hypothesis", ignore_errors=True)
+        noted = folder / "failed.txt"
+        killer = noted.read_text() if noted.exists() else ""
+        noted.unlink(missing_ok=True)
+        if code == 0:
+            killer = ""
+        elif code is None:
+            killer = "time"
+        outcomes.append(Outcome(mutant, killer or (f"exit code {code}" if code else "")))
+        print(f"{len(outcomes)} {mutant}  [{outcomes[-1].killer or 'SURVIVED'}]", file=sys.stderr)
+
     for mutant in mutants:
         if time.monotonic() > end_s:
             break
         baseline = known[mutant.package]
         tests = baseline.tests(mutant)
-        limit_s = 30 + 4 * sum(baseline.seconds[test] for test in tests)
-        started_s = time.monotonic()
-
-        def done(
-            folder: Path, code: int | None, mutant: Mutant = mutant, started_s: float = started_s
-        ) -> None:
-            shutil.copy(ROOT / mutant.path, folder / mutant.path)
-            shutil.rmtree(folder / ".hypothesis", ignore_errors=True)
-            noted = folder / "failed.txt"
-            killer = noted.read_text() if noted.exists() else ""
-            noted.unlink(missing_ok=True)
-            if code is None:
-                killer = "time"
-            elif code and not killer:
-                killer = f"exit code {code}"
-            outcomes.append(Outcome(mutant, killer if code != 0 else "", time.monotonic() - started_s))
-            print(f"{len(outcomes)} {mutant}  [{killer or 'SURVIVED'}]", file=sys.stderr, flush=True)
-
         if not tests:
-            outcomes.append(Outcome(mutant, "", 0.0))
+            outcomes.append(Outcome(mutant, ""))
             continue
-        jobs.start(
-            lambda folder, mutant=mutant, tests=tests: lambda: run_mutant(mutant, tests, folder),
-            limit_s,
-            done,
-        )
+        limit_s = 30 + 4 * sum(baseline.seconds[test] for test in tests)
+        jobs.start(partial(run_mutant, mutant, tests), limit_s, partial(done, mutant))
     jobs.finish()
     return outcomes
 
@@ -618,9 +642,12 @@ def main() -> None:
     hypothesis.settings.load_profile("mutants")
     with tempfile.TemporaryDirectory() as folder:
         jobs = Jobs([copied(Path(folder) / str(number)) for number in range(given.jobs)])
-        known = baselines(packages, jobs)
-        print(f"without a mutant: {time.monotonic() - started_s:.0f} s", file=sys.stderr)
-        outcomes = run_all(drawn, known, jobs, started_s + 60 * given.minutes)
+        try:
+            known = baselines(packages, jobs)
+            print(f"without a mutant: {time.monotonic() - started_s:.0f} s", file=sys.stderr)
+            outcomes = run_all(drawn, known, jobs, started_s + 60 * given.minutes)
+        finally:
+            jobs.stop()
     show(outcomes, {package: len(of) for package, of in mutants.items()})
     print(f"\n{time.monotonic() - started_s:.0f} s")
 
