@@ -17,7 +17,8 @@ have a reason there.
 Nothing is written to the checkout: each job has a copy of it. The tests run once without a mutant,
 which must pass; that run notes the functions that each test calls. A mutant then meets only the
 tests of its package (`PACKAGES`) that call the function it is in, the quickest first, until one
-fails, and last those that start processes. A mutant outside of functions meets all of them.
+fails, and last those that start processes; a mutant outside of functions meets all of them. Tests
+beyond `--test-seconds` are not run, so that the share killed is a lower bound.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +127,8 @@ class Baseline:
     processes: list[str] = field(default_factory=list)
     """Tests that start processes, whose calls are not seen."""
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """The tests that may notice the mutant, the quickest first."""
+    def tests(self, mutant: Mutant, limit_s: float) -> list[str]:
+        """The tests that may notice the mutant, the quickest first, as many as `limit_s` holds."""
         lines = range(mutant.first_line, mutant.last_line + 1)
         calling = [
             test
@@ -136,7 +138,9 @@ class Baseline:
         ]
         calling.sort(key=lambda test: self.seconds[test])
         others = [test for test in self.processes if test not in set(calling)]
-        return calling + sorted(others, key=lambda test: self.seconds[test])
+        calling += sorted(others, key=lambda test: self.seconds[test])
+        ends_s = accumulate(self.seconds[test] for test in calling)
+        return [test for test, end_s in zip(calling, ends_s, strict=True) if end_s <= limit_s]
 
 
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -532,6 +536,12 @@ def baselines(packages: Sequence[str], jobs: Jobs) -> dict[str, Baseline]:
     return found
 
 
+def read_baselines(path: Path | None, packages: Sequence[str]) -> dict[str, Baseline]:
+    """What an earlier run kept in a file; empty where it does not have all packages."""
+    kept = json.loads(path.read_text()) if path is not None and path.exists() else {}
+    return {name: Baseline(**kept[name]) for name in packages} if {*packages} <= {*kept} else {}
+
+
 def run_mutant(mutant: Mutant, tests: Sequence[str], folder: Path) -> int:
     """Runs the tests on a mutant in a copy."""
     path = folder / mutant.path
@@ -554,7 +564,12 @@ class Outcome:
 
 
 def run_all(
-    mutants: Sequence[Mutant], known: dict[str, Baseline], jobs: Jobs, end_s: float
+    mutants: Sequence[Mutant],
+    known: dict[str, Baseline],
+    jobs: Jobs,
+    *,
+    test_limit_s: float,
+    end_s: float,
 ) -> list[Outcome]:
     """Runs the tests on all mutants, until the time is up."""
     outcomes: list[Outcome] = []
@@ -576,7 +591,7 @@ def run_all(
         if time.monotonic() > end_s:
             break
         baseline = known[mutant.package]
-        tests = baseline.tests(mutant)
+        tests = baseline.tests(mutant, test_limit_s)
         if not tests:
             outcomes.append(Outcome(mutant, ""))
             continue
@@ -623,6 +638,14 @@ def main() -> None:
     parser.add_argument("--package", choices=tuple(PACKAGES), action="append")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60, help="no mutant begins later (60)")
+    parser.add_argument(
+        "--test-seconds", type=float, default=60, help="tests of one mutant, the quickest ones (60)"
+    )
+    parser.add_argument(
+        "--baseline",
+        type=Path,
+        help="file that keeps what the tests do without a mutant, for later runs of equal tests",
+    )
     parser.add_argument("--list", action="store_true", help="only list the mutants")
     given = parser.parse_args()
     packages = given.package or list(PACKAGES)
@@ -643,9 +666,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         jobs = Jobs([copied(Path(folder) / str(number)) for number in range(given.jobs)])
         try:
-            known = baselines(packages, jobs)
+            known = read_baselines(given.baseline, packages) or baselines(packages, jobs)
+            if given.baseline:
+                kept = {package: vars(baseline) for package, baseline in known.items()}
+                given.baseline.write_text(json.dumps(kept))
             print(f"without a mutant: {time.monotonic() - started_s:.0f} s", file=sys.stderr)
-            outcomes = run_all(drawn, known, jobs, started_s + 60 * given.minutes)
+            end_s = started_s + 60 * given.minutes
+            outcomes = run_all(drawn, known, jobs, test_limit_s=given.test_seconds, end_s=end_s)
         finally:
             jobs.stop()
     show(outcomes, {package: len(of) for package, of in mutants.items()})
