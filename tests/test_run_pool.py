@@ -268,6 +268,14 @@ class TestRetries:
         }
         assert answered["reply"] == "2"
 
+    def test_rate_limits_are_capped_apart(self) -> None:
+        """Attempts that end with a rate limit have a number of their own."""
+        limits = RunLimits(1, max_attempts=1, max_rate_limited=3, max_elapsed_s=1000)
+        done = Asked([RateLimitError("429")], limits=limits)
+        assert len(done.asked) == 3
+        assert done.waits_s == [1.0, 2.0]
+        assert done.records[0]["attempts"] == 3
+
     def test_one_attempt_means_one(self) -> None:
         """Retries can be turned off."""
         done = Asked([BadReplyError("x")], limits=RunLimits(1, max_attempts=1))
