@@ -195,7 +195,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from tests.test_vllm_server import Started
+from tests.test_providers_vllm_server import Started
 started = Started(Path(sys.argv[2]))
 async def work():
     await started.server.start()
