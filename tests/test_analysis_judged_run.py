@@ -58,6 +58,7 @@ def test_an_answer_beats_an_error_and_a_later_one_an_earlier(
         assert (detail.record.reply, int(cell["error"])) == (None, 1)
     else:
         assert str(detail.record.reply).startswith(counts)
+        assert (int(cell["n"]), float(cell["accuracy"])) == (1, 0.0)
         assert (int(cell["error"]), int(cell["incorrect"])) == (0, 1)
 
 

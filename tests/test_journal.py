@@ -603,6 +603,7 @@ class TestManifest:
         manifest = self.manifest()
         manifest.plan_cells([Cell(CONDITION, 3, 4, 2**256 - 1), Cell(CONDITION, 5, 4, 1)])
         assert manifest.fingerprint is not None
+        assert len(manifest.fingerprint) == 32
         write_manifest(tmp_path, manifest)
         assert read_manifest(tmp_path) == manifest
         assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]

@@ -345,6 +345,30 @@ class TestStopping:
         assert done.asked == ["id0", "id1", "id2"]
         assert [record["index"] for record in done.records] == [0, 1]
 
+    def test_a_pause_between_attempts_ends_at_once(self) -> None:
+        """A worker that pauses has no request in flight, so nobody waits for it."""
+
+        async def main() -> None:
+            pausing = asyncio.Event()
+
+            class Refusing(ScriptedProvider):
+                async def complete(self, request: Request) -> Reply:
+                    if request.sample_id == "id0":
+                        raise RateLimitError("429")
+                    await pausing.wait()
+                    raise AuthError("the key is refused")
+
+            async def sleep(_pause_s: float) -> None:
+                pausing.set()
+                await asyncio.Event().wait()
+
+            limits = RunLimits(2, drain_timeout_s=60)
+            asked = ask_all(samples(2), Refusing([]), print, limits=limits, sleep=sleep)
+            await asyncio.wait_for(asked, 10)
+
+        with pytest.raises(AuthError):
+            asyncio.run(main())
+
     def test_the_kinds_are_all_there(self) -> None:
         """The walk over the error tree finds the leaves that it is about."""
         assert {AuthError, SetupError, UnknownModelError} < set(family(StopRunError))

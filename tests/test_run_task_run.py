@@ -606,6 +606,21 @@ class TestNeverMixed:
         assert again.requests == []
         assert len(records(wanted.folder)) == wanted.plan.size
 
+    def test_what_is_not_sent_counts_as_done(self, lab: Lab) -> None:
+        """The progress of a run in which nothing fits is that of its whole plan."""
+
+        class Tiny(ScriptedProvider):
+            async def facts(self) -> Mapping[str, object]:
+                return {"max_model_len": 300}
+
+            async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+                return list(map(len, prompts))
+
+        wanted = lab.wanted(lengths=[900], samples=2)
+        running = run_task(wanted, Tiny(right), limits=RunLimits(4), warn=lab.said.append)
+        progress = asyncio.run(running).progress
+        assert (progress.done, progress.failed) == (wanted.plan.size, 0)
+
     def test_a_larger_window_asks_what_did_not_fit(self, lab: Lab) -> None:
         """Nothing was paid for it, so nothing keeps it from being asked."""
 

@@ -85,8 +85,31 @@ HEAVY = (
 """Libraries that are imported once, before a process is forked for each mutant."""
 MAX_MEMORY = 8 << 30
 BASELINE_LIMIT_S = 1800
-REASONS: dict[tuple[str, str], str] = {}
-"""File and changed code of survivors that no test has to notice -> why."""
+REASONS = {
+    ("score/extraction.py", "for lead in (bullets.end() if bullets else 0, *leads):", "-1"): (
+        "a search from -1 begins at 0"
+    ),
+    (
+        "score/extraction.py",
+        "start, end = _line_around(bare, len(bare.rstrip()) - 1, 0, len(bare))",
+        "0",
+    ): "the place after the last character is on the same line",
+    ("analysis/paired.py", "adjusted = [0.0] * count", "1.0"): "each is written over",
+    (
+        "analysis/effective_length.py",
+        "draws = drawn_accuracies([samples], resamples, seed)[0]",
+        "-1",
+    ): "the list has one item",
+    ("journal/writer.py", "self._lock = FileLock(folder / _LOCK, timeout=0)", "1"): (
+        "the same refusal, a second later"
+    ),
+    ("journal/writer.py", "self._file = -1", "2"): "every negative number is no file",
+    ("journal/answers.py", "return int.from_bytes(said[:8]) or 1", "2"): (
+        "one text in 2**64 has this hash"
+    ),
+    ("run/pool.py", "seed: int = 0,", "-1"): "a run always gives its seed",
+}
+"""File in `harness`, line, and changed code of survivors that no test has to notice -> why."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +128,17 @@ class Mutant:
     first_line: int
     """Of the outermost function around it; 0 where there is none."""
     last_line: int
+    text: str
+    """The source line, without the spaces around it."""
 
     def __str__(self) -> str:
         """A line of a diff, with its place."""
         return f"{self.path}:{self.line}: - {self.before}  + {self.after}"
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> tuple[str, str, str]:
         """Under which `REASONS` has it."""
-        return self.path, f"{self.before} -> {self.after}"
+        return self.path.removeprefix("harness/"), self.text, self.after
 
 
 @dataclass
@@ -265,9 +290,10 @@ class Finder:
             after = f"({after})"
         place = self.starts[node.lineno - 1] + node.col_offset
         end = self.starts[node.end_lineno - 1] + node.end_col_offset
-        self.mutants.append(
-            Mutant(self.package, self.path, node.lineno, place, end, before, after, *self.around)
-        )
+        line = self.source[self.starts[node.lineno - 1] : self.starts[node.lineno]]
+        code = node.lineno, place, end, before, after
+        text = line.decode().strip()
+        self.mutants.append(Mutant(self.package, self.path, *code, *self.around, text))
 
     def visit(self, node: ast.AST) -> None:
         """Adds the mutants of `node` and of all below it."""
