@@ -113,6 +113,7 @@ def test_a_perfect_text_is_read_in_every_shape(shape: str, value: str) -> None:
         ("-7", -7),
         ("\u22127", -7),
         ("+7", 7),
+        ("it is +7", 7),
         ("$-7$", -7),
         ("12.", 12),
         ("7.0", 7),

@@ -424,6 +424,7 @@ class Chosen:
 def in_copy(folder: Path, tests: Sequence[str], plugin: object, output: Path) -> int:
     """Runs pytest in the copy, in a process forked for it; its exit code."""
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.chdir(folder)
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
     with output.open("wb") as file:
@@ -680,6 +681,7 @@ def main() -> None:
     if given.list:
         print("\n".join(map(str, drawn)))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left running
     started_s = time.monotonic()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     for name in HEAVY:
