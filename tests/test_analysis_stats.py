@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.curve import Curve, Threshold, areas_under, curve, drawn_accuracies
-from harness.analysis.effective_length import crossing_length, effective_length, passing_lengths
+from harness.analysis.effective_length import (
+    _likelihoods,
+    crossing_length,
+    effective_length,
+    passing_lengths,
+)
 from harness.analysis.interval import Z95, Bound, span_text, wilson
 from harness.analysis.paired import (
     Pair,
@@ -294,6 +299,23 @@ def test_spans_read_as_a_person_writes_them() -> None:
 
 class TestCrossing:
     """Where a logistic curve in log length falls below the threshold."""
+
+    def test_the_penalty_is_half_the_log_determinant_of_the_information(self) -> None:
+        """Firth 1993; the likelihood is the binomial one: both by their formulas."""
+        samples = shares(100, 100, 60, 40, 0, 0, 0)
+        log_lengths = np.log(samples.lengths)
+        crossings, slopes = np.log([10.0, 30.0, 90.0]), np.array([-0.5, -3.0])
+        likelihood, penalty = _likelihoods(log_lengths, samples, crossings, slopes, 0.7)
+        design = np.stack([np.ones_like(log_lengths), log_lengths], axis=1)
+        right = samples.correct.sum(axis=0)
+        for row, crossing in enumerate(crossings):
+            for column, slope in enumerate(slopes):
+                share = 1 / (1 + np.exp(-(0.7 + slope * (log_lengths - crossing))))
+                information = design.T @ np.diag(samples.n * share * (1 - share)) @ design
+                half = 0.5 * np.log(np.linalg.det(information))
+                assert penalty[row, column] == pytest.approx(half)
+                logs = right * np.log(share) + (samples.n - right) * np.log(1 - share)
+                assert likelihood[row, column] == pytest.approx(logs.sum())
 
     def test_of_a_logistic_curve_it_is_the_true_one(self) -> None:
         """With many samples."""

@@ -170,7 +170,7 @@ class TestRoundTrip:
         assert take(lab, answer_all(lab)).code == 0
         said, old = export(lab).err.splitlines()
         assert said == "nothing to ask: all 16 samples have an answer or can have none"
-        assert old.endswith("requests.jsonl is of an earlier export: its samples need no asking")
+        assert old.endswith("requests.jsonl is of an earlier export: its samples need no request")
         assert "16 requests; 16 samples need none" in export(lab, "--samples", "8").err
 
     def test_direct_runs_go_on_where_an_import_stopped(self, lab: Lab) -> None:

@@ -1,0 +1,64 @@
+"""The event loop of a command, and the signals that end it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+DEAF = """
+import asyncio, os, signal, sys
+from harness.run.event_loop import run_in_loop
+
+async def deaf():
+    for place in range({signals}):
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            print("cancelled", place, flush=True)
+    return "ended"
+
+try:
+    print(run_in_loop(deaf()))
+except KeyboardInterrupt:
+    print("interrupt")
+"""
+"""A coroutine that takes no notice of being cancelled."""
+
+
+@pytest.mark.parametrize(
+    ("signals", "lines"),
+    [
+        (1, ["cancelled 0", "ended"]),
+        (2, ["cancelled 0", "cancelled 1", "ended"]),
+        (3, ["cancelled 0", "cancelled 1", "interrupt"]),
+    ],
+)
+def test_the_third_interrupt_ends_what_does_not_end(signals: int, lines: list[str]) -> None:
+    """The first two cancel it."""
+    done = subprocess.run(
+        [sys.executable, "-c", DEAF.format(signals=signals)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        env=dict(os.environ),
+    )
+    assert done.stdout.splitlines()[: len(lines)] == lines, done
+
+
+def test_a_result_comes_back() -> None:
+    """Of whatever type."""
+    from harness.run.event_loop import run_in_loop
+
+    async def seven() -> int:
+        await asyncio.sleep(0)
+        return 7
+
+    assert run_in_loop(seven()) == 7
