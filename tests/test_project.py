@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import os
 import subprocess
@@ -101,3 +102,35 @@ def test_nothing_in_the_repository_is_large() -> None:
     """The embedded model stays below 8 MB."""
     model = ROOT / "providers" / "tiny" / "model"
     assert sum(path.stat().st_size for path in model.iterdir()) < 8_000_000
+
+
+def test_every_import_is_declared() -> None:
+    """What the packages import is a dependency of the project, or of one of its extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {
+        canonicalize_name(Requirement(requirement).name)
+        for requirements in (project["dependencies"], *project["optional-dependencies"].values())
+        for requirement in requirements
+    }
+    distributions = importlib.metadata.packages_distributions()
+    undeclared = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for folder in ("harness", "providers")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in _imported(path)
+        if name in distributions and not set(map(canonicalize_name, distributions[name])) & declared
+    }
+    come_along = ("click", "datasets")  # with packages that are declared, and imported beside them
+    assert {entry for entry in undeclared if not entry.endswith(come_along)} == set()
+
+
+def _imported(path: Path) -> set[str]:
+    """Top-level names of the packages that a file imports, ours and Python's own left out."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(node.module or "")
+    tops = {name.partition(".")[0] for name in names}
+    return tops - set(sys.stdlib_module_names) - {"harness", "providers"}
