@@ -62,9 +62,9 @@ def ours(function: _Function) -> _Function:
     """Keeps Inspect from putting `harness/` before the name under which it registers `function`.
 
     Inspect takes the prefix from the function's `__module__`, if such a module is installed; our
-    names begin with the name of the distribution instead.
+    names begin with the name of the distribution instead, and no module can have a hyphen.
     """
-    function.__module__ = PACKAGE
+    function.__module__ = f"{PACKAGE}-inspect"
     return function
 
 
