@@ -45,7 +45,7 @@ ONE_BY_ONE = RunLimits(max_connections=1)
 
 
 def keeps(records: list[dict[str, Any]]) -> Callable[[Record], None]:
-    """Adds each record to `records` as its line in the journal has it."""
+    """A function that adds a record to `records`, as the mapping that the journal writes."""
     return lambda record: records.append(as_line(record))
 
 

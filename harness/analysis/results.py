@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from harness.analysis.judging import verdict_of
 from harness.analysis.tables import diagnosis_table, effective_length_table, to_csv
 from harness.columns import OUTCOMES
 from harness.journal.files import replace_file
+from harness.journal.software import software
 from harness.spec import CellKey
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
@@ -59,7 +59,7 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     to_csv(effective_length_table(run, threshold), run.folder / EFFECTIVE_LENGTHS)
     to_csv(diagnosis_table(run), run.folder / DIAGNOSES)
     verdicts = {
-        "eyechart": _own_version(),
+        "eyechart": software()["eyechart"],
         "cells": [
             {"condition": condition.label, "length": length, "outcomes": letters}
             for (condition, length), letters in _letters(run).items()
@@ -67,13 +67,6 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     }
     replace_file(run.folder / VERDICTS, orjson.dumps(verdicts, option=orjson.OPT_INDENT_2))
     return to_csv(run.cells, run.folder / TABLE)
-
-
-def _own_version() -> str:
-    try:
-        return version("eyechart")
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _letters(run: JudgedRun) -> dict[CellKey, str]:

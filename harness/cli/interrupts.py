@@ -1,4 +1,4 @@
-"""The handling of Ctrl-C outside the event loop; the event loop has its own handler."""
+"""Handles Ctrl-C outside the event loop. Inside, `run/event_loop.py` handles it."""
 
 from __future__ import annotations
 

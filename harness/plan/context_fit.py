@@ -23,7 +23,7 @@ _MAX_TOKEN_CHARACTERS = 16
 
 @dataclass(frozen=True, slots=True)
 class ContextFit:
-    """How one cell's prompts fit the window."""
+    """Whether the prompts of a cell fit the context window, and how much room replies have."""
 
     tokens: int
     """Of its first prompt; at least so many where it is not `exact`."""

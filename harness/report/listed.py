@@ -95,7 +95,7 @@ def _bound(bound: Bound) -> Value:
 
 
 def _sort_key(bound: Bound) -> float:
-    """The number by which a table sorts a bound."""
+    """The number that stands for a bound where a table is sorted."""
     return bound.length + {"<": -0.5, "=": 0.0, ">": 0.5}[bound.sign]
 
 

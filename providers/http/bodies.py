@@ -97,7 +97,7 @@ def _unpacker(encoding: str) -> zlib._Decompress | None:
 
 
 def _unpacked(piece: bytes, unpacker: zlib._Decompress | None) -> Iterator[bytes]:
-    """The decompressed parts of a piece, each of limited size."""
+    """Decompresses a piece of a body; yields it in parts of at most `_AT_ONCE` bytes."""
     if unpacker is None:
         yield piece
         return

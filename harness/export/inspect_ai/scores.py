@@ -170,7 +170,9 @@ def effective_length() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        from harness.analysis import curve, effective_length  # noqa: PLC0415  NumPy is slow to load
+        from harness.analysis.curve import curve  # noqa: PLC0415  NumPy is slow to load
+        from harness.analysis.effective_length import effective_length as estimated  # noqa: PLC0415
+        from harness.analysis.tables import estimate_columns  # noqa: PLC0415
 
         replies = [score for score in scores if score.score.value != "error"]
         names = _row_names(_cell(score)[:2] for score in replies)
@@ -185,16 +187,10 @@ def effective_length() -> Metric:
                 indexes.append(place[1] + stride * epochs[place])
                 right.append(score.score.value == "correct")
                 epochs[place] += 1
-            estimate = effective_length.effective_length(curve.curve(lengths, indexes, right))
-            low, high = estimate.length_ci
-            bounds = {
-                "min": estimate.length.at_least,
-                "max": estimate.length.at_most,
-                "ci_low": low.at_least,
-                "ci_high": high.at_most,
-            }
-            for end, bound in bounds.items():
-                rows[f"{names[condition]} effective_length_{end}".lstrip()] = bound
+            columns = estimate_columns(estimated(curve(lengths, indexes, right)))
+            for name in columns:
+                if name.startswith("effective_length_"):
+                    rows[f"{names[condition]} {name}".lstrip()] = columns[name]
         return cast("Value", rows)
 
     return compute
