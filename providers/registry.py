@@ -1,4 +1,4 @@
-"""Who answers: provider names and the modules behind them, imported on first use."""
+"""Provider names and the modules that implement them, imported on first use."""
 
 from __future__ import annotations
 
@@ -31,45 +31,46 @@ FACTORIES = {
     "tiny": "providers.tiny.provider:open_provider",
     "vllm": "providers.vllm.client:open_provider",
 }
-"""Provider -> `module:function` that takes `ModelSettings` and gives a `Provider`."""
+"""Provider -> `module:function`; the function takes `ModelSettings` and returns a `Provider`."""
 COMPATIBLE = "providers.openai.api:open_provider"
-"""The same for every name in `endpoints.yaml`."""
+"""The same for all providers in `endpoints.yaml`."""
 BATCH_FORMS = {"vllm": "providers.openai.batch_form:open_vllm"}
-"""Provider -> `module:function` that takes `ModelSettings` and gives a `BatchForm`."""
+"""Provider -> `module:function`; the function takes `ModelSettings` and returns a `BatchForm`."""
 COMPATIBLE_FORM = "providers.openai.batch_form:open_compatible"
-"""The same for every name in `endpoints.yaml`."""
+"""The same for all providers in `endpoints.yaml`."""
 COMPATIBLE_SERVICE = "providers.openai.batch:open_service"
-"""The function that gives a `BatchService` for those names."""
+"""The function that returns a `BatchService` for the providers in `endpoints.yaml`."""
 _FIXED = ("azure", "lm-eval", "scripted", "tiny")
-"""Those that are where they are: no address can be given."""
+"""Providers that do not take the user's addresses."""
 _EXTRAS = {"anthropic": "anthropic", "lm-eval": "lm_eval", "vllm": "vllm"}
-"""Provider, and the extra that it needs, -> the package."""
+"""Extra, which has the name of its provider -> the package that it installs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """`provider/model`, taken apart."""
+    """The parts of `provider/model`."""
 
     provider: str
     model: str
     detail: str = ""
-    """What else tells models apart, where the name alone does not."""
+    """Distinguishes models whose provider and model are the same; empty if that is not needed."""
 
     @property
     def label(self) -> str:
-        """How the model is written in tables and folders; `tiny` for the embedded one."""
+        """The model's name in tables and folders; `tiny` for the embedded model."""
         if self.model == self.provider:
             return self.provider
         return "/".join(filter(None, (self.provider, self.model, self.detail)))
 
 
 def parse_model(given: str, model_args: Sequence[str] = ()) -> ModelName:
-    """What `given` names: `provider/model`, the embedded `tiny`, or a bare name of OpenAI's.
+    """The name of a model, from `provider/model`, `tiny`, or the bare name of an OpenAI model.
 
-    Of `lm-eval/TYPE` the arguments say which model it is: see `providers.lm_eval.args.label_of`.
+    The detail of `lm-eval/TYPE` comes from `model_args`: see `providers.lm_eval.args.label_of`.
 
     Raises:
-        SetupError: empty, no provider of that name, or arguments that it does not take.
+        SetupError: the name is empty, there is no such provider, or the provider does not take
+            model arguments.
     """
     name = _parse(given)
     if name.provider == "lm-eval":
@@ -80,14 +81,14 @@ def parse_model(given: str, model_args: Sequence[str] = ()) -> ModelName:
 
 
 def known_facts(name: ModelName, model_args: Sequence[str]) -> dict[str, object]:
-    """Those of the provider's `facts` that are known before it is opened."""
+    """The provider's `facts` that are known before its model is loaded."""
     return facts_of(read_args(model_args)) if name.provider == "lm-eval" else {}
 
 
 def _parse(given: str) -> ModelName:
     provider, slash, model = given.strip().partition("/")
     if not slash and provider in FACTORIES and provider != "tiny":
-        raise SetupError(f"{provider!r} is a provider and no model: {provider}/… names one of its")
+        raise SetupError(f"{provider!r} is a provider and no model: {provider}/… names a model")
     if not provider or (slash and not model):
         raise SetupError(f"model {given!r} is not of the form provider/model")
     if not slash:
@@ -101,54 +102,55 @@ def _parse(given: str) -> ModelName:
 
 
 def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provider:
-    """The provider behind `name`, ready to be asked as `settings` say; `settings.model` is its own.
+    """Opens the provider of `name` with `settings`, whose model and provider are those of `name`.
 
     Raises:
-        SetupError: a package, key or file that the provider needs is missing, or it cannot be
-            asked in that way.
+        SetupError: a package, key or file that the provider needs is missing, or it does not
+            support the settings.
     """
     settings = _checked(name, settings or ModelSettings(name.model))
     return cast("Provider", _load(FACTORIES.get(name.provider, COMPATIBLE))(settings))
 
 
 def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
-    """How the model behind `name` is asked in batch files; needs neither key nor network.
+    """The form of requests to `name` in batch files; needs neither key nor network.
 
     Raises:
-        SetupError: it is not asked in OpenAI's form, or cannot be asked in that way.
+        SetupError: the provider does not have OpenAI's form, or does not support the settings.
     """
-    place = BATCH_FORMS.get(name.provider)
-    if place is None and name.provider in FACTORIES:
+    function = BATCH_FORMS.get(name.provider)
+    if function is None and name.provider in FACTORIES:
         raise SetupError(
-            f"{name.label} is not asked in the Batch form of OpenAI's; that is for openai/…, "
+            f"{name.label} is not asked in the Batch form of OpenAI; that form is for openai/…, "
             "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
         )
-    return cast("BatchForm", _load(place or COMPATIBLE_FORM)(_checked(name, settings)))
+    return cast("BatchForm", _load(function or COMPATIBLE_FORM)(_checked(name, settings)))
 
 
 def has_batches(name: ModelName) -> None:
-    """Raises `SetupError` where no Batch API is known for the model's provider."""
+    """Raises `SetupError` if no Batch API is known for the model's provider."""
     if name.provider in FACTORIES:
-        own = "'bench export batch' writes files for 'vllm run-batch'; " * (name.provider == "vllm")
+        is_vllm = name.provider == "vllm"
+        hint = "'bench export batch' writes files for 'vllm run-batch'; " if is_vllm else ""
         raise SetupError(
             f"--batch is for openai/… and vendors or servers with a Batch API like OpenAI's, not "
-            f"for {name.label}; {own}leave out --batch"
+            f"for {name.label}; {hint}leave out --batch"
         )
 
 
 def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
-    """The Batch API where the model behind `name` is.
+    """Opens the Batch API for the model `name`.
 
     Raises:
-        SetupError: there is none, or a key that it needs is missing.
+        SetupError: the model has no Batch API, or the key is missing.
     """
     has_batches(name)
     return cast("BatchService", _load(COMPATIBLE_SERVICE)(_checked(name, settings)))
 
 
-def _load(place: str) -> Callable[[ModelSettings], object]:
-    """The function at `module:function`."""
-    module_name, _, attribute = place.partition(":")
+def _load(path: str) -> Callable[[ModelSettings], object]:
+    """The function at `path`, `module:function`."""
+    module_name, _, attribute = path.partition(":")
     return cast(
         "Callable[[ModelSettings], object]",
         getattr(importlib.import_module(module_name), attribute),
@@ -156,7 +158,7 @@ def _load(place: str) -> Callable[[ModelSettings], object]:
 
 
 def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
-    """`settings` with the names in `name`; raises `SetupError` where they do not go together."""
+    """`settings` with the names in `name`; raises `SetupError` if they contradict each other."""
     settings = replace(settings, model=name.model, provider=name.provider)
     if settings.base_urls and name.provider in _FIXED:
         raise SetupError(f"{name.provider} takes no --base-url")
@@ -171,17 +173,17 @@ def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
 
 
 def _endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:
-    """Those of the files; raises `SetupError` on a name by which none can be asked."""
-    found = endpoints(environ)
-    for name in found:
+    """The endpoints of both files; raises `SetupError` if a name has a slash or is taken."""
+    by_name = endpoints(environ)
+    for name in by_name:
         if name in FACTORIES or "/" in name:
-            what = "has a slash" if "/" in name else "is a provider of its own"
-            raise SetupError(f"endpoint {name!r} in {environ.get(USER_FILE)} {what}; rename it")
-    return found
+            problem = "has a slash" if "/" in name else "is a provider of its own"
+            raise SetupError(f"endpoint {name!r} in {environ.get(USER_FILE)} {problem}; rename it")
+    return by_name
 
 
 def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]:
-    """Provider, what it is, and what it needs; of a key only whether it is set."""
+    """Each provider's name, title and needs; of a key only whether it is set."""
 
     def key(variable: str) -> str:
         return f"{variable} ({'set' if environ.get(variable) else 'not set'})"
@@ -204,8 +206,8 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
             for name, endpoint in _endpoints(environ).items()
         ),
         ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),
-        ("vllm", "vLLM: servers that run, or one started here", f"--base-url, or {extra('vllm')}"),
-        ("lm-eval", "whatever lm-eval loads: hf, gguf, …", f"--model-arg, {extra('lm-eval')}"),
+        ("vllm", "vLLM: a server that runs, or one of our own", f"--base-url, or {extra('vllm')}"),
+        ("lm-eval", "models that lm-eval loads: hf, gguf, …", f"--model-arg, {extra('lm-eval')}"),
         ("azure", "a deployment on Azure OpenAI", ", ".join(map(key, azure))),
-        ("scripted", "replies from a text file, one a line, in turn", "the file"),
+        ("scripted", "replies from a text file, one on each line, in turn", "the file"),
     ]

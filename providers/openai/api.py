@@ -1,6 +1,6 @@
-"""OpenAI and whatever speaks its chat-completions form, through the official SDK.
+"""OpenAI and servers with the same API, through the official SDK.
 
-The SDK's own retries are off: the runner's are the only ones.
+The SDK does not retry: only the runner does.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from providers.openai.form import OpenAIForm, read_json, reply_of
 from providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
-"""For one reply; long ones take minutes."""
+"""Longest wait for one reply, in seconds; long replies take minutes."""
 AZURE_VARIABLES = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
 _NO_KEY = "none"
+"""Sent to servers that need no key: the SDK requires one."""
 _REJECTED = (openai.BadRequestError, openai.UnprocessableEntityError)
 
 
 class OpenAIProvider:
-    """One model behind one OpenAI-compatible address, or behind several replicas of it."""
+    """One model at one OpenAI-compatible address, or at the addresses of several replicas."""
 
     def __init__(
         self,
@@ -61,11 +62,15 @@ class OpenAIProvider:
 
     @property
     def clients(self) -> Sequence[openai.AsyncOpenAI]:
-        """One for each address."""
+        """One client for each address."""
         return list(self._clients)
 
     async def complete(self, request: Request) -> Reply:
-        """The reply; a parameter that the server does not know is left out from then on."""
+        """The model's reply; a parameter that the server rejects is left out of all later requests.
+
+        Raises:
+            ProviderError: as `Provider.complete` says.
+        """
         while True:
             body = self._form.body(request)
             try:
@@ -82,37 +87,41 @@ class OpenAIProvider:
 
     async def _send(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Reply:
         create: Any = client.chat.completions.with_raw_response.create
-        asked = {"messages": body.pop("messages", None)}
+        prompt = {"messages": body.pop("messages", None)}
         if self._settings.api == "completions":
             create = client.completions.with_raw_response.create
-            asked = {"prompt": body.pop("prompt", None)}
+            prompt = {"prompt": body.pop("prompt", None)}
         with sdk_errors(client):
-            async with asyncio.timeout(TIMEOUT_S):  # the SDK's own is for each piece of a reply
-                raw = await create(model=self._settings.model, **asked, extra_body=body)
+            async with asyncio.timeout(TIMEOUT_S):  # the SDK's limit is for each piece
+                raw = await create(model=self._settings.model, **prompt, extra_body=body)
                 content = await raw.http_response.aread()
         return reply_of(read_json(content))
 
     async def facts(self) -> Mapping[str, object]:
-        """Where the model was asked and how."""
+        """The addresses, the endpoint's own rules, and how long the model may think."""
         urls = sorted(redact_address(str(client.base_url)) for client in self._clients)
-        thinks = {"think_tokens": self._facts.think_tokens, "effort": self._facts.effort}
-        habits = {"drop": self._endpoint.drop, "rename": dict(self._endpoint.rename)}
-        said = {name: habit for name, habit in habits.items() if habit}
-        where = {"engine": "openai", "base_url": urls}
-        return where | said | (thinks if self._facts.reasoning else {})
+        thinking = {"think_tokens": self._facts.think_tokens, "effort": self._facts.effort}
+        rules = {"drop": self._endpoint.drop, "rename": dict(self._endpoint.rename)}
+        return {
+            "engine": "openai",
+            "base_url": urls,
+            **{name: rule for name, rule in rules.items() if rule},
+            **(thinking if self._facts.reasoning else {}),
+        }
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
-        """Nobody knows: the vendors' tokenizers are not here."""
+        """`None`: the vendors' tokenizers are not installed here."""
         return None
 
     async def aclose(self) -> None:
+        """Closes the connections."""
         for client in self._clients:
             await client.close()
 
 
 @contextmanager
 def sdk_errors(client: openai.AsyncOpenAI) -> Iterator[None]:
-    """The SDK's errors as ours."""
+    """Raises the SDK's errors as errors of `providers.base`."""
     try:
         yield
     except openai.OpenAIError as error:
@@ -126,24 +135,24 @@ def sdk_errors(client: openai.AsyncOpenAI) -> Iterator[None]:
 
 
 def mapped(error: openai.OpenAIError, client: openai.AsyncOpenAI) -> ProviderError:
-    """What an error of the SDK's is in our tree."""
+    """The error of `providers.base` for an error of the SDK."""
     if isinstance(error, openai.APIStatusError):
         return error_of(error.response.status_code, error.response.text, error.response.headers)
     if isinstance(error, openai.APITimeoutError):
         return ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s")
     if isinstance(error, openai.APIConnectionError):
-        where, cause = redact_address(str(client.base_url)), error.__cause__ or error
-        return bad_reply(error) or BrokenConnectionError(f"no connection to {where}: {cause}")
+        address, cause = redact_address(str(client.base_url)), error.__cause__ or error
+        return bad_reply(error) or BrokenConnectionError(f"no connection to {address}: {cause}")
     return BadReplyError(" ".join(str(error).split()))
 
 
 def open_provider(settings: ModelSettings) -> OpenAIProvider:
-    """The model at the settings' addresses, else at its provider's.
+    """Opens a model at the addresses in the settings, or else at its provider's address.
 
-    At an address of the user's own no vendor's habits are assumed, and no key is needed.
+    At an address of the user, the vendor's own rules do not apply and no key is needed.
 
     Raises:
-        SetupError: the key is missing, or the address or a proxy is none.
+        SetupError: the key is missing, or the address or a proxy is invalid.
     """
     endpoint = endpoints()[settings.provider]
     key = environment_key(endpoint.key) if endpoint.key else ""
@@ -169,10 +178,10 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
 
 
 def open_azure(settings: ModelSettings) -> OpenAIProvider:
-    """A deployment on Azure, by the variables that the SDK reads.
+    """Opens a deployment on Azure, whose address and key are in `AZURE_VARIABLES`.
 
     Raises:
-        SetupError: one of them is missing.
+        SetupError: a variable is not set, or the address or a proxy is invalid.
     """
     for variable in AZURE_VARIABLES:
         if not os.environ.get(variable):

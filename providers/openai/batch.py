@@ -1,6 +1,6 @@
-"""The Batch API of OpenAI and of vendors who copied it, through the official SDK.
+"""The Batch API of OpenAI, and of vendors with the same API, through the official SDK.
 
-Replies are read as JSON and not as the SDK's classes, which take anything for a batch.
+Replies are read as JSON, because the SDK's classes do not check what they are given.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from providers.openai.form import is_count, read_json
 from providers.secrets import mask, masked, redact, redact_address
 
 TOKEN = "eyechart"  # noqa: S105  no secret
-"""The name under which a batch's metadata has our token."""
+"""Name of the metadata field with the token that marks a batch as ours."""
 _WINDOW: Any = "24h"
-"""The only one there is."""
+"""The only completion window that OpenAI has."""
 _PAGE, _PAGES = 100, 1000
-"""Batches in a page of the list, and pages that are looked through."""
+"""Batches in a page of the list, and most pages that are read."""
 _FILES = Limits(reply=8 * 2**30)
-"""Of a file of replies; one of requests has 200 MB at most."""
+"""Most bytes of a file of replies; a file of requests has at most 200 MB."""
 _LINE = 32 * 2**20
-"""The longest line of one, as of a reply that is asked directly."""
+"""Most bytes of one line of such a file; a reply outside of batches has the same limit."""
 _SOUND_NAME = re.compile(r"(?!\.{1,2}$)[\w.:@=+/-]{1,200}", re.ASCII)
 _SHOWN = 300
+"""Most characters of a vendor's text in our messages."""
 _SKEW_S = 86_400.0
-"""How far the vendor's clock and ours may differ."""
+"""Seconds that the vendor's clock and ours may differ."""
 
 
 class OpenAIBatches:
@@ -51,7 +52,7 @@ class OpenAIBatches:
         self._client = client
         self._provider = provider
         self.address = redact_address(str(client.base_url))
-        address = str(client.base_url)  # vendors keep their files elsewhere, at an address of a GET
+        address = str(client.base_url)  # a download may be redirected: some vendors store elsewhere
         self._files = client.with_options(
             http_client=http_client(
                 DefaultAsyncHttpxClient, address, limits=_FILES, follow_redirects=True
@@ -59,14 +60,15 @@ class OpenAIBatches:
         )
 
     async def facts(self) -> Mapping[str, object]:
-        """As for requests that are sent one by one."""
+        """The facts of the same model without batches."""
         return await self._provider.facts()
 
     async def upload(self, file: Path) -> str:
-        """The vendor's name for the file.
+        """Uploads a file of requests; returns the vendor's name for it.
 
         Raises:
-            SetupError: nobody takes files there.
+            SetupError: the address has no Batch API.
+            ProviderError: the upload failed.
         """
         try:
             with sdk_errors(self._client), file.open("rb") as content:
@@ -78,11 +80,11 @@ class OpenAIBatches:
             raise SetupError(f"{self.address} has no Batch API ({error})") from error
         name = _name(read.get("id")) if isinstance(read, dict) else None
         if name is None:
-            raise BadReplyError("the reply to an upload names no file")
+            raise BadReplyError("the reply to an upload does not name the file")
         return name
 
     async def create(self, file: str, url: str, token: str) -> BatchState:
-        """The batch as it begins."""
+        """Submits an uploaded file as a batch, marked with `token`; returns its first state."""
         endpoint: Any = url
         with sdk_errors(self._client):
             async with asyncio.timeout(TIMEOUT_S):
@@ -95,7 +97,11 @@ class OpenAIBatches:
                 return _state(read_json(await raw.http_response.aread()))
 
     async def find(self, token: str, since_s: float) -> BatchState | None:
-        """Goes through the account's batches, newest first."""
+        """The batch marked with `token`; looks through the account's batches, the newest first.
+
+        `since_s`, in seconds since 1970: older batches are not looked at, except for the difference
+        of clocks.
+        """
         after: str | Omit = omit
         for _ in range(_PAGES):
             with sdk_errors(self._client):
@@ -105,27 +111,27 @@ class OpenAIBatches:
                     )
                     read = read_json(await raw.http_response.aread())
             page = read.get("data") if isinstance(read, dict) else None
-            if not isinstance(page, list) or not all(isinstance(one, dict) for one in page):
-                raise BadReplyError("the list of batches is none")
-            for one in page:
-                if _table(one.get("metadata")).get(TOKEN) == token:
-                    return _state(one)
+            if not isinstance(page, list) or not all(isinstance(batch, dict) for batch in page):
+                raise BadReplyError("the reply to a request for all batches is not a list of them")
+            for batch in page:
+                if _table(batch.get("metadata")).get(TOKEN) == token:
+                    return _state(batch)
             oldest = page[-1].get("created_at") if page else None
             old = isinstance(oldest, int | float) and oldest < since_s - _SKEW_S
             if not page or not read.get("has_more") or old:
                 return None
             after = _state(page[-1]).id
-        raise BadReplyError(f"the list of batches does not end after {_PAGES * _PAGE:,}")
+        raise BadReplyError(f"the list of batches does not end after {_PAGES * _PAGE:,} batches")
 
     async def state(self, batch: str) -> BatchState:
-        """How far a batch is."""
+        """The state of a batch."""
         with sdk_errors(self._client):
             async with asyncio.timeout(TIMEOUT_S):
                 raw = await self._client.batches.with_raw_response.retrieve(batch)
                 return _state(read_json(await raw.http_response.aread()))
 
     async def fetch(self, file: str, to: Path) -> None:
-        """Streams the file to `to`, where it is once it is whole; no line of it has a key."""
+        """Downloads the file to `to`, which appears when it is complete; keys in it are masked."""
         partial = to.with_name(f"{to.name}.tmp")
         try:
             with sdk_errors(self._client), partial.open("wb") as written:
@@ -143,7 +149,7 @@ class OpenAIBatches:
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines that the pieces make up; raises `BadReplyError` where one does not end."""
+    """The lines of a file that comes in pieces; raises `BadReplyError` if a line is too long."""
     begun: list[bytes] = []
     size = 0
     async for piece in pieces:
@@ -160,10 +166,10 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _masked(line: bytes) -> bytes:
-    """A line of replies without keys that somebody said back; JSON stays JSON."""
-    said = line.decode(errors="surrogateescape")
-    clean = mask(said)
-    if clean == said:
+    """A line of replies with keys masked, if it repeats any; JSON stays JSON."""
+    text = line.decode(errors="surrogateescape")
+    clean = mask(text)
+    if clean == text:
         return line
     try:
         return orjson.dumps(masked(orjson.loads(line))) + b"\n"
@@ -172,7 +178,7 @@ def _masked(line: bytes) -> bytes:
 
 
 def _state(read: Any) -> BatchState:
-    """A batch object; raises `BadReplyError` where it is none."""
+    """The state in a batch object; raises `BadReplyError` if `read` is no batch."""
     read = _table(read)
     name, status = _name(read.get("id")), read.get("status")
     if name is None or not isinstance(status, str):
@@ -191,36 +197,38 @@ def _state(read: Any) -> BatchState:
         failed=failed,
         output_file=_name(read.get("output_file_id")),
         error_file=_name(read.get("error_file_id")),
-        problems=tuple(_problem(one) for one in problems if isinstance(one, dict))
+        problems=tuple(_problem(problem) for problem in problems if isinstance(problem, dict))
         if isinstance(problems, list)
         else (),
     )
 
 
 def _table(read: object) -> dict[str, Any]:
+    """`read` if it is a JSON object, else an empty one."""
     return read if isinstance(read, dict) else {}
 
 
 def _name(given: object) -> str | None:
-    """By which a vendor knows a batch or a file: it is kept, and becomes a part of an address."""
+    """The vendor's name of a batch or a file, if it is safe to store and to use in an address."""
     sound = isinstance(given, str) and _SOUND_NAME.fullmatch(given) and mask(given) == given
     return given if sound and isinstance(given, str) else None
 
 
 def _problem(error: Mapping[str, Any]) -> str:
+    """One line for an error of a batch: line of the input file, message, code."""
     line = f"line {as_text(error['line'])}: " if error.get("line") else ""
     code = f" ({as_text(error['code'])})" if error.get("code") else ""
-    said = " ".join(as_text(error.get("message")).split())
-    return redact(f"{line}{said}{code}")[:_SHOWN]
+    message = " ".join(as_text(error.get("message")).split())
+    return redact(f"{line}{message}{code}")[:_SHOWN]
 
 
 def open_service(settings: ModelSettings) -> OpenAIBatches:
-    """The Batch API at the settings' address, else at the provider's.
+    """Opens the Batch API at the address in the settings, or else at the provider's address.
 
     Raises:
-        SetupError: a key is missing, or there are several addresses.
+        SetupError: the key is missing, or there are several addresses.
     """
     if len(settings.base_urls) > 1:
-        raise SetupError("a batch is in one place: give one --base-url with --batch")
+        raise SetupError("a batch is sent to one server: give one --base-url with --batch")
     provider = open_provider(settings)
     return OpenAIBatches(provider.clients[0], provider)

@@ -1,7 +1,7 @@
-"""OpenAI's Batch form: a request a line, and how the lines of replies are read.
+"""OpenAI's Batch form: makes lines of requests, and reads lines of replies.
 
-The same files go through OpenAI's Batch API, those of vendors who copied it, and vLLM's
-`run-batch`, whose errors stand where OpenAI has none.
+OpenAI's Batch API, vendors with the same API and `vllm run-batch` take the same files. The replies
+of `vllm run-batch` have errors in other fields.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from providers.openai.form import OpenAIForm, path_of, plain_body, reply_of
 from providers.secrets import redact
 
 _SHOWN = 300
+"""Most characters of a vendor's text in our messages."""
 
 
 class OpenAIBatchForm:
-    """What one model is sent, by whatever makes its bodies."""
+    """The Batch form of one model; `body` makes the body of a request."""
 
     def __init__(
         self,
@@ -34,15 +35,15 @@ class OpenAIBatchForm:
         self.caution = caution
 
     def reply(self, line: Mapping[str, Any]) -> Reply:
-        """The reply of a line that has one.
+        """The reply on a line of replies or errors.
 
         Raises:
-            BatchExpiredError: the batch expired or was cancelled before it came to this request.
+            BatchExpiredError: the batch expired or was cancelled before this request was processed.
             ProviderError: the server answered with an error.
         """
         response, error = line.get("response"), line.get("error")
         if not isinstance(response, dict):
-            raise BatchExpiredError(_said(error))
+            raise BatchExpiredError(_reason(error))
         status, body = response.get("status_code"), response.get("body")
         if status == HTTPStatus.OK and not error:
             return reply_of(body)
@@ -50,27 +51,29 @@ class OpenAIBatchForm:
         raise error_of(code, as_text(body or error), {})
 
 
-def _said(error: object) -> str:
-    """Code and message of what OpenAI says of a request that it never sent."""
+def _reason(error: object) -> str:
+    """Code and message of an error that OpenAI gives for a request that was not processed."""
     if not isinstance(error, dict):
-        return f"no response, and no reason but {redact(as_text(error))[:_SHOWN]}"
+        return f"no response; the error is {redact(as_text(error))[:_SHOWN]}"
     parts = (as_text(error[name]) for name in ("code", "message") if error.get(name))
     return redact(": ".join(parts))[:_SHOWN] or "no response and no reason given"
 
 
 def open_compatible(settings: ModelSettings) -> OpenAIBatchForm:
-    """A model of OpenAI's or of a vendor who speaks its form, asked as `openai_api` would."""
+    """The form of an OpenAI-compatible model: the same bodies as `providers.openai.api` sends."""
     endpoint = endpoints()[settings.provider]
     if settings.base_urls:
         endpoint = Endpoint(base_url=settings.base_urls[0])
     facts = model_facts(f"{settings.provider}/{settings.model}")
     form = OpenAIForm(settings, endpoint, facts)
-    return OpenAIBatchForm(settings, lambda one: {"model": settings.model, **form.body(one)})
+    return OpenAIBatchForm(
+        settings, lambda request: {"model": settings.model, **form.body(request)}
+    )
 
 
 def open_vllm(settings: ModelSettings) -> OpenAIBatchForm:
-    """A model that vLLM serves, asked as `vllm_client` would."""
+    """The form of a model that vLLM serves: the same bodies as `providers.vllm.client` sends."""
     caution = None
     if settings.api == "completions":
-        caution = "vllm run-batch takes chat requests only, as of 0.32, and rejects such a file"
-    return OpenAIBatchForm(settings, lambda one: plain_body(one, settings), caution)
+        caution = "vllm run-batch takes chat requests only (as of 0.32) and rejects this file"
+    return OpenAIBatchForm(settings, lambda request: plain_body(request, settings), caution)
