@@ -1,4 +1,4 @@
-"""A `vllm serve` of our own: started on a free port, watched, and ended with all its children."""
+"""Starts `vllm serve` on a free port, watches it, and ends it with all its child processes."""
 
 from __future__ import annotations
 
@@ -22,32 +22,38 @@ from providers.secrets import redact, scrub
 
 _HOST = "127.0.0.1"
 _POLL_S = 0.5
+"""Seconds between two health checks of a server that starts."""
 _NEWS_S = 15.0
-"""How often the user is told that the server still starts."""
+"""Seconds between two messages that the server still starts."""
 _FAREWELL_S = 15.0
-"""How long the server may take to end by itself."""
+"""Seconds that the server may take to end after SIGTERM; then it gets SIGKILL."""
 _DYING_S = 2.0
-"""How long after a broken connection the server may take to be seen dead."""
+"""Seconds to wait, after a broken connection, for the end of the server's process."""
 _LAST_LINES = 5
+"""Last lines of the log in the message about a server that ended."""
 _ERROR = re.compile(
     r"(?:\(\w[^)]*\) |\[rank\d+\]: )*(ERROR [\d-]+ [\d:.,]+ \[[^]]*\] )?"
     r"((?:\w+\.)*\w+(?:Error|Exception)(?:\(\w+\))?: .+)"
 )
-"""A line of its log that names an error, behind what the logger puts before it."""
+"""A line of the log with an error; group 1 is the logger's prefix, group 2 the error."""
 _ERROR_CHARS = 400
+"""Most characters of that error in a message."""
 _SECRET = re.compile(
     r"--(?:[\w.-]*(?:api-key|hf-token|password|passwd|secret|credential)|api-ke?$|hf-t(?:o(?:ke?)?)?$)"
 )
-"""Options that hold keys, also shortened as vLLM takes them."""
+"""Options whose value is a key, also in the short forms that vLLM accepts."""
 _OURS = re.compile(r"--(?:host|port|ssl-[\w-]+|root-path|served-model-name|uds)(?:=|$)")
-_FORWARDED = "VLLM_BATCH_INVARIANT"
+"""Options that set the server's address or name; `VllmServer` sets them itself."""
+_BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
+"""Environment variable of vLLM: 1 if a reply does not depend on the rest of its batch."""
 _TETHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-os.getppid() == int(sys.argv[1]) or sys.exit("its bench has ended")
+os.getppid() == int(sys.argv[1]) or sys.exit("bench has ended")
 os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Becomes the command that follows, which Linux then ends when its parent is killed, even by -9."""
+"""Python program: asks Linux to send it SIGTERM when its parent ends, even by SIGKILL, and becomes
+the command in its arguments. The first argument is the id of the parent."""
 
 
 class VllmServer:
@@ -69,61 +75,62 @@ class VllmServer:
         self._notify = notify
         self._process: Process | None = None
         self._log_begins = 0
-        """Where this server's part of the log does; an earlier command may have had its own."""
+        """Byte at which this server's part of the log begins, after those of earlier commands."""
 
     @classmethod
     def of(cls, settings: ModelSettings) -> VllmServer:
-        """The server that the settings ask for, not started yet.
+        """The server for the model in `settings`, not started yet.
 
         Raises:
-            SetupError: vLLM is not installed, or it would not start like that.
+            SetupError: vLLM is not installed, the model's folder does not exist, or an argument of
+                the server is not allowed.
         """
-        beside = Path(sys.executable).with_name("vllm")
-        found = str(beside) if beside.is_file() else shutil.which("vllm")
-        if found is None:
+        next_to_python = Path(sys.executable).with_name("vllm")
+        program = str(next_to_python) if next_to_python.is_file() else shutil.which("vllm")
+        if program is None:
             raise SetupError(
-                f"vllm/{settings.model} needs vLLM: {install('vllm')}, or join a server that runs "
+                f"vllm/{settings.model} needs vLLM: {install('vllm')}, or use a running server "
                 "with --base-url http://HOST:8000/v1"
             )
         if settings.model.startswith(("/", ".", "~")) and not Path(settings.model).exists():
             raise SetupError(
-                f"vllm/{settings.model}: no such folder; name one with a model, or a model of the "
-                "Hugging Face Hub"
+                f"vllm/{settings.model}: no such folder; give the folder of a model, or the name "
+                "of a model on the Hugging Face Hub"
             )
         for argument in settings.server_args:
-            name = argument.partition("=")[0].replace("_", "-")  # vLLM takes either
+            name = argument.partition("=")[0].replace("_", "-")  # vLLM accepts both
             if _SECRET.match(name):
                 raise SetupError(
-                    f"--vllm-arg {name}: keys belong into the environment "
-                    "(VLLM_API_KEY, HF_TOKEN); arguments are written to the manifest"
+                    f"--vllm-arg {name}: set keys in the environment "
+                    "(VLLM_API_KEY, HF_TOKEN), because arguments are written to the manifest"
                 )
             if _OURS.match(name):
                 raise SetupError(
-                    f"--vllm-arg {name}: bench chooses the address of its own server; "
-                    "join one at an address of yours with --base-url"
+                    f"--vllm-arg {name}: bench chooses the address and the name of the server "
+                    "that it starts; use a server at another address with --base-url"
                 )
         if settings.server_log is None:
-            raise SetupError("a server of our own needs a place for its log")
+            raise SetupError("vllm serve needs a file for its log")
         return cls(
             settings.model,
             settings.server_args,
-            command=(found, "serve"),
+            command=(program, "serve"),
             log=settings.server_log,
             notify=settings.notify,
         )
 
     def facts(self) -> dict[str, object]:
-        """What shapes its answers and what it does not say itself."""
+        """Settings that may change the replies, and that the server's API does not report."""
         return {
             "server_args": list(self._arguments),
-            "batch_invariant": os.environ.get(_FORWARDED) == "1",
+            "batch_invariant": os.environ.get(_BATCH_INVARIANT) == "1",
         }
 
     async def start(self) -> str:
-        """Starts the server and waits until it is healthy; its base URL.
+        """Starts the server, waits until it is healthy, and returns its base URL.
 
         Raises:
-            SetupError: it ended before that.
+            SetupError: the server ended before it was healthy.
         """
         port = _free_port()
         self._log.parent.mkdir(parents=True, exist_ok=True)
@@ -145,26 +152,30 @@ class VllmServer:
         return f"http://{_HOST}:{port}/v1"
 
     async def _healthy(self, address: str) -> None:
-        started_s = told_s = time.monotonic()
+        """Waits until a GET of `address` succeeds; raises `SetupError` if the server ends first."""
+        started_s = notified_s = time.monotonic()
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
             while True:
-                if said := await self.last_words(patience_s=0):
-                    raise SetupError(said)
+                if end := await self.last_words(patience_s=0):
+                    raise SetupError(end)
                 with contextlib.suppress(aiohttp.ClientError, OSError):
                     async with session.get(address) as response:
                         if response.ok:
                             break
                 now_s = time.monotonic()
-                if now_s - told_s >= _NEWS_S:
-                    told_s = now_s
-                    last = _shown((list(self._lines()) or ["nothing yet"])[-1])
+                if now_s - notified_s >= _NEWS_S:
+                    notified_s = now_s
+                    last = redact((list(self._lines()) or ["nothing yet"])[-1])
                     self._notify(f"still starting after {now_s - started_s:.0f} s: {last[:120]}")
                 await asyncio.sleep(_POLL_S)
         self._notify(f"the server is up after {time.monotonic() - started_s:.0f} s")
 
     async def last_words(self, *, patience_s: float = _DYING_S) -> str | None:
-        """How the server ended, and of its log the first error, which is where its many processes
-        begin to fall, and the last lines; `None` while it runs.
+        """One line about how the server ended; `None` while it runs.
+
+        It has the exit code, the first error in the log and its last lines. The first error is that
+        of the process that failed first, and is often the cause of the others. Waits for at most
+        `patience_s` seconds for the end of the process.
         """
         process = self._process
         if process is None:
@@ -176,24 +187,26 @@ class VllmServer:
             return None
         lines = list(self._lines())
         errors = list(filter(None, map(_ERROR.fullmatch, lines)))
-        first = next((one for one in errors if one[1]), next(iter(errors), None))
+        logged = (error for error in errors if error[1])
+        first = next(logged, next(iter(errors), None))
         last = lines[-_LAST_LINES:]
-        error = "" if first is None or first[0] in last else f" ({_shown(first[2])[:_ERROR_CHARS]})"
+        error = "" if first is None or first[0] in last else f" ({redact(first[2])[:_ERROR_CHARS]})"
         ended = f"vllm serve ended with code {process.returncode}{error}"
-        return f"{ended}; {self._log} ends with: {' | '.join(map(_shown, last)) or 'nothing'}"
+        return f"{ended}; {self._log} ends with: {' | '.join(map(redact, last)) or 'nothing'}"
 
     def _lines(self) -> Iterator[str]:
+        """The lines of this server in the log that are not blank, with single spaces."""
         try:
             with self._log.open("rb") as log:
                 log.seek(self._log_begins)
                 for line in log:
-                    if said := " ".join(line.decode(errors="replace").split()):
-                        yield said
+                    if text := " ".join(line.decode(errors="replace").split()):
+                        yield text
         except OSError:
             return
 
     async def stop(self) -> None:
-        """Ends the server and every process of its group, whatever state it is in."""
+        """Ends the server and all processes of its group, also while it starts."""
         process = self._process
         if process is None:
             return
@@ -205,20 +218,17 @@ class VllmServer:
         finally:
             _signal(process.pid, signal.SIGKILL)
             await process.wait()
-            with contextlib.suppress(OSError):  # it had our environment
+            with contextlib.suppress(OSError):  # its environment has keys
                 scrub(self._log, self._log_begins)
 
 
-def _shown(line: str) -> str:
-    """Without keys; to be cut only after that."""
-    return redact(line)
-
-
 def _tethered(command: Sequence[str]) -> tuple[str, ...]:
+    """`command`, so that its process ends when ours does."""
     return (sys.executable, "-I", "-c", _TETHER, str(os.getpid()), *command)
 
 
 def _signal(group: int, number: signal.Signals) -> None:
+    """Sends a signal to a group of processes; does nothing if the group has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
