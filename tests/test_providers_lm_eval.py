@@ -223,7 +223,7 @@ class TestFaults:
         monkeypatch.setitem(fake.models, "small", Small)
         replies = use(ask(*map(str, range(32))), "small", "pretrained=m", notify=said.append)
         assert all(isinstance(reply, Reply) for reply in replies)
-        assert said == [f"memory is short: {n} prompts at once from here on" for n in (16, 8, 4)]
+        assert said == [f"memory is short: batches of {n} prompts from now on" for n in (16, 8, 4)]
 
     def test_a_prompt_that_the_memory_does_not_hold_says_so(
         self, monkeypatch: pytest.MonkeyPatch
@@ -232,7 +232,9 @@ class TestFaults:
         monkeypatch.setattr(Engine, "script", lambda _prompt: MemoryError())
         (error,) = use(ask("one"))
         assert isinstance(error, SampleError)
-        assert str(error).startswith("no memory for one prompt of 5 tokens and 40 of reply")
+        assert str(error).startswith(
+            "not enough memory for one prompt of 5 tokens and a reply of 40 ("
+        )
 
     @pytest.mark.parametrize("said", [None, ""])
     def test_no_text_from_a_type_that_tells_nothing_is_an_error(

@@ -1,8 +1,8 @@
-"""Models of lm-eval's that ask a server: its way to write a request, our way to read the reply.
+"""lm-eval's models behind a server: lm-eval writes the request, this module reads the reply.
 
-lm-eval keeps of a reply its text only, and makes an empty one of whatever has none. So the request
-is built by lm-eval's class, sent from here, and the JSON read as every other provider's is: the
-finish reason, the refusal and the tokens survive. Nothing is tried again here.
+lm-eval keeps only the text of a reply, and treats a reply without text as an empty one. So lm-eval
+builds the request, this module sends it, and the reply's JSON is read as that of any other
+provider: with finish reason, refusal and number of tokens. Failed requests are not repeated here.
 """
 
 from __future__ import annotations
@@ -38,28 +38,29 @@ from providers.secrets import keep_secret, redact_address
 
 
 class ApiModel:
-    """One model behind one address. Any number of requests at once."""
+    """One model at one address. Takes any number of requests at once."""
 
     def __init__(self, lm: Any, kind: str, settings: ModelSettings, over_http: type) -> None:
         self._lm = lm
         self._kind = kind
         self._settings = settings
         self._chat = _takes_messages(lm)
-        theirs = getattr(over_http, "model_call", None)
-        self._own = getattr(type(lm), "model_call", None) is not theirs
-        """It sends its requests itself."""
+        inherited = getattr(over_http, "model_call", None)
+        self._sends_itself = getattr(type(lm), "model_call", None) is not inherited
+        """Whether lm-eval's class sends requests in its own way, through a vendor's SDK."""
         self._url = str(lm.base_url or "")
         self._session: aiohttp.ClientSession | None = None
-        self._told = False
+        self._has_notified = False
         if settings.api == "completions" and self._chat:
             raise SetupError(
                 f"lm-eval's {kind} has the chat form only: leave out --api completions"
             )
-        if not self._own:
+        if not self._sends_itself:
             self._check_address()
-        self._message(Request("1", 1))  # a missing template is said now
+        self._message(Request("1", 1))  # fails at once if the template is missing
 
     def _check_address(self) -> None:
+        """Raises `SetupError` if the address or the headers are missing; keeps keys secret."""
         if not self._url.startswith(("http://", "https://")):
             raise SetupError(
                 f"lm-eval's {self._kind} needs an address: --model-arg base_url=http://…/v1/"
@@ -67,7 +68,7 @@ class ApiModel:
             )
         try:
             headers = dict(self._lm.header)
-        except Exception as error:  # a property of theirs; it raises where its key is missing
+        except Exception as error:  # lm-eval's property raises if its key is missing
             raise SetupError(f"lm-eval's {self._kind}: {one_line(error)}") from error
         for name, value in headers.items():
             if is_secret(name):
@@ -78,51 +79,56 @@ class ApiModel:
         message, lm = self._message(request), self._lm
         if self._sends_tokens and len(message) + request.max_tokens > lm.max_length:
             raise PromptOverflowError(
-                f"the prompt has {len(message)} tokens, and {lm.max_length} are to take them and"
-                f" {request.max_tokens} of reply; has it more? --model-arg max_length=N"
+                f"the prompt has {len(message)} tokens and the reply may have"
+                f" {request.max_tokens}, but the window has {lm.max_length}; if the model's window"
+                " is larger, give --model-arg max_length=N"
             )
-        wanted: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "max_gen_toks": request.max_tokens,
             "temperature": request.temperature,
             "do_sample": request.temperature > 0,
         }
         if self._settings.api == "completions":
-            wanted["until"] = stops(request.prompt)
-        if self._own:
+            arguments["until"] = stops(request.prompt)
+        if self._sends_itself:
             with self._errors():
                 read = await asyncio.to_thread(
-                    lm.model_call, [message], generate=True, gen_kwargs=wanted
+                    lm.model_call, [message], generate=True, gen_kwargs=arguments
                 )
             return self._read(read)
-        body = lm._create_payload(  # noqa: SLF001  what its model_call sends
+        body = lm._create_payload(  # noqa: SLF001  the body that its model_call sends
             lm.create_message([message]),
             generate=True,
-            gen_kwargs=wanted,
+            gen_kwargs=arguments,
             seed=lm._seed if request.seed is None else request.seed,  # noqa: SLF001
             eos=lm.eos_string if lm.tokenizer is not None else getattr(lm, "_eos_string", None),
         )
-        if not body.get("stop", True):  # some servers want one at least
+        if not body.get("stop", True):  # some servers reject an empty list
             del body["stop"]
         reply = self._read(await self._post(body))
-        asked = body.get("temperature", request.temperature)
-        return reply if asked == request.temperature else self._warmer(reply, asked)
+        sent = body.get("temperature", request.temperature)
+        return reply if sent == request.temperature else self._at_other_temperature(reply, sent)
 
-    def _warmer(self, reply: Reply, asked: object) -> Reply:
-        """lm-eval asks some models at a temperature of its own; the record says so."""
-        if not self._told:
-            self._told = True
-            self._settings.notify(f"lm-eval asks {self._lm.model!r} at temperature {asked}")
+    def _at_other_temperature(self, reply: Reply, temperature: object) -> Reply:
+        """The reply, marked as one at another temperature: lm-eval sets it for some models."""
+        if not self._has_notified:
+            self._has_notified = True
+            self._settings.notify(f"lm-eval asks {self._lm.model!r} at temperature {temperature}")
         return replace(reply, dropped_params=("temperature",))
 
     def _message(self, request: Request) -> Any:
-        """The prompt in whatever form the model's class wants it."""
+        """The prompt in the form that lm-eval's class takes: messages, a text, or token ids.
+
+        Raises:
+            SetupError: the class or its tokenizer has no chat template.
+        """
         lm, settings = self._lm, self._settings
         if settings.api == "completions":
             text: Any = as_document(request.prompt)
         else:
             if not (self._chat or (lm.tokenizer is not None and lm.tokenized_requests)):
                 raise SetupError(
-                    f"lm-eval's {self._kind} takes texts: use --api completions, or give it a"
+                    f"lm-eval's {self._kind} takes no messages: use --api completions, or give it a"
                     " tokenizer with a chat template (--model-arg tokenizer=…)"
                 )
             system = [{"role": "system", "content": settings.system}] if settings.system else []
@@ -131,7 +137,7 @@ class ApiModel:
                     [*system, {"role": "user", "content": request.prompt}],
                     add_generation_prompt=True,
                 )
-            except Exception as error:  # the tokenizer's own, where it has no template
+            except Exception as error:  # any error of a tokenizer without a template
                 raise SetupError(
                     f"lm-eval's {self._kind} has no chat template for this ({one_line(error)});"
                     " use --api completions"
@@ -142,9 +148,11 @@ class ApiModel:
 
     @property
     def _sends_tokens(self) -> bool:
+        """Whether prompts are sent as token ids, so that their number is known."""
         return bool(self._lm.tokenized_requests) and not self._chat
 
     async def _post(self, body: Mapping[str, Any]) -> Any:
+        """Sends `body`; returns the reply's JSON. Raises a `ProviderError` and nothing else."""
         session = self._session or self._open()
         with self._errors():
             async with session.post(
@@ -160,6 +168,7 @@ class ApiModel:
         return read_json(content)
 
     def _open(self) -> aiohttp.ClientSession:
+        """Opens the HTTP session, which needs the event loop."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -171,66 +180,70 @@ class ApiModel:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """The client's errors as ours, and those of a class that sends for itself."""
-        where = redact_address(self._url) if self._url else self._kind
+        """Raises errors of the HTTP client and of lm-eval as errors of `providers.base`."""
+        address = redact_address(self._url) if self._url else self._kind
         try:
             yield
         except ProviderError:
             raise
         except TimeoutError as error:
-            raise ReplyTimeoutError(f"{where}: no reply within {self._lm.timeout} s") from error
+            raise ReplyTimeoutError(f"{address}: no reply within {self._lm.timeout} s") from error
         except (aiohttp.ClientError, OSError) as error:
             status = getattr(getattr(error, "response", None), "status_code", None)
-            if isinstance(status, int):  # of requests, whose errors are OSErrors
+            if isinstance(status, int):  # of `requests`, whose errors are OSErrors
                 response = error.response  # type: ignore[union-attr]
                 raise error_of(status, response.text, response.headers) from error
             if "Timeout" in type(error).__name__:
-                raise ReplyTimeoutError(f"{where}: {one_line(error)}") from error
-            raise BrokenConnectionError(f"no connection to {where}: {one_line(error)}") from error
-        except (TypeError, UnicodeEncodeError) as error:  # half a character
+                raise ReplyTimeoutError(f"{address}: {one_line(error)}") from error
+            raise BrokenConnectionError(f"no connection to {address}: {one_line(error)}") from error
+        except (TypeError, UnicodeEncodeError) as error:  # a lone surrogate, for example
             raise BadRequestError(f"the prompt cannot be sent: {one_line(error)}") from error
-        except Exception as error:  # of a vendor's SDK that lm-eval calls
+        except Exception as error:  # any error of a vendor's SDK that lm-eval uses
             status = getattr(error, "status_code", None)
             if isinstance(status, int):
                 raise error_of(status, str(error), {}) from error
             raise BadReplyError(f"lm-eval's {self._kind} failed with {one_line(error)}") from error
 
     def _read(self, read: Any) -> Reply:
-        """A reply's JSON, in the form of OpenAI, Anthropic or SGLang."""
+        """The reply in `read`, JSON in the form of OpenAI, Anthropic or SGLang."""
         if isinstance(read, dict) and "choices" not in read and not read.get("error"):
             if isinstance(read.get("content"), list):
-                return self._answered(anthropic.reply_of(read))
+                return self._without_thinking(anthropic.reply_of(read))
             if isinstance(read.get("text"), str):
                 read = _of_sglang(read)
-        return self._answered(reply_of(read))
+        return self._without_thinking(reply_of(read))
 
-    def _answered(self, reply: Reply) -> Reply:
-        """The reply without its thinking, where the user says what ends that."""
+    def _without_thinking(self, reply: Reply) -> Reply:
+        """The reply with thinking moved out of its text, if the user gave `think_end_token`."""
         end = getattr(self._lm, "think_end_token", None)
         if not end or end not in reply.text:
             return reply
-        thoughts, _, said = reply.text.rpartition(end)
-        return replace(reply, text=said.lstrip(), reasoning=reply.reasoning or thoughts)
+        thinking, _, text = reply.text.rpartition(end)
+        return replace(reply, text=text.lstrip(), reasoning=reply.reasoning or thinking)
 
     def facts(self) -> dict[str, object]:
-        """The window only where lm-eval keeps to it: its default is no fact about the server."""
+        """The window, only if prompts are sent as tokens: otherwise lm-eval does not use its value,
+        which is a default and says nothing about the server.
+        """
         return {"max_model_len": self._lm.max_length} if self._sends_tokens else {}
 
     def count_tokens(self, prompts: list[str]) -> list[int] | None:
-        """Only the server knows, unless it is sent tokens."""
+        """Number of tokens of each prompt; `None` if only the server has the tokenizer."""
         if not self._sends_tokens:
             return None
         return [len(self._message(Request(prompt, 1))) for prompt in prompts]
 
     async def aclose(self) -> None:
+        """Closes the connections."""
         if self._session is not None:
             await self._session.close()
 
 
 class LlamaServer:
-    """lm-eval's `gguf`, a llama.cpp server, in the form of its other types that ask one.
+    """lm-eval's `gguf`, a llama.cpp server, with the methods of lm-eval's other types for servers.
 
-    Its own requests have no limit of tokens, one temperature, and are tried three times.
+    The requests of lm-eval's own class have no limit of tokens, always the same temperature, and
+    are sent up to three times.
     """
 
     tokenizer = None
@@ -245,6 +258,7 @@ class LlamaServer:
         self.base_url = f"{str(lm.base_url).rstrip('/')}/v1/completions"
 
     def create_message(self, messages: list[str]) -> str:
+        """The only prompt, as it is."""
         return messages[0]
 
     def _create_payload(
@@ -261,22 +275,22 @@ class LlamaServer:
 
 
 def _takes_messages(lm: Any) -> bool:
-    """Whether the class puts messages into a body as they are."""
+    """Whether bodies of lm-eval's class have messages, as in the chat form."""
     probe = [{"role": "user", "content": "1"}]
     try:
         body = lm._create_payload(  # noqa: SLF001
             probe, generate=True, gen_kwargs={"max_gen_toks": 1, "temperature": 0.0}, seed=0
         )
-    except Exception:  # noqa: BLE001  a class that takes texts may fail in any way
+    except Exception:  # noqa: BLE001  a class that takes texts may raise any error
         return False
     return "messages" in body
 
 
 def _of_sglang(read: Mapping[str, Any]) -> dict[str, Any]:
-    """SGLang's own form as OpenAI's."""
-    about = read.get("meta_info")
-    about = about if isinstance(about, dict) else {}
-    finish = about.get("finish_reason")
+    """A reply in SGLang's own form, converted to OpenAI's."""
+    meta_info = read.get("meta_info")
+    meta_info = meta_info if isinstance(meta_info, dict) else {}
+    finish = meta_info.get("finish_reason")
     return {
         "choices": [
             {
@@ -284,5 +298,5 @@ def _of_sglang(read: Mapping[str, Any]) -> dict[str, Any]:
                 "finish_reason": finish.get("type") if isinstance(finish, dict) else None,
             }
         ],
-        "usage": about,
+        "usage": meta_info,
     }

@@ -1,8 +1,8 @@
-"""Any model that lm-eval can load, as a provider: `lm-eval/TYPE` with `--model-arg KEY=VALUE`.
+"""The provider of lm-eval's models: `lm-eval/TYPE` with `--model-arg KEY=VALUE`.
 
-Models of this process get batches, on one thread (`lm_eval_local`); those behind a server are asked
-one request a call, as many at once as the runner likes (`lm_eval_api`). Nothing of lm-eval is
-imported before the model is loaded.
+Models in this process get batches of requests, on one thread (`providers.lm_eval.local`). Models
+behind a server get single requests, and the runner decides how many at once
+(`providers.lm_eval.api`). lm-eval is imported when the model is loaded, not before.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from providers.lm_eval.local import LocalModel
 
 _FAREWELL_S = 5.0
-"""How long a batch may take once the run is to stop; models of PyTorch's stop at the next token."""
+"""Seconds that a running batch may take after `aclose`; PyTorch models stop at the next token."""
 
 
 class LmEvalProvider:
-    """One model of lm-eval's. Safe to call from many asyncio tasks."""
+    """One of lm-eval's models. Safe to call from many asyncio tasks."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
@@ -54,14 +54,14 @@ class LmEvalProvider:
         from providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         if request.max_tokens < 1:
-            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; ask for one at least")
+            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
         model = self._model or await asyncio.to_thread(self._load)
         if isinstance(model, ApiModel):
             return await model.complete(request)
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:
-        """What answers, and with which arguments; loads the model."""
+        """lm-eval's version, the model's type and arguments, and its own facts; loads the model."""
         model = await asyncio.to_thread(self._load)
         return {
             "engine": "lm-eval",
@@ -72,7 +72,7 @@ class LmEvalProvider:
         }
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """By the model's own tokenizer, where lm-eval has it."""
+        """Counts with the model's own tokenizer; `None` if lm-eval does not have it."""
         model = await asyncio.to_thread(self._load)
 
         def count() -> list[int] | None:
@@ -82,7 +82,7 @@ class LmEvalProvider:
         return await asyncio.to_thread(count)
 
     async def aclose(self) -> None:
-        """Stops after the batch, or sooner, and gives standard output back."""
+        """Stops the thread, after the running batch or sooner, and restores standard output."""
         from providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         try:
@@ -90,13 +90,13 @@ class LmEvalProvider:
             if isinstance(self._model, ApiModel):
                 await self._model.aclose()
             self._model = None
-            gc.collect()  # engines end their processes when nobody holds them any more
+            gc.collect()  # engines end their processes when they are deleted
         finally:
             if self._quiet is not None:
                 self._quiet.close()
 
     def _load(self) -> LocalModel | ApiModel:
-        """The model, loaded once; raises `SetupError`."""
+        """The model, loaded on the first call; raises `SetupError` if it cannot be loaded."""
         from providers.lm_eval.api import ApiModel, LlamaServer  # noqa: PLC0415  imports aiohttp
         from providers.lm_eval.local import LocalModel  # noqa: PLC0415
 
@@ -115,9 +115,11 @@ class LmEvalProvider:
             return self._model
 
     def _enough(self) -> int:
+        """Requests that fill a batch."""
         return getattr(self._model, "at_once", AT_ONCE)
 
     def _answer(self, jobs: list[Job]) -> None:
+        """Settles all jobs, on the thread; loads the model if needed."""
         from providers.lm_eval.local import LocalModel  # noqa: PLC0415
 
         model = self._load()
@@ -126,6 +128,7 @@ class LmEvalProvider:
             model.answer(jobs)
 
     def _error(self, cause: BaseException | None) -> ProviderError:
+        """The error of a job after `cause`; `None` means that the provider was closed."""
         if cause is None:
             return StopRunError("lm-eval's model was closed before it answered; open it again")
         if isinstance(cause, SetupError):
@@ -134,13 +137,13 @@ class LmEvalProvider:
 
 
 def open_provider(settings: ModelSettings) -> LmEvalProvider:
-    """The model of type `settings.model` with the settings' model arguments; loads nothing yet.
+    """Opens the model of type `settings.model` with the settings' arguments; loads nothing yet.
 
     Raises:
-        SetupError: the package is missing, or something is asked that is not had here.
+        SetupError: lm-eval is not installed, or the settings ask for log probabilities.
     """
     if settings.logprobs:
-        raise SetupError("lm-eval keeps no probabilities of replies; leave --logprobs out")
+        raise SetupError("lm-eval keeps no probabilities of replies; leave out --logprobs")
     if not is_installed():
         raise missing()
     return LmEvalProvider(settings)

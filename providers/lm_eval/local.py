@@ -1,9 +1,8 @@
-"""Models of lm-eval's that live in this process: batches for `generate_until`, and what became of
-each reply.
+"""lm-eval's models in this process: batches for `generate_until`, and why each reply ended.
 
-lm-eval cuts a prompt that is too long from the left, and says of no reply whether it ended or was
-cut off. So prompts are measured before, and what the model generated is looked at on its way
-through `_model_generate`, where the tokens still are.
+lm-eval removes the beginning of a prompt that is too long, and does not report whether a reply
+ended by itself or was cut off. So the tokens of a prompt are counted before it is sent, and the
+tokens of a reply are recorded in `_model_generate`, before lm-eval converts them to text.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from providers.lm_eval.loading import AT_ONCE, one_line
 from providers.one_thread import Job
 
 _OUT_OF_MEMORY = "out of memory"
+"""Part of the message of errors about memory."""
 
 
 class StoppedError(Exception):
@@ -38,22 +38,22 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Generated:
-    """What a model made of one prompt, before lm-eval made a text of it."""
+    """The tokens that a model generated for one prompt, before lm-eval converts them to text."""
 
     tokens: Sequence[int]
-    """Up to the end token, with it."""
+    """Up to the end token, including it."""
     finish_reason: Literal["stop", "length"] | None
-    """`None` where the tokens' number decides."""
+    """`None` if it must be found from the number of tokens."""
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A job with what is sent for it."""
+class _Prompt:
+    """A job with its prompt as it is sent."""
 
     job: Job
     text: str
     ids: Sequence[int] | None
-    """`None` where lm-eval has no tokenizer for it."""
+    """Token ids of `text`; `None` if lm-eval has no tokenizer for the model."""
 
     @property
     def request(self) -> Request:
@@ -61,19 +61,19 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What went through `_model_generate` in one batch, by the prompt's tokens."""
+class _Recorder:
+    """The results of `_model_generate` in one batch, by the tokens of the prompt."""
 
     rows: dict[tuple[int, ...], list[_Generated]] = field(default_factory=lambda: defaultdict(list))
 
     def pop(self, ids: Sequence[int] | None) -> _Generated | None:
-        """That of a prompt; equal prompts are taken in the order they were sent."""
+        """Removes and returns the result of a prompt: of equal prompts, that of the first one."""
         rows = self.rows.get(tuple(ids or ()))
         return rows.pop(0) if rows else None
 
 
 class LocalModel:
-    """One model in this process. Not to be used by two threads at once."""
+    """One model in this process. Only one thread may use it at a time."""
 
     def __init__(
         self,
@@ -88,41 +88,44 @@ class LocalModel:
         self._settings = settings
         size = str(getattr(lm, "batch_size", AT_ONCE))
         self.at_once = int(size) if size.isdecimal() and int(size) else AT_ONCE
-        """Prompts in one batch; fewer once memory was short."""
+        """Most prompts in one batch; it gets smaller when a batch does not fit into memory."""
         self.window: int | None = self._window()
         self._padded = hasattr(lm, "tok_batch_encode") and _is_causal(lm)
-        """One budget and one way to stop for a whole batch, as transformers has it."""
-        self._each = hasattr(lm, "modify_gen_kwargs")
-        """Each request has its own, as engines have it."""
-        self._seen = _Seen()
-        self._observe(closed)
-        self._text(Request("1", 1))  # a missing template is said now
+        """Whether a batch has one token limit and one way to stop, as in transformers."""
+        self._own_limits = hasattr(lm, "modify_gen_kwargs")
+        """Whether each request has its own, as in inference engines like vLLM."""
+        self._recorder = _Recorder()
+        self._record_tokens(closed)
+        self._text(Request("1", 1))  # fails at once if the template is missing
 
     def _window(self) -> int | None:
-        """Tokens that prompt and reply may have: lm-eval cuts there, whatever the model takes."""
+        """Most tokens of prompt and reply together: lm-eval cuts at this number."""
         length = getattr(self._lm, "max_length", None)
         return length if isinstance(length, int) and length > 0 else None
 
-    def _observe(self, closed: Callable[[], bool]) -> None:
-        """Looks at the tokens on their way, and stops a model of PyTorch's between two of them."""
+    def _record_tokens(self, closed: Callable[[], bool]) -> None:
+        """Replaces the model's `_model_generate` by a function that also records the tokens.
+
+        A PyTorch model raises `StoppedError` before its next token once `closed()` is true.
+        """
         generate = getattr(self._lm, "_model_generate", None)
         if generate is None or not _is_causal(self._lm):
             return
 
         pad = getattr(getattr(self._lm, "tokenizer", None), "pad_token_id", None)
 
-        def observed(*args: Any, **kwargs: Any) -> Any:
-            more = {}
+        def recording(*args: Any, **kwargs: Any) -> Any:
+            stopping = {}
             if self._padded and self._settings.api == "completions":
-                # a row ends at its own stop, and the batch with the last row; lm-eval's criterion
-                # goes on until all have met the same one
-                more = {"stop_strings": kwargs["stop"], "tokenizer": self._lm.tokenizer}
-            made = generate(*args, **kwargs, **more)
-            for ids, row in _rows(made, kwargs, self._ends(), pad):
-                self._seen.rows[tuple(ids)].append(row)
-            return made
+                # each row ends at any of the stops; with lm-eval's own criterion the batch goes on
+                # until all rows have had the same stop
+                stopping = {"stop_strings": kwargs["stop"], "tokenizer": self._lm.tokenizer}
+            output = generate(*args, **kwargs, **stopping)
+            for ids, row in _rows(output, kwargs, self._end_tokens(), pad):
+                self._recorder.rows[tuple(ids)].append(row)
+            return output
 
-        self._lm._model_generate = observed  # noqa: SLF001
+        self._lm._model_generate = recording  # noqa: SLF001
 
         def stop(*_: Any) -> None:
             if closed():
@@ -132,27 +135,27 @@ class LocalModel:
         if hook is not None:
             hook(stop)
 
-    def _ends(self) -> frozenset[int]:
-        """Tokens that end a reply."""
+    def _end_tokens(self) -> frozenset[int]:
+        """Ids of the tokens that end a reply."""
         config = getattr(getattr(self._lm, "model", None), "generation_config", None)
         ends = getattr(config, "eos_token_id", None)
-        several = list(ends) if isinstance(ends, list | tuple) else [ends]
-        several.append(getattr(self._lm, "eot_token_id", None))
-        return frozenset(end for end in several if isinstance(end, int))
+        tokens = list(ends) if isinstance(ends, list | tuple) else [ends]
+        tokens.append(getattr(self._lm, "eot_token_id", None))
+        return frozenset(token for token in tokens if isinstance(token, int))
 
     def facts(self) -> dict[str, object]:
-        """What lm-eval knows of the model, without asking a hub."""
+        """The window, commit and number type of the model, as far as lm-eval knows them."""
         config = getattr(self._lm, "config", None)
         dtype = getattr(getattr(self._lm, "model", None), "dtype", None)
-        told = {
+        facts = {
             "max_model_len": self.window,
             "model_sha": getattr(config, "_commit_hash", None),
             "dtype": None if dtype is None else str(dtype),
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in facts.items() if value is not None}
 
     def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """By the model's own tokenizer, as it is sent them."""
+        """Counts with the model's own tokenizer; `None` if lm-eval does not have it."""
         counts = []
         for prompt in prompts:
             ids = self._ids(self._text(Request(prompt, 1)))
@@ -162,14 +165,19 @@ class LocalModel:
         return counts
 
     def _text(self, request: Request) -> str:
+        """The prompt as it is sent: in the chat template, or as a text to continue.
+
+        Raises:
+            SetupError: there is no chat template, or it leaves out the system prompt.
+        """
         if self._settings.api == "completions":
             return as_document(request.prompt)
         system = self._settings.system
-        before = [{"role": "system", "content": system}] if system else []
-        history = [*before, {"role": "user", "content": request.prompt}]
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": request.prompt})
         try:
-            text = str(self._lm.apply_chat_template(history))
-        except Exception as error:  # transformers', jinja's, lm-eval's own
+            text = str(self._lm.apply_chat_template(messages))
+        except Exception as error:  # of transformers, jinja or lm-eval
             raise SetupError(
                 f"lm-eval's {self._kind} has no chat template for this ({one_line(error)});"
                 " use --api completions"
@@ -179,6 +187,7 @@ class LocalModel:
         return text
 
     def _ids(self, text: str) -> Sequence[int] | None:
+        """Token ids of `text`; `None` if lm-eval has no tokenizer for the model."""
         encode = getattr(self._lm, "tok_encode", None)
         if encode is None:
             return None
@@ -186,69 +195,74 @@ class LocalModel:
         return ids if isinstance(ids, list) else None
 
     def answer(self, jobs: Sequence[Job]) -> None:
-        """Settles each job, in batches of prompts of similar length, the longest first."""
-        groups: dict[tuple[object, ...], list[_Asked]] = defaultdict(list)
+        """Settles all jobs, in batches of prompts of similar length, the longest first."""
+        groups: dict[tuple[object, ...], list[_Prompt]] = defaultdict(list)
         for job in jobs:
             if job.cancelled:
                 continue
             try:
-                asked = self._asked(job)
+                prompt = self._prompt(job)
             except ProviderError as error:
                 job.settle(error)
-            except Exception as error:  # noqa: BLE001  a tokenizer's, of one prompt
+            except Exception as error:  # noqa: BLE001  of a tokenizer, about one prompt
                 job.settle(SampleError(f"lm-eval's {self._kind}: {one_line(error)}"))
             else:
-                groups[self._key(asked.request)].append(asked)
+                groups[self._batch_key(prompt.request)].append(prompt)
         for group in groups.values():
-            group.sort(key=lambda one: -len(one.ids or one.text))
+            group.sort(key=lambda prompt: -len(prompt.ids or prompt.text))
             while group:
                 batch = self._fitting(group[: self.at_once])
                 del group[: len(batch)]
                 self._answer(batch)
 
-    def _asked(self, job: Job) -> _Asked:
+    def _prompt(self, job: Job) -> _Prompt:
+        """The prompt of a job; raises `PromptOverflowError` if it does not fit into the window."""
         text = self._text(job.request)
         ids = self._ids(text)
-        if ids is not None and self.window is not None:
-            most = self.window - job.request.max_tokens
-            if len(ids) > most:
-                raise PromptOverflowError(
-                    f"the prompt has {len(ids)} tokens, and {self.window} take them and"
-                    f" {job.request.max_tokens} of reply; ask for shorter lengths"
-                )
-        return _Asked(job, text, ids)
+        limit = job.request.max_tokens
+        if ids is not None and self.window is not None and len(ids) + limit > self.window:
+            raise PromptOverflowError(
+                f"the prompt has {len(ids)} tokens and the reply may have {limit}, but the window"
+                f" has {self.window}; ask for shorter lengths"
+            )
+        return _Prompt(job, text, ids)
 
-    def _key(self, request: Request) -> tuple[object, ...]:
-        """Requests of one key can share a batch.
+    def _batch_key(self, request: Request) -> tuple[object, ...]:
+        """Requests with the same key can share a batch.
 
-        Rows of a padded one are cut here each at its own budget, and the batch has the largest;
-        not so where lm-eval takes thinking out of them, so that nobody knows what is left.
+        A padded batch gets the largest token limit of its requests, and each reply is cut at its
+        own limit afterwards. That is impossible if lm-eval removes thinking from the replies: then
+        only requests with the same limit share a batch.
         """
         thinks = getattr(self._lm, "think_end_token", None) is not None
-        shared = self._each or (self._padded and not thinks)
+        any_limit = self._own_limits or (self._padded and not thinks)
         until = tuple(stops(request.prompt)) if self._settings.api == "completions" else ()
-        budget = None if shared else request.max_tokens
-        return (request.temperature, request.seed, until, budget)
+        limit = None if any_limit else request.max_tokens
+        return (request.temperature, request.seed, until, limit)
 
-    def _fitting(self, batch: list[_Asked]) -> list[_Asked]:
-        """As many of the batch as the window takes with the largest budget among them."""
-        if self.window is None or self._each:
+    def _fitting(self, batch: list[_Prompt]) -> list[_Prompt]:
+        """The first prompts of `batch`, as many as fit into the window with the largest token limit
+        among them.
+        """
+        if self.window is None or self._own_limits:
             return batch
         longest = len(batch[0].ids or ())
-        budget = 0
-        for place, one in enumerate(batch):
-            budget = max(budget, one.request.max_tokens)
-            if longest + budget > self.window and place:
+        limit = 0
+        for place, prompt in enumerate(batch):
+            limit = max(limit, prompt.request.max_tokens)
+            if longest + limit > self.window and place:
                 return batch[:place]
         return batch
 
-    def _answer(self, batch: list[_Asked]) -> None:
-        """Settles the batch; one that fails is halved until it is clear whose fault it was."""
+    def _answer(self, batch: list[_Prompt]) -> None:
+        """Settles the jobs of `batch`. If the batch fails, each half is tried by itself, down to
+        single prompts; only prompts that fail alone get an error.
+        """
         try:
             replies = self._generate(batch)
         except StoppedError:
             raise
-        except Exception as error:  # noqa: BLE001  whatever a model's library raises
+        except Exception as error:  # noqa: BLE001  of a model's library
             short = _is_memory(error)
             if len(batch) == 1:
                 batch[0].job.settle(self._failure(error, batch[0], short=short))
@@ -256,131 +270,151 @@ class LocalModel:
             half = (len(batch) + 1) // 2
             if short and half < self.at_once:
                 self.at_once = half
-                self._settings.notify(f"memory is short: {half} prompts at once from here on")
+                self._settings.notify(f"memory is short: batches of {half} prompts from now on")
             del error
             _free_memory()
             self._answer(batch[:half])
             self._answer(batch[half:])
         else:
-            for one, reply in zip(batch, replies, strict=True):
-                one.job.settle(reply)
+            for prompt, reply in zip(batch, replies, strict=True):
+                prompt.job.settle(reply)
 
-    def _failure(self, error: Exception, one: _Asked, *, short: bool) -> ProviderError:
+    def _failure(self, error: Exception, prompt: _Prompt, *, short: bool) -> ProviderError:
+        """The error of a prompt that failed alone; `short` says that memory was short."""
         if short:
-            tokens = f" of {len(one.ids)} tokens" if one.ids else ""
+            tokens = f" of {len(prompt.ids)} tokens" if prompt.ids else ""
             return SampleError(
-                f"no memory for one prompt{tokens} and {one.request.max_tokens} of reply"
-                f" ({one_line(error)}); ask for shorter lengths"
+                f"not enough memory for one prompt{tokens} and a reply of"
+                f" {prompt.request.max_tokens} ({one_line(error)}); ask for shorter lengths"
             )
         return SampleError(f"lm-eval's {self._kind} failed with {one_line(error)}")
 
-    def _generate(self, batch: Sequence[_Asked]) -> list[Reply | ProviderError]:
+    def _generate(self, batch: Sequence[_Prompt]) -> list[Reply | ProviderError]:
+        """The result of each prompt, from one call of `generate_until`."""
         from lm_eval.api.instance import Instance  # noqa: PLC0415  loaded with the model
 
         first = batch[0].request
-        most = max(one.request.max_tokens for one in batch)
+        largest = max(prompt.request.max_tokens for prompt in batch)
         until = stops(first.prompt) if self._settings.api == "completions" else []
-        self._seen.rows.clear()
+        self._recorder.rows.clear()
         if first.seed is not None:
             _seed(first.seed)
         texts = self._lm.generate_until(
             [
-                Instance("generate_until", {}, (one.text, self._wanted(one.request, most)), place)
-                for place, one in enumerate(batch)
+                Instance(
+                    "generate_until",
+                    {},
+                    (prompt.text, self._arguments(prompt.request, largest)),
+                    place,
+                )
+                for place, prompt in enumerate(batch)
             ],
-            **self._quietly,
+            **self._progress_arguments,
         )
         if len(texts) != len(batch):
             raise SampleError(f"lm-eval's {self._kind} gave {len(texts)} replies to {len(batch)}")
         return [
-            self._reply(one, text, self._seen.pop(one.ids), until)
-            for one, text in zip(batch, texts, strict=True)
+            self._reply(prompt, text, self._recorder.pop(prompt.ids), until)
+            for prompt, text in zip(batch, texts, strict=True)
         ]
 
-    def _wanted(self, request: Request, most: int) -> dict[str, Any]:
-        """lm-eval's generation arguments."""
-        wanted = {
+    def _arguments(self, request: Request, largest: int) -> dict[str, Any]:
+        """lm-eval's generation arguments; `largest` is the largest token limit in the batch."""
+        arguments = {
             "do_sample": request.temperature > 0,
             "temperature": request.temperature,
-            "max_gen_toks": request.max_tokens if self._each else most,
+            "max_gen_toks": request.max_tokens if self._own_limits else largest,
             "until": stops(request.prompt) if self._settings.api == "completions" else [],
         }
         if request.seed is not None and hasattr(self._lm, "lora_request"):
-            wanted["seed"] = request.seed  # vLLM has a generator for each request
-        return wanted
+            arguments["seed"] = request.seed  # vLLM has a generator for each request
+        return arguments
 
     @property
-    def _quietly(self) -> dict[str, bool]:
+    def _progress_arguments(self) -> dict[str, bool]:
+        """Arguments that turn off lm-eval's progress bar, if the model's type takes them."""
         code = getattr(type(self._lm).generate_until, "__code__", None)
         return {"disable_tqdm": True} if code and "disable_tqdm" in code.co_varnames else {}
 
     def _reply(
-        self, one: _Asked, text: str | None, made: _Generated | None, until: Sequence[str]
+        self, prompt: _Prompt, text: str | None, generated: _Generated | None, until: Sequence[str]
     ) -> Reply | ProviderError:
-        budget = one.request.max_tokens
-        if made is None:
-            return self._unseen(one, text)
-        usage = Usage(len(one.ids or ()), min(len(made.tokens), budget))
-        if len(made.tokens) > budget:  # the batch had more room than this one asked for
-            cut = str(self._lm.tok_decode(made.tokens[:budget]))
+        """The reply with `text`, cut at the prompt's own token limit.
+
+        `generated` has its tokens, if they were recorded; `until` are the texts that end a reply.
+        """
+        limit = prompt.request.max_tokens
+        if generated is None:
+            return self._unrecorded_reply(prompt, text)
+        tokens = generated.tokens
+        usage = Usage(len(prompt.ids or ()), min(len(tokens), limit))
+        if len(tokens) > limit:  # another request of the batch has a larger limit
+            cut = str(self._lm.tok_decode(tokens[:limit]))
             if not any(stop in cut for stop in until):
                 return Reply(cut, "length", usage)
             return Reply(text or "", "stop", usage)
-        finish = made.finish_reason
+        finish = generated.finish_reason
         if finish is None:
-            whole = str(self._lm.tok_decode(made.tokens))
-            full = len(made.tokens) >= budget and not any(stop in whole for stop in until)
+            whole = str(self._lm.tok_decode(tokens))
+            full = len(tokens) >= limit and not any(stop in whole for stop in until)
             finish = "length" if full else "stop"
         return Reply(text or "", finish, usage)
 
-    def _unseen(self, one: _Asked, text: str | None) -> Reply | ProviderError:
-        """Of a type whose tokens cannot be looked at: nothing said may be anything that failed."""
+    def _unrecorded_reply(self, prompt: _Prompt, text: str | None) -> Reply | ProviderError:
+        """The reply of a model whose tokens are not recorded; an empty text counts as a failure,
+        since lm-eval returns one for requests that fail.
+        """
         if not text:
             return SampleError(
-                f"lm-eval's {self._kind} gave no text, as it does for requests that fail"
+                f"lm-eval's {self._kind} gave no text; it does so for requests that fail"
             )
-        ids = None if one.ids is None else self._ids(text)
+        ids = None if prompt.ids is None else self._ids(text)
         if ids is None:
             return Reply(text)
-        usage = Usage(len(one.ids or ()), len(ids))
-        return Reply(text, "length" if len(ids) >= one.request.max_tokens else "stop", usage)
+        usage = Usage(len(prompt.ids or ()), len(ids))
+        return Reply(text, "length" if len(ids) >= prompt.request.max_tokens else "stop", usage)
 
 
 def _is_causal(lm: Any) -> bool:
+    """Whether the model continues its prompt; the others are encoder-decoder models."""
     return getattr(lm, "backend", "causal") == "causal"
 
 
 def _rows(
-    made: Any, kwargs: Mapping[str, Any], ends: frozenset[int], pad: int | None
+    output: Any, kwargs: Mapping[str, Any], end_tokens: frozenset[int], pad: int | None
 ) -> Iterator[tuple[list[int], _Generated]]:
-    """Each prompt's tokens and what was generated, as transformers, vLLM and SGLang give it."""
+    """Each prompt's token ids, and the tokens generated for it.
+
+    `output` is the result of transformers, vLLM or SGLang for the arguments `kwargs`.
+    """
     if "context" in kwargs:
         context, mask = kwargs["context"], kwargs.get("attention_mask")
         width = context.shape[1]
-        for place, row in enumerate(made.tolist()):
-            ids = context[place].tolist()
-            kept = [1] * width if mask is None else mask[place].tolist()
-            said = row[width:]
-            end = next((at for at, token in enumerate(said) if token in ends), None)
-            prompt = [token for token, keep in zip(ids, kept, strict=True) if keep]
+        for place, row in enumerate(output.tolist()):
+            padded = context[place].tolist()
+            attended = [1] * width if mask is None else mask[place].tolist()
+            prompt = [token for token, keep in zip(padded, attended, strict=True) if keep]
+            tokens = row[width:]
+            end = next((at for at, token in enumerate(tokens) if token in end_tokens), None)
             if end is None:
-                while said and said[-1] == pad:  # it ended at a stop before others did
-                    said.pop()
-                yield prompt, _Generated(said, None)
+                while tokens and tokens[-1] == pad:  # it ended at a stop, before other rows
+                    tokens.pop()
+                yield prompt, _Generated(tokens, None)
             else:
-                yield prompt, _Generated(said[: end + 1], "stop")
+                yield prompt, _Generated(tokens[: end + 1], "stop")
         return
-    for ids, output in zip(kwargs.get("requests") or (), made, strict=False):
-        if isinstance(output, dict):
-            about = output.get("meta_info") or {}
-            finish = (about.get("finish_reason") or {}).get("type")
-            tokens = [0] * int(about.get("completion_tokens") or 0)
+    for ids, result in zip(kwargs.get("requests") or (), output, strict=False):
+        if isinstance(result, dict):  # of SGLang, without token ids: only their number is right
+            meta_info = result.get("meta_info") or {}
+            finish = (meta_info.get("finish_reason") or {}).get("type")
+            tokens = [0] * int(meta_info.get("completion_tokens") or 0)
         else:
-            finish, tokens = output.outputs[0].finish_reason, list(output.outputs[0].token_ids)
+            finish, tokens = result.outputs[0].finish_reason, list(result.outputs[0].token_ids)
         yield list(ids), _Generated(tokens, "length" if finish == "length" else "stop")
 
 
 def _is_memory(error: BaseException) -> bool:
+    """Whether `error` says that memory was short."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
@@ -389,7 +423,7 @@ def _is_memory(error: BaseException) -> bool:
 
 
 def _free_memory() -> None:
-    """Gives back what a failed batch held."""
+    """Frees the memory of a failed batch."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -397,7 +431,7 @@ def _free_memory() -> None:
 
 
 def _seed(seed: int) -> None:
-    """For models that draw from PyTorch's own generator; a batch is one draw."""
+    """Sets the seed of PyTorch's generator, from which all replies of a batch are sampled."""
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(seed)
