@@ -1,4 +1,4 @@
-"""The embedded model: a small Llama in plain NumPy that answers without a key or a server."""
+"""The embedded model: a small Llama in plain NumPy, which needs neither key nor server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The embedded model as a provider: questions that wait together are answered together.
+"""The provider of the embedded model: requests that wait at the same time form one batch.
 
-One thread takes all that waits, renders, tokenizes and generates, and hands each reply back to the
-event loop as it ends. NumPy and the model are loaded by that thread, on the first request.
+One thread takes all waiting requests, renders and tokenizes their prompts, and generates the
+replies. Each reply goes to the event loop as soon as it ends. NumPy and the model are loaded on the
+first request.
 """
 
 from __future__ import annotations
@@ -41,11 +42,18 @@ if TYPE_CHECKING:
     from providers.tiny.runtime import Generated, TinyModel
 
 _SHIPPED: Final = Path(__file__).with_name("model")
+"""Folder of the model that comes with this package."""
 _MOST_WORKERS = 8
+"""Most batches that are generated in parallel."""
 
 
 def open_provider(settings: ModelSettings) -> TinyProvider:
-    """The provider of the shipped model, `tiny`, or of a model folder; loads nothing yet."""
+    """Opens the embedded model `tiny`, or the model in a folder; loads nothing yet.
+
+    Raises:
+        SetupError: the folder or a file in it is missing, the temperature is not 0, or the settings
+            ask for log probabilities.
+    """
     folder = _SHIPPED if settings.model == "tiny" else Path(settings.model).expanduser()
     _refuse_temperature(settings.temperature)
     if not folder.is_dir():
@@ -53,39 +61,40 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
             f"no model folder {str(folder)!r}; use tiny/tiny, or a folder with config.json,"
             " model.safetensors, tokenizer.json and tokenizer_config.json"
         )
-    wanted = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-    if missing := [name for name in wanted if not (folder / name).is_file()]:
+    files = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    if missing := [name for name in files if not (folder / name).is_file()]:
         raise SetupError(
             f"model folder {str(folder)!r} lacks {', '.join(missing)}; save the model and its"
             " tokenizer there with save_pretrained"
         )
     if settings.logprobs:
-        raise SetupError("the embedded model keeps no probabilities; leave --logprobs out")
+        raise SetupError("the embedded model keeps no probabilities; leave out --logprobs")
     name = "tiny" if settings.model == "tiny" else folder.resolve().name
     return TinyProvider(folder, name, api=settings.api, system=settings.system)
 
 
 def _refuse_temperature(temperature: float) -> None:
+    """Raises `SetupError` if the temperature is not 0."""
     if temperature != 0:
         raise SetupError(
-            f"the embedded model is greedy only, temperature {temperature!r} is not possible; use"
-            " --temperature 0"
+            f"the embedded model is greedy only: it cannot sample at temperature {temperature!r};"
+            " use --temperature 0"
         )
 
 
 class _Chat:
-    """From a prompt to token ids and back, as transformers' apply_chat_template does it."""
+    """Converts prompts to token ids and back, as `apply_chat_template` of transformers does."""
 
     def __init__(self, folder: Path) -> None:
-        # The library otherwise warns on stderr when the process forks after a parallel call; the
-        # batches here are encoded on one thread with the GIL released.
+        # Without this the library warns on stderr when the process forks after a parallel call.
+        # Batches are encoded on one thread here, which does not hold the GIL.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         from tokenizers import Tokenizer  # noqa: PLC0415  heavy: loaded with the model
 
         try:
             config = json.loads((folder / "tokenizer_config.json").read_bytes())
             self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Exception as exc:  # the Rust side raises plain Exception
+        except Exception as exc:  # the Rust library raises plain Exception
             raise SetupError(
                 f"the tokenizer of {str(folder)!r} cannot be read ({exc}); save it again"
             ) from exc
@@ -98,56 +107,65 @@ class _Chat:
         }
         template = _template_text(folder, config)
         self._template = _compiled(template, folder)
-        read = (folder / "tokenizer.json").read_bytes() + template.encode()
-        self.sha256 = hashlib.sha256(read).hexdigest()
-        """Of the tokenizer and the chat template."""
+        content = (folder / "tokenizer.json").read_bytes() + template.encode()
+        self.sha256 = hashlib.sha256(content).hexdigest()
+        """Hash of the tokenizer and the chat template."""
 
     def ids(self, prompts: Sequence[str], api: Api, system: str | None) -> list[list[int]]:
-        """Token ids as a server makes them: special tokens are the template's in a chat, and the
-        tokenizer's own in front of a text to be continued.
+        """Token ids of each prompt, as a server makes them.
+
+        The template adds the special tokens of a chat; the tokenizer adds those before a text to
+        continue.
         """
         chat = api == "chat"
-        texts = [self._rendered(one, system) if chat else as_document(one) for one in prompts]
+        texts = [
+            self._rendered(prompt, system) if chat else as_document(prompt) for prompt in prompts
+        ]
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=not chat)
         return [encoding.ids for encoding in encodings]
 
     def _rendered(self, prompt: str, system: str | None) -> str:
+        """The prompt in the chat template; raises `SetupError` if the template fails."""
         import jinja2  # noqa: PLC0415  loaded with the model
 
-        before = [{"role": "system", "content": system}] if system else []
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": prompt})
         try:
             return self._template.render(
-                messages=[*before, {"role": "user", "content": prompt}],
+                messages=messages,
                 tools=None,
                 documents=None,
                 add_generation_prompt=True,
                 **self._special_tokens,
             )
         except jinja2.TemplateError as exc:
-            raise SetupError(f"the chat template fails: {exc}; mend it and load again") from exc
+            raise SetupError(f"the chat template fails: {exc}; correct the template") from exc
 
     def text(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
         decoded: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return decoded
 
 
 def _template_text(folder: Path, config: Mapping[str, Any]) -> str:
-    beside = folder / "chat_template.jinja"
-    if beside.is_file():
-        return beside.read_text(encoding="utf-8")
-    found = config.get("chat_template")
-    if isinstance(found, list):
-        found = {one["name"]: one["template"] for one in found}.get("default")
-    if not isinstance(found, str):
+    """The chat template of a model folder: of its own file, else of the tokenizer's `config`."""
+    file = folder / "chat_template.jinja"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    template = config.get("chat_template")
+    if isinstance(template, list):
+        by_name = {named["name"]: named["template"] for named in template}
+        template = by_name.get("default")
+    if not isinstance(template, str):
         raise SetupError(
             f"model folder {str(folder)!r} has no chat template; add chat_template to its"
             " tokenizer_config.json"
         )
-    return found
+    return template
 
 
 def _compiled(text: str, folder: Path) -> Template:
-    """The template in the environment transformers gives it; raises SetupError where it is none."""
+    """The template, compiled as in transformers; raises `SetupError` if it is not valid."""
     import jinja2  # noqa: PLC0415  loaded with the model
     import jinja2.ext  # noqa: PLC0415
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
@@ -174,7 +192,7 @@ def _compiled(text: str, folder: Path) -> Template:
 
 
 class _Loaded:
-    """What the thread works with."""
+    """The loaded model with its tokenizer and template."""
 
     def __init__(self, folder: Path) -> None:
         self.workers = _take_cores()
@@ -185,17 +203,18 @@ class _Loaded:
 
 
 def _take_cores() -> int:
-    """How many batches run side by side, each on one core.
+    """The number of batches to generate in parallel, each on one core; imports NumPy.
 
-    That is twice as fast as one batch on OpenBLAS's own threads, whose idle spinning gets in the
-    way of everything between the products. OpenBLAS reads its setting once, as NumPy is imported:
-    where that has happened already, one batch at a time is left to its threads.
+    This is twice as fast as one batch on OpenBLAS's own threads: while they are idle they keep the
+    cores busy, which slows down all work between two matrix products. OpenBLAS reads the number of
+    its threads once, when NumPy is imported. If NumPy was imported before with more than one
+    thread, the result is 1.
     """
     single = os.environ.get("OPENBLAS_NUM_THREADS") == "1"
     if not single and "numpy" not in sys.modules:
         before = os.environ.get("OPENBLAS_NUM_THREADS")
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
-        import numpy as np  # noqa: F401, PLC0415  imported for its reading of the setting
+        import numpy as np  # noqa: F401, PLC0415  the import reads the setting
 
         if before is None:
             del os.environ["OPENBLAS_NUM_THREADS"]
@@ -209,7 +228,7 @@ def _take_cores() -> int:
 
 
 class TinyProvider:
-    """Answers with an embedded model. Safe to call from many asyncio tasks."""
+    """One model in NumPy. Safe to call from many asyncio tasks."""
 
     def __init__(
         self, folder: Path, name: str, *, api: Api = "chat", system: str | None = None
@@ -223,14 +242,14 @@ class TinyProvider:
         self._loading = threading.Lock()
 
     async def complete(self, request: Request) -> Reply:
-        """The greedy reply; raises a ProviderError and nothing else."""
+        """The greedy reply; raises a `ProviderError` and nothing else."""
         _refuse_temperature(request.temperature)
         if request.max_tokens < 1:
-            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; ask for one at least")
+            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:
-        """What defines the answers; loads the model."""
+        """The model's hashes, window and number of parameters; loads the model."""
         loaded = await asyncio.to_thread(self._load)
         model = loaded.model
         return {
@@ -242,7 +261,7 @@ class TinyProvider:
         }
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """By the model's own tokenizer and template."""
+        """Counts with the model's own tokenizer and template."""
         loaded = await asyncio.to_thread(self._load)
         return list(map(len, await asyncio.to_thread(self._ids, loaded, prompts)))
 
@@ -250,23 +269,25 @@ class TinyProvider:
         return loaded.chat.ids(prompts, self._api, self._system)
 
     async def aclose(self) -> None:
-        """Stops the thread within one step of the model; whoever still waits gets an error."""
+        """Stops the thread before the next token; requests without a reply get `StopRunError`."""
         await self._thread.aclose()
 
     def _load(self) -> _Loaded:
+        """The model, loaded on the first call; raises `SetupError` if it cannot be loaded."""
         with self._loading:
             if self._loaded is None:
                 self._loaded = _Loaded(self._folder)
             return self._loaded
 
     def _answer(self, jobs: list[Job]) -> None:
+        """Settles all jobs, on the thread."""
         loaded = self._load()
         window = loaded.model.config.window
-        wanted = [job for job in jobs if not job.cancelled]
+        waiting = [job for job in jobs if not job.cancelled]
         prompts: list[list[int]] = []
         fitting: list[Job] = []
         for job, ids in zip(
-            wanted, self._ids(loaded, [job.request.prompt for job in wanted]), strict=True
+            waiting, self._ids(loaded, [job.request.prompt for job in waiting]), strict=True
         ):
             if len(ids) < window:
                 prompts.append(ids)
@@ -274,8 +295,8 @@ class TinyProvider:
             else:
                 job.settle(
                     PromptOverflowError(
-                        f"the prompt has {len(ids)} tokens, the window of {self._name} takes"
-                        f" {window - 1} and one of reply; ask for shorter lengths"
+                        f"the prompt has {len(ids)} tokens, but the window of {self._name} takes"
+                        f" {window - 1} and one token of reply; ask for shorter lengths"
                     )
                 )
 
@@ -304,7 +325,7 @@ class TinyProvider:
 
 
 def _error(cause: BaseException | None) -> ProviderError:
-    """What is raised where the thread failed by `cause`, or was closed."""
+    """The error of a job after `cause`; `None` means that the provider was closed."""
     if cause is None:
         return StopRunError("the embedded model was closed before it answered; open it again")
     if isinstance(cause, SetupError):

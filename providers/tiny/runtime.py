@@ -1,12 +1,12 @@
 """A Llama-style decoder in plain NumPy: greedy, batched, with a key-value cache.
 
-Prompts of one call are packed one behind the other without padding, and each attends to itself
-alone. While replies grow, rows of unequal length share one array, and what lies behind a row's
-end gets the weight exp(-inf), which is 0. So an answer does not depend on its neighbours beyond
+The prompts of one call are packed one after another without padding, and each attends only to
+itself. During decoding, rows of different lengths share one array; positions after the end of a row
+get the weight exp(-inf), which is 0. So a reply depends on the other rows of its batch only through
 the rounding of float32.
 
 Letters in shape comments: B rows, T positions, C hidden width, H query heads, K key heads,
-G = H / K query heads to a key head, D width of a head, F feed-forward width, V vocabulary.
+G = H / K query heads for each key head, D width of a head, F feed-forward width, V vocabulary.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PREFILL_TOKENS = 1024
-"""Prompts packed into one forward pass: its arrays stay near the processor's cache."""
+"""Most tokens of prompts in one forward pass; its arrays are then about as large as the cache."""
 _SCORES = 1 << 17
-"""Attention scores held at once: 512 KiB, a core's second-level cache."""
+"""Attention scores in memory at once: 512 KiB, the second-level cache of one core."""
 _CACHE_BYTES = 192 << 20
-"""Keys and values held at once, by all workers together."""
+"""Most bytes of keys and values in memory at once, of all workers together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +48,41 @@ class Generated:
     """A greedy reply."""
 
     ids: tuple[int, ...]
-    """With the end token, where there is one."""
+    """Token ids, including the end token if there is one."""
     finish_reason: Literal["stop", "length"]
 
 
 class StoppedError(Exception):
-    """Generation was told to stop before it was done."""
+    """Generation was stopped before it was complete."""
 
 
 class _Cache:
-    """Keys and values of every layer, a row a prompt; zeros where nothing was written."""
+    """Keys and values of all layers, one row for each prompt; zeros where none are written yet."""
 
     def __init__(self, config: Config, rows: int, capacity: int) -> None:
         layers, heads, width = config.layers, config.key_heads, config.head_width
         self.keys: Array = np.zeros((layers, rows, heads, width, capacity), np.float32)
+        """(layers, B, K, D, capacity)"""
         self.values: Array = np.zeros((layers, rows, heads, capacity, width), np.float32)
+        """(layers, B, K, capacity, D)"""
 
-    def reserve(self, length: int, most: int) -> None:
-        have = self.keys.shape[-1]
-        if length > have:
-            more = (0, min(most, max(length, have + have // 2)) - have)
+    def reserve(self, length: int, maximum: int) -> None:
+        """Makes room for `length` positions, and for half as many more up to `maximum`."""
+        capacity = self.keys.shape[-1]
+        if length > capacity:
+            added = (0, min(maximum, max(length, capacity + capacity // 2)) - capacity)
             none = (0, 0)
-            self.keys = np.pad(self.keys, (none, none, none, none, more))
-            self.values = np.pad(self.values, (none, none, none, more, none))
+            self.keys = np.pad(self.keys, (none, none, none, none, added))
+            self.values = np.pad(self.values, (none, none, none, added, none))
 
     def move(self, source: int, target: int, length: int) -> None:
+        """Copies the first `length` positions of row `source` to row `target`."""
         self.keys[:, target, :, :, :length] = self.keys[:, source, :, :, :length]
         self.values[:, target, :, :length] = self.values[:, source, :, :length]
 
 
 class TinyModel:
-    """A model in memory. Its methods change nothing and may run in many threads at once."""
+    """A model in memory. Its methods do not change it, so many threads may use it at once."""
 
     def __init__(self, config: Config, tensors: Tensors) -> None:
         c = self.config = config
@@ -92,18 +96,22 @@ class TinyModel:
         if unread := tensors.unread - {"lm_head.weight"}:
             raise SetupError(
                 f"model.safetensors holds {min(unread)!r}, which the embedded runtime does not"
-                " implement; serve this model with vllm and use that provider"
+                " implement; serve this model with vLLM and use the provider vllm"
             )
         self.parameters = tensors.parameters
         self.weights_sha256 = tensors.sha256
 
     @classmethod
     def load(cls, folder: Path) -> TinyModel:
-        """The model of a folder in Hugging Face form; raises SetupError saying what is wrong."""
+        """Loads a model from a folder in Hugging Face form.
+
+        Raises:
+            SetupError: a file is missing or damaged, or has a feature that is not implemented.
+        """
         return cls(read_config(folder), Tensors(folder / "model.safetensors"))
 
     def logits(self, ids: Sequence[int]) -> Array:
-        """(T, V): for each position, the scores of the token that follows it."""
+        """(T, V): for each position of one prompt, the logits of the next token."""
         cache = _Cache(self.config, 1, len(ids))
         with np.errstate(over="ignore"):
             return self._prefill([ids], cache, 0, last_only=False)
@@ -119,13 +127,18 @@ class TinyModel:
     ) -> list[Generated]:
         """Greedy replies, in the order of the prompts.
 
-        A reply ends with an end token, at its max_new_tokens, or where prompt and reply fill the
-        window. `on_finished` hears each as it is done, from the thread that made it.
-        `should_stop` is asked before every step; StoppedError follows a yes.
+        A reply ends with an end token, at its limit in `max_new_tokens`, or when prompt and reply
+        fill the window. `on_finished(place, reply)` is called when a reply ends, on the thread of
+        its worker; `place` is that of the prompt in `prompts`. `should_stop()` is called before
+        each step.
+
+        Raises:
+            ValueError: a prompt is empty, or leaves no room for a token of reply.
+            StoppedError: `should_stop` returned true.
         """
         room = [
-            min(most, self.config.window - len(prompt))
-            for prompt, most in zip(prompts, max_new_tokens, strict=True)
+            min(limit, self.config.window - len(prompt))
+            for prompt, limit in zip(prompts, max_new_tokens, strict=True)
         ]
         if min(room, default=1) < 1 or not all(prompts):
             raise ValueError(f"no room for a token of reply: {min(room, default=0)}, or no prompt")
@@ -147,15 +160,17 @@ class TinyModel:
     def _batches(
         self, prompts: Sequence[Sequence[int]], room: Sequence[int], workers: int
     ) -> list[list[int]]:
-        """Prompts of similar length together, the longest first, each batch within its memory."""
+        """Batches of places in `prompts`: similar lengths together, the longest first, and each
+        batch small enough for its share of the memory.
+        """
         share = sum(map(len, prompts)) // workers
-        most = _CACHE_BYTES // workers // self.config.cache_bytes_per_token
+        positions = _CACHE_BYTES // workers // self.config.cache_bytes_per_token
         batches: list[list[int]] = []
         used = capacity = 0
         for index in sorted(range(len(prompts)), key=lambda index: -len(prompts[index])):
             length = len(prompts[index])
             capacity = max(capacity, length + room[index])
-            full = batches and (len(batches[-1]) + 1) * capacity > most
+            full = batches and (len(batches[-1]) + 1) * capacity > positions
             if full or not batches or (used >= share and used >= _PREFILL_TOKENS):
                 batches.append([])
                 used, capacity = 0, length + room[index]
@@ -166,7 +181,10 @@ class TinyModel:
     def _replies(
         self, jobs: list[tuple[list[int], int]], should_stop: Callable[[], bool]
     ) -> Iterator[tuple[int, Generated]]:
-        """Each job's place and reply as it ends; the last row takes the place of one that ends."""
+        """Place and reply of each job (prompt, most tokens of reply) as it ends.
+
+        When a row ends, the last row moves into it, so that the rows stay without gaps.
+        """
         capacity = max(len(prompt) + room for prompt, room in jobs)
         lengths = np.array([len(prompt) for prompt, _ in jobs])
         cache = _Cache(self.config, len(jobs), min(capacity, int(lengths.max()) + 32))
@@ -205,16 +223,17 @@ class TinyModel:
     def _prefill(
         self, prompts: Sequence[Sequence[int]], cache: _Cache, row: int, *, last_only: bool
     ) -> Array:
-        """Logits of packed prompts, (T, V), or (B, V) of the last of each; fills the cache.
+        """Logits of packed prompts, (T, V), or with `last_only` those of the last position of each
+        prompt, (B, V). Fills the cache from row `row` on.
 
-        For the last of each, the last layer works on these positions alone.
+        With `last_only` the last layer computes only these positions.
         """
         lengths = [len(prompt) for prompt in prompts]
         positions = np.concatenate([np.arange(length) for length in lengths])
         x = self._embedding[np.concatenate([np.asarray(prompt) for prompt in prompts])]  # (T, C)
         for index, layer in enumerate(self._layers):
             heads = self._projected(x, layer, positions)
-            only = last_only and layer is self._layers[-1]
+            cuts = last_only and layer is self._layers[-1]
             keys, values = cache.keys[index], cache.values[index]
             parts, at, to = [], 0, row
             for length, same in groupby(lengths):
@@ -222,19 +241,20 @@ class TinyModel:
                 part = heads[at : at + count * length].reshape(count, length, -1, heads.shape[-1])
                 rows = slice(to, to + count)
                 parts.append(
-                    self._attend(part, keys[rows], values[rows], length - 1 if only else 0)
+                    self._attend(part, keys[rows], values[rows], length - 1 if cuts else 0)
                 )
                 at, to = at + count * length, to + count
-            if only:
+            if cuts:
                 x = x[np.cumsum(lengths) - 1]
             x = self._mixed(x, np.concatenate(parts), layer)
         return self._normed(x) @ self._head
 
     def _attend(self, heads: Array, keys: Array, values: Array, first: int) -> Array:
-        """Causal attention of prompts of one length, from position `first` on.
+        """Causal attention of prompts of the same length, from position `first` on.
 
         heads (B, T, H + 2K, D), keys (B, K, D, >=T), values (B, K, >=T, D); the result is
-        (B * (T - first), H * D). A block of queries meets only the keys up to its own end.
+        (B * (T - first), H * D). Queries are computed in blocks, each with the keys up to the
+        block's end.
         """
         rows, length, _, width = heads.shape
         heads_n, keys_n = self.config.heads, self.config.key_heads
@@ -244,24 +264,27 @@ class TinyModel:
         queries = by_head[:, :heads_n].reshape(rows, keys_n, -1, length, width)
         group = queries.shape[2]
         mixed: Array = np.empty((rows, length - first, keys_n, group, width), np.float32)
-        block = min(len(_AHEAD), max(16, _SCORES // (rows * heads_n * length)))
+        block = min(len(_CAUSAL_MASK), max(16, _SCORES // (rows * heads_n * length)))
         for start in range(first, length, block):
             end = min(length, start + block)
-            asked = queries[:, :, :, start:end].reshape(rows, keys_n, -1, width)
-            scores = asked @ keys[..., :end]  # (B, K, G * block, end)
-            square = scores.reshape(rows, keys_n, group, end - start, end)[..., start:]
-            square += _AHEAD[: end - start, : end - start]
-            answer = _weighted(scores, values[:, :, :end])
-            answer = answer.reshape(rows, keys_n, group, end - start, width)
-            mixed[:, start - first : end - first] = answer.transpose(0, 3, 1, 2, 4)
+            block_queries = queries[:, :, :, start:end].reshape(rows, keys_n, -1, width)
+            scores = block_queries @ keys[..., :end]  # (B, K, G * block, end)
+            diagonal = scores.reshape(rows, keys_n, group, end - start, end)[..., start:]
+            diagonal += _CAUSAL_MASK[: end - start, : end - start]
+            attended = _weighted(scores, values[:, :, :end])
+            attended = attended.reshape(rows, keys_n, group, end - start, width)
+            mixed[:, start - first : end - first] = attended.transpose(0, 3, 1, 2, 4)
         return mixed.reshape(-1, heads_n * width)
 
     def _step(self, ids: Indices, lengths: Indices, cache: _Cache) -> Array:
-        """(B, V): the logits after one more token in each row."""
+        """(B, V): the logits after one more token in each row; adds the tokens to the cache.
+
+        `lengths` are those of the rows before this token.
+        """
         rows, longest = np.arange(len(ids)), int(lengths.max()) + 1
         heads_n, keys_n = self.config.heads, self.config.key_heads
-        behind: Array = np.where(np.arange(longest) > lengths[:, None], -np.inf, 0)
-        behind = behind.astype(np.float32)[:, None, None]  # (B, 1, 1, T)
+        mask: Array = np.where(np.arange(longest) > lengths[:, None], -np.inf, 0)
+        mask = mask.astype(np.float32)[:, None, None]  # (B, 1, 1, T)
         x = self._embedding[ids]  # (B, C)
         for index, layer in enumerate(self._layers):
             heads = self._projected(x, layer, lengths)
@@ -270,21 +293,21 @@ class TinyModel:
             values[rows, :, lengths] = heads[:, heads_n + keys_n :]
             queries = heads[:, :heads_n].reshape(len(ids), keys_n, -1, heads.shape[-1])
             scores = queries @ keys[: len(ids), :, :, :longest]  # (B, K, G, T)
-            scores += behind
-            answer = _weighted(scores, values[: len(ids), :, :longest])
-            x = self._mixed(x, answer.reshape(len(ids), -1), layer)
+            scores += mask
+            attended = _weighted(scores, values[: len(ids), :, :longest])
+            x = self._mixed(x, attended.reshape(len(ids), -1), layer)
         return self._normed(x) @ self._head
 
     def _projected(self, x: Array, layer: Layer, positions: Indices) -> Array:
-        """(T, H + 2K, D): queries and keys turned by their position, then values."""
+        """(T, H + 2K, D): queries and keys with rotary position embedding, then values."""
         heads = (self._normed(x) @ layer.qkv).reshape(len(x), -1, self.config.head_width)
-        turned = heads[:, : self.config.heads + self.config.key_heads].view(np.complex64)
-        turned *= self._rotations[positions][:, None]
+        rotated = heads[:, : self.config.heads + self.config.key_heads].view(np.complex64)
+        rotated *= self._rotations[positions][:, None]
         return heads
 
-    def _mixed(self, x: Array, answer: Array, layer: Layer) -> Array:
-        """The layer's end: what attention found is added, then the feed-forward part (SwiGLU)."""
-        x = x + answer @ layer.out
+    def _mixed(self, x: Array, attended: Array, layer: Layer) -> Array:
+        """(T, C): adds the output of attention (T, H * D) and of the feed-forward part, SwiGLU."""
+        x = x + attended @ layer.out
         both = self._normed(x) @ layer.gate_up  # (T, 2F)
         gate, up = np.split(both, 2, axis=1)
         hidden: Array = np.negative(gate)
@@ -295,6 +318,7 @@ class TinyModel:
         return x + hidden @ layer.down
 
     def _normed(self, x: Array) -> Array:
+        """(T, C): RMSNorm without its weights, which are part of the next matrix."""
         mean_square: Array = np.einsum("tc,tc->t", x, x) / np.float32(x.shape[1])
         normed: Array = x / np.sqrt(mean_square + np.float32(self.config.norm_eps))[:, None]
         return normed
@@ -304,13 +328,13 @@ def _weighted(scores: Array, values: Array) -> Array:
     """softmax(scores) @ values; overwrites the scores."""
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    answer: Array = scores @ values
-    answer /= scores.sum(axis=-1, keepdims=True)
-    return answer
+    weighted: Array = scores @ values
+    weighted /= scores.sum(axis=-1, keepdims=True)
+    return weighted
 
 
 def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ranges of neighbours that together stay within _PREFILL_TOKENS, one at the least."""
+    """Ranges (start, end) of prompts with at most `_PREFILL_TOKENS` together, or of one prompt."""
     start = tokens = 0
     for end, length in enumerate(lengths):
         if end > start and tokens + length > _PREFILL_TOKENS:
@@ -320,5 +344,5 @@ def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield start, len(lengths)
 
 
-_AHEAD: Array = np.triu(np.full((256, 256), -np.inf, np.float32), 1)
-"""Added to a block's own square: no query sees a later key."""
+_CAUSAL_MASK: Array = np.triu(np.full((256, 256), -np.inf, np.float32), 1)
+"""Added to the scores of a block of queries with the keys of the same block."""

@@ -1,4 +1,4 @@
-"""A Llama-style model's folder: its shape, its tensors, and what this runtime does not implement.
+"""Reads the folder of a Llama-style model, and refuses what this runtime does not implement.
 
 Letters in shape comments are those of `providers.tiny.runtime`.
 """
@@ -31,7 +31,7 @@ _FIXED: Mapping[str, object] = {
     "rope_type": "default",
     "type": "default",
 }
-"""Settings with one value this runtime implements."""
+"""Settings of which this runtime implements only one value."""
 _READ = """
     num_hidden_layers hidden_size num_attention_heads num_key_value_heads head_dim vocab_size
     intermediate_size max_position_embeddings rms_norm_eps rope_theta rope_parameters rope_scaling
@@ -42,12 +42,12 @@ _WITHOUT_EFFECT = """
     transformers_version use_cache _name_or_path
 """
 _KNOWN = frozenset((_READ + _WITHOUT_EFFECT).split())
-"""Settings that are read or change no answer. Any other is refused, unless it is off."""
+"""Settings that are read, or that do not change a reply. Others are refused unless they are off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The shape of a model and when it stops."""
+    """The shape of a model, and the tokens that end a reply."""
 
     layers: int
     hidden: int
@@ -57,20 +57,25 @@ class Config:
     feed_forward: int
     vocabulary: int
     window: int
-    """The most tokens of prompt and reply together."""
+    """Most tokens of prompt and reply together."""
     norm_eps: float
     rope_theta: float
     tied: bool
-    """The output head is the embedding table."""
+    """Whether the output head is the embedding table."""
     eos_ids: frozenset[int]
 
     @property
     def cache_bytes_per_token(self) -> int:
+        """Bytes of keys and values of one token, in float32."""
         return 2 * 4 * self.layers * self.key_heads * self.head_width
 
 
 def read_config(folder: Path) -> Config:
-    """The model's shape; raises SetupError on any setting that would be silently ignored."""
+    """The model's shape.
+
+    Raises:
+        SetupError: `config.json` is missing or damaged, or has a setting that is not implemented.
+    """
     raw = _read_json(folder / "config.json")
     rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
     for key, value in (raw | rope).items():
@@ -103,17 +108,18 @@ def read_config(folder: Path) -> Config:
 
 
 def _eos_ids(folder: Path, config: Mapping[str, Any]) -> frozenset[int]:
-    """generation_config.json decides, as in transformers; config.json where it says nothing."""
+    """End tokens: those of `generation_config.json`, as in transformers, else of `config`."""
     path = folder / "generation_config.json"
-    found = _read_json(path).get("eos_token_id") if path.exists() else None
-    if found is None:
-        found = config.get("eos_token_id")
-    if found is None:
+    token = _read_json(path).get("eos_token_id") if path.exists() else None
+    if token is None:
+        token = config.get("eos_token_id")
+    if token is None:
         return frozenset()
-    return frozenset(found if isinstance(found, list) else [found])
+    return frozenset(token if isinstance(token, list) else [token])
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; raises `SetupError` if there is none."""
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError as exc:
@@ -130,12 +136,12 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _not_implemented(key: str, value: object) -> str:
     return (
         f"config.json sets {key} to {value!r}, which the embedded runtime does not implement;"
-        " serve this model with vllm and use that provider"
+        " serve this model with vLLM and use the provider vllm"
     )
 
 
 class Tensors:
-    """The file's tensors as float32, each asked for by the shape it must have."""
+    """The tensors of a safetensors file, as float32."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -149,28 +155,31 @@ class Tensors:
             raise SetupError(f"{str(path)!r} is damaged ({exc}); save the model again") from exc
         self.sha256 = hashlib.sha256(content).hexdigest()
         self.parameters = 0
+        """Number of parameters in the tensors that were taken."""
         self.unread = {name for name in self._tensors if not name.endswith("rotary_emb.inv_freq")}
+        """Names of the tensors that were not taken yet."""
 
     def take(self, name: str, *shape: int) -> Array:
+        """The tensor `name`; raises `SetupError` if it is missing or does not have `shape`."""
         if name not in self._tensors:
             raise SetupError(f"model.safetensors has no {name!r}; is this a Llama model?")
-        found = self._tensors[name]
-        if tuple(found["shape"]) != shape:
+        tensor = self._tensors[name]
+        if tuple(tensor["shape"]) != shape:
             raise SetupError(
-                f"{name!r} has shape {tuple(found['shape'])}, config.json says {shape};"
-                " save both again together"
+                f"{name!r} has shape {tuple(tensor['shape'])}, but config.json says {shape};"
+                " save both files again"
             )
         values: Array
-        match found["dtype"]:
+        match tensor["dtype"]:
             case "F32":
-                values = np.frombuffer(found["data"], "<f4")
+                values = np.frombuffer(tensor["data"], "<f4")
             case "F16":
-                values = np.frombuffer(found["data"], "<f2").astype(np.float32)
+                values = np.frombuffer(tensor["data"], "<f2").astype(np.float32)
             case "BF16":
-                upper = np.frombuffer(found["data"], "<u2").astype(np.uint32)
+                upper = np.frombuffer(tensor["data"], "<u2").astype(np.uint32)
                 values = (upper << 16).view(np.float32)
-            case other:
-                raise SetupError(f"{name!r} is {other}; save the model as F32, F16 or BF16")
+            case dtype:
+                raise SetupError(f"{name!r} is {dtype}; save the model as F32, F16 or BF16")
         self.parameters += values.size
         self.unread.discard(name)
         return values.reshape(shape)
@@ -178,7 +187,10 @@ class Tensors:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer's matrices, input first; each norm's weights are folded into what follows it."""
+    """The matrices of one layer, input dimension first.
+
+    The weights of each norm are multiplied into the matrix that follows it.
+    """
 
     qkv: Array  # (C, (H + 2K) * D)
     out: Array  # (H * D, C)
@@ -187,11 +199,13 @@ class Layer:
 
 
 def read_layer(tensors: Tensors, config: Config, index: int) -> Layer:
+    """The matrices of layer `index`; raises `SetupError` if a tensor is missing or does not fit."""
+
     def take(name: str, *shape: int) -> Array:
         return tensors.take(f"model.layers.{index}.{name}.weight", *shape)
 
     def paired(weights: Array) -> Array:
-        """Dimensions i and i + D/2 of each head side by side: together one complex number."""
+        """Places rows i and i + D/2 of each head side by side, as parts of one complex number."""
         halves = weights.reshape(-1, 2, config.head_width // 2, config.hidden)
         return halves.swapaxes(1, 2).reshape(weights.shape)
 
@@ -214,14 +228,18 @@ def read_layer(tensors: Tensors, config: Config, index: int) -> Layer:
 
 
 def input_first(weights: Array) -> Array:
+    """The transpose, copied in row-major order."""
     return np.ascontiguousarray(weights.T)
 
 
 def rotations(config: Config) -> NDArray[np.complex64]:
-    """(window, D/2): what each position turns a pair by, with float32 angles as in training."""
+    """(window, D/2): the rotary embedding of each position, as complex factors of pairs.
+
+    Angles are computed in float32, as in training.
+    """
     exponents = np.arange(0, config.head_width, 2, dtype=np.float32) / config.head_width
-    speeds = (1.0 / config.rope_theta**exponents).astype(np.float32)
-    angles = np.arange(config.window, dtype=np.float32)[:, None] * speeds
-    turns: NDArray[np.complex64] = np.empty(angles.shape, np.complex64)
-    turns.real, turns.imag = np.cos(angles), np.sin(angles)
-    return turns
+    frequencies = (1.0 / config.rope_theta**exponents).astype(np.float32)
+    angles = np.arange(config.window, dtype=np.float32)[:, None] * frequencies
+    factors: NDArray[np.complex64] = np.empty(angles.shape, np.complex64)
+    factors.real, factors.imag = np.cos(angles), np.sin(angles)
+    return factors

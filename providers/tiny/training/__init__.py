@@ -1,1 +1,1 @@
-"""How the tiny model was made; not part of what is installed."""
+"""The training of the tiny model; not part of the installed package."""

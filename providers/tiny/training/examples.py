@@ -1,7 +1,6 @@
-"""What the tiny model learns from: prompts of the built-in tasks with the reply a careful pupil
-would write.
+"""Training examples of the tiny model: prompts of the built-in tasks with correct replies.
 
-The rows come from streams of their own, not from any run's seed.
+Their random numbers are not those of any run.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from harness.spec import Condition, Item
 from harness.task.catalogue import Task, built_in_files, open_task
 
 GROUP = 5
+"""Symbols in a group of worked-out counting."""
 USUAL = 0.5
-"""How often an axis keeps to its default values, which everybody runs."""
+"""Share of examples in which an axis has one of its default values, which runs have most."""
 
 
 TASKS = {
@@ -30,41 +30,43 @@ TASKS = {
     "separators/two_symbols": 1.5,
     "separators/letters": 1.5,
 }
-"""Task -> its share; `separators/ones_314` is `counting/ones` in other words."""
+"""Task -> weight of its share of the examples. `separators/ones_314` is left out: it is the same as
+`counting/ones` in other words."""
 STRATEGIES = {"direct": 8, "cot_zero_shot": 1, "cot_few_shot": 0.4}
-"""Share of the batches by strategy, so that long replies share a batch with their like."""
+"""Strategy -> weight of its share of the batches. A batch has one strategy, so that its replies
+have similar lengths."""
 
 
 class Mark(NamedTuple):
-    """What a reader who counts knows at one symbol."""
+    """The state of counting at one symbol of the row."""
 
     place: int
-    """Where in the prompt the symbol's last character stands."""
+    """Index in the prompt of the symbol's last character."""
     counted: bool
-    """Whether it is one of those to count."""
+    """Whether the symbol is counted."""
     so_far: int
-    """How many of those there were up to here."""
+    """Number of counted symbols up to this one, including it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One exchange to learn."""
+    """One prompt with its correct reply."""
 
     task: str
     prompt: str
     reply: str
     marks: tuple[Mark, ...]
-    """One a symbol of a row that is counted, in order; none where nothing is counted."""
+    """One mark for each symbol of the row, in order; empty for tasks without counting."""
 
 
 @cache
 def tasks() -> dict[str, Task]:
-    """The built-in tasks, opened once."""
+    """The built-in tasks by name, opened on the first call."""
     return {name: open_task(name, path) for name, path in built_in_files().items()}
 
 
 def batch(rng: random.Random, rows: int, longest: int) -> list[Example]:
-    """`rows` examples of one strategy and of similar length, none above `longest` symbols."""
+    """`rows` examples with the same strategy and similar lengths, of at most `longest` symbols."""
     strategy = _weighted(rng, STRATEGIES)
     top = rng.randint(1, rng.choice((longest, longest, min(longest, 24))))
     bottom = max(1, (top * 3) // 4)
@@ -77,14 +79,14 @@ def batch(rng: random.Random, rows: int, longest: int) -> list[Example]:
 
 
 def example(rng: random.Random, name: str, length: int, strategy: str) -> Example:
-    """One example of task `name` under a condition drawn at random but for its strategy."""
+    """One example of task `name`, with a random condition apart from the given strategy."""
     task = tasks()[name]
     values_drawn = {}
     for axis, known in task.spec.axes.items():
         values = list(known.values)
         if axis == "strategy":
-            close = "supervised_cot" if strategy == "cot_few_shot" else "direct"
-            values_drawn[axis] = strategy if strategy in values else close
+            nearest = "supervised_cot" if strategy == "cot_few_shot" else "direct"
+            values_drawn[axis] = strategy if strategy in values else nearest
         else:
             usual = rng.random() < USUAL
             values_drawn[axis] = rng.choice(known.default if usual else values)
@@ -97,14 +99,18 @@ def example_of(rng: random.Random, task: Task, condition: Condition, length: int
         length = max(length, 2)
     item = task.draw(rng, condition, length, 0)
     prompt, phrase = task.prompt(item, condition, length), task.spec.answer.phrase
-    worked = reasoning(task.name, condition, item)
-    reply = f"{worked}\n{phrase} {item.target}" if worked else f"{phrase} {item.target}"
+    work = reasoning(task.name, condition, item)
+    reply = f"{work}\n{phrase} {item.target}" if work else f"{phrase} {item.target}"
     marks = () if task.name.startswith("copying/") else _marks(prompt, condition, item)
     return Example(task.name, prompt, reply, marks)
 
 
 def _marks(prompt: str, condition: Condition, item: Item) -> tuple[Mark, ...]:
-    """The row is the last thing of each prompt, so it is found from the end."""
+    """The marks of a prompt, whose row is searched from the end: it comes last.
+
+    Raises:
+        ValueError: the row has other counted symbols than the target says.
+    """
     sought = str(item.variables.get("word") or _counted(condition, item))
     place, so_far, marks = len(prompt), int(item.target), []
     for symbol in reversed(item.symbols):
@@ -114,45 +120,48 @@ def _marks(prompt: str, condition: Condition, item: Item) -> tuple[Mark, ...]:
         marks.append(Mark(place + len(bare) - 1, counted, so_far))
         so_far -= counted
     if so_far:
-        msg = f"{so_far} of {item.target} are missing in {prompt!r}"
+        msg = f"{so_far} of {item.target} counted symbols are missing in {prompt!r}"
         raise ValueError(msg)
     return tuple(reversed(marks))
 
 
 def _counted(condition: Condition, item: Item) -> str:
+    """The symbol that is counted."""
     return str(condition.get("letter") or ("y" if {"x", "y"} & set(item.symbols) else "1"))
 
 
 def reasoning(name: str, condition: Condition, item: Item) -> str:
-    """The work before the answer, written as the few-shot examples write it; empty for direct."""
+    """The reasoning before the answer, in the form of the few-shot examples; empty for direct."""
     strategy = condition.get("strategy", "direct")
     if strategy == "direct":
         return ""
     if name == "counting/words":
         word = item.variables["word"]
-        met = [f" {word} {number + 1}" for number in range(int(item.target))]
-        return f"Count:{','.join(met) or ' none'}."
+        counts = [f" {word} {number + 1}" for number in range(int(item.target))]
+        return f"Count:{','.join(counts) or ' none'}."
     if strategy == "supervised_cot":
         return f"{', '.join(_running(item.symbols, 1, str(condition['letter'])))}."
     if name in ("counting/sum", "counting/ones"):
-        groups, left = divmod(len(item.symbols), GROUP)
+        groups, rest = divmod(len(item.symbols), GROUP)
         noun = "group" if groups == 1 else "groups"
-        written = " ".join("".join(group) for group in _groups(item.symbols, GROUP))
-        total = f"{groups} * {GROUP} + {left} = {item.target}"
-        return f"{written} is {groups} {noun} of five and {left} more, {total}."
+        grouped = " ".join("".join(group) for group in _groups(item.symbols, GROUP))
+        total = f"{groups} * {GROUP} + {rest} = {item.target}"
+        return f"{grouped} is {groups} {noun} of five and {rest} more, {total}."
     return f"{', '.join(_running(item.symbols, GROUP, _counted(condition, item), ' makes'))}."
 
 
 def _reasons(name: str) -> bool:
+    """Whether the task has strategies other than direct."""
     return "strategy" in tasks()[name].spec.axes
 
 
 def _running(symbols: Sequence[str], size: int, counted: str, verb: str = "") -> list[str]:
-    total, written = 0, []
+    """Each group of `size` symbols with the count of `counted` up to its end."""
+    total, steps = 0, []
     for group in _groups(symbols, size):
         total += list(group).count(counted)
-        written.append(f"{''.join(group)}{verb} {total}")
-    return written
+        steps.append(f"{''.join(group)}{verb} {total}")
+    return steps
 
 
 def _groups(symbols: Sequence[str], size: int) -> list[Sequence[str]]:

@@ -1,9 +1,9 @@
-"""Builds the tiny model's tokenizer: whole words of the built-in prompts, single characters for
-the rest.
+"""Builds the tiny model's tokenizer: one token for each word of the built-in prompts, and for each
+other character.
 
-WordPiece with an empty continuation prefix is greedy longest match over one vocabulary. A space
-belongs to the word, digit or sign that follows it, as in the tokenizers of large models; digits
-and the symbols of a row always stand alone.
+WordPiece with an empty continuation prefix takes the longest match in one vocabulary. A space
+belongs to the word, digit or sign after it, as in the tokenizers of large models. Digits and the
+symbols of a row are always single tokens.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"
 )
 ROW_LETTERS = frozenset("abxy")
-"""Words of these alone are rows, not words."""
+"""A text of only these letters is a row, not a word."""
 _DRAWS = 200
+"""Examples from which the words of one condition are collected."""
 
 
 def vocabulary() -> list[str]:
-    """Special tokens, then printable ASCII with and without a space before, then our words."""
+    """All tokens: special tokens, printable ASCII with and without a space before it, words."""
     words: set[str] = set()
     for task in tasks().values():
         defaults = task.spec.default_conditions().items()
@@ -51,19 +52,20 @@ def vocabulary() -> list[str]:
 
 
 def _words(task: Task, condition: Condition) -> set[str]:
-    found = set()
+    """The words in examples of a task under a condition."""
+    words = set()
     for draw in range(_DRAWS):
-        one = example_of(random.Random(f"vocabulary|{draw}"), task, condition, 30)
-        for piece in re.findall(PIECE, f"{one.prompt}\n{one.reply}"):
+        drawn = example_of(random.Random(f"vocabulary|{draw}"), task, condition, 30)
+        for piece in re.findall(PIECE, f"{drawn.prompt}\n{drawn.reply}"):
             letters = set(piece.strip())
             is_word = piece.strip().isalpha() and len(piece.strip()) > 1
             if is_word and not (letters <= ROW_LETTERS or piece.strip().isupper()):
-                found.add(piece)
-    return found
+                words.add(piece)
+    return words
 
 
 def build() -> Tokenizer:
-    """The tokenizer; the same one each time."""
+    """Builds the tokenizer; the result is always the same."""
     vocab = {token: number for number, token in enumerate(vocabulary())}
     tokenizer = Tokenizer(
         models.WordPiece(
@@ -80,7 +82,10 @@ def build() -> Tokenizer:
 
 
 def save(folder: Path, window: int) -> Tokenizer:
-    """Writes `tokenizer.json` and `tokenizer_config.json` into `folder`."""
+    """Writes `tokenizer.json` and `tokenizer_config.json` into `folder`; returns the tokenizer.
+
+    `window` is the most tokens of prompt and reply together.
+    """
     tokenizer = build()
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))

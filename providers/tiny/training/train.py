@@ -1,9 +1,9 @@
 """Trains the tiny model from scratch: `python -m providers.tiny.training.train --out .train`.
 
-One seed decides everything: weights, rows, order. Step N's batch is drawn from a stream of its
-own, so a run that was stopped goes on from its last checkpoint as if nothing had happened. The
-loss is on the reply, and on what the inner layers know of the count at each symbol. Lengths grow
-from short to `--longest`.
+One seed determines weights, examples and their order. Each step draws its batch from a random
+stream of its own, so a stopped training continues from its last checkpoint with the same result.
+The loss has two parts: the reply, and the count so far, which is read from inner layers at each
+symbol. The lengths of rows grow from 8 symbols to `--longest`.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ from providers.tiny.training.examples import Example, batch, example_of, tasks
 WINDOW = 4096
 """Most tokens of prompt and reply together."""
 IGNORED = -100
+"""Label of tokens without a loss, as in PyTorch."""
 PART = 16
-"""Rows that go through the model at once."""
+"""Examples in one forward pass."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that makes the model, beside the task files."""
+    """All settings of the training, apart from the task files."""
 
     seed: int = 1
     steps: int = 4000
     rows: int = 64
     longest: int = 40
-    """Symbols in the longest row the model is trained on."""
+    """Symbols in the longest training row."""
     growth: int = 1600
     """Steps over which the longest row grows from 8 to `longest`."""
     learning_rate: float = 2e-3
     warm_up: int = 200
     count_loss: float = 0.5
-    """Weight of reading the count so far off the inner layers, beside the reply's loss."""
+    """Weight of the loss of the count so far; the loss of the reply has weight 1."""
     layers: int = 4
     width: int = 128
     heads: int = 4
@@ -56,10 +57,10 @@ class Recipe:
 
 
 def new_probes(recipe: Recipe) -> torch.nn.ModuleList:
-    """Two readings of an inner layer at each symbol: does it count, and how many did so far.
+    """Two linear probes of inner layers at each symbol: is it counted, and the count so far.
 
-    They are thrown away after the training. Without them the count is learned from one number a
-    row, and that of the words in a sentence never.
+    They are used only in the training. Without them the model learns to count from only one number
+    for each row, and it never learns to count words in a sentence.
     """
     return torch.nn.ModuleList(
         [torch.nn.Linear(recipe.width, 2), torch.nn.Linear(recipe.width, recipe.longest + 1)]
@@ -69,35 +70,36 @@ def new_probes(recipe: Recipe) -> torch.nn.ModuleList:
 def probe_loss(
     probes: torch.nn.ModuleList, hidden: Sequence[torch.Tensor], batch: Batch
 ) -> torch.Tensor:
-    """Summed cross-entropy over the marks; `hidden` has one [B, T, D] a layer, embeddings first.
+    """Sum of the probes' cross-entropy over all marks.
 
-    Whether a symbol counts is read two layers before the last, how many did one layer before it.
+    `hidden` has one tensor [B, T, D] for each layer, after that of the embeddings. Whether a symbol
+    is counted is read two layers before the last one; the count so far, one layer before it.
     """
     row, place = batch.marked
     layers = len(hidden) - 1
     loss = torch.nn.functional.cross_entropy
     counted = probes[0](hidden[max(1, layers - 2)][row, place])  # [M, 2]
     so_far = probes[1](hidden[max(1, layers - 1)][row, place])  # [M, longest + 1]
-    both = loss(counted, batch.counted, reduction="sum")
-    return both + loss(so_far, batch.so_far, reduction="sum")
+    total = loss(counted, batch.counted, reduction="sum")
+    return total + loss(so_far, batch.so_far, reduction="sum")
 
 
 class Batch(NamedTuple):
-    """Examples as tensors: [B, T] padded on the right, and [M] for the marks of all rows."""
+    """Examples as tensors: [B, T], padded on the right, and [M] for the marks of all rows."""
 
     ids: torch.Tensor
     labels: torch.Tensor
     """The reply and <eos>; `IGNORED` elsewhere."""
     weights: torch.Tensor
-    """1 / sqrt(n) each for n labels."""
+    """1 / sqrt(n) for each of the n labels of a row; 0 elsewhere."""
     marked: tuple[torch.Tensor, torch.Tensor]
-    """Row and token of each mark."""
+    """Row and place of the token of each mark."""
     counted: torch.Tensor
     so_far: torch.Tensor
 
 
 def new_model(recipe: Recipe, vocabulary: int) -> LlamaForCausalLM:
-    """An untrained model of the recipe's shape."""
+    """An untrained model with the recipe's shape and seed; `vocabulary` is its number of tokens."""
     torch.manual_seed(recipe.seed)
     config = LlamaConfig(
         vocab_size=vocabulary,
@@ -116,23 +118,23 @@ def new_model(recipe: Recipe, vocabulary: int) -> LlamaForCausalLM:
 
 
 def encode(tokenizer: Tokenizer, examples: Sequence[Example]) -> Batch:
-    """The batch of `examples`."""
+    """Tokenizes `examples` as one batch."""
     opening = "<bos><user>"
     rows, labels, weights, marks = [], [], [], []
-    for number, one in enumerate(examples):
-        asked = tokenizer.encode(f"{opening}{one.prompt}<assistant>")
-        said = tokenizer.encode(f"{one.reply}<eos>").ids
-        rows.append(asked.ids + said)
-        labels.append([IGNORED] * len(asked.ids) + said)
-        weights.append([0.0] * len(asked.ids) + [len(said) ** -0.5] * len(said))
+    for number, example in enumerate(examples):
+        prompt = tokenizer.encode(f"{opening}{example.prompt}<assistant>")
+        reply = tokenizer.encode(f"{example.reply}<eos>").ids
+        rows.append(prompt.ids + reply)
+        labels.append([IGNORED] * len(prompt.ids) + reply)
+        weights.append([0.0] * len(prompt.ids) + [len(reply) ** -0.5] * len(reply))
         marks += [
-            (number, asked.char_to_token(len(opening) + mark.place), mark.counted, mark.so_far)
-            for mark in one.marks
+            (number, prompt.char_to_token(len(opening) + mark.place), mark.counted, mark.so_far)
+            for mark in example.marks
         ]
     longest = max(map(len, rows))
 
     def padded(lists: Sequence[Sequence[float]], filler: float) -> torch.Tensor:
-        return torch.tensor([[*one, *[filler] * (longest - len(one))] for one in lists])
+        return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in lists])
 
     row, token, counted, so_far = torch.tensor(marks, dtype=torch.long).reshape(-1, 4).T
     return Batch(
@@ -152,11 +154,11 @@ def backward(
     examples: Sequence[Example],
     count_loss: float,
 ) -> float:
-    """Gradients of the batch's mean loss, in parts of similar token count to save on padding.
+    """Adds the gradients of the mean loss of `examples`; returns the mean loss of the replies.
 
-    Returns the mean loss of the replies.
+    Examples of similar length go through the model together, which saves padding.
     """
-    by_size = sorted(examples, key=lambda one: len(one.prompt) + len(one.reply))
+    by_size = sorted(examples, key=lambda example: len(example.prompt) + len(example.reply))
     groups = [by_size[at : at + PART] for at in range(0, len(by_size), PART)]
     parts = [encode(tokenizer, group) for group in groups]
     replies = sum(float(part.weights.sum()) for part in parts)
@@ -166,10 +168,10 @@ def backward(
         out = model.model(input_ids=part.ids[:, :-1], use_cache=False, output_hidden_states=True)
         places = part.labels[:, 1:] != IGNORED
         logits = model.lm_head(out.last_hidden_state[places])  # [N, V]
-        each = torch.nn.functional.cross_entropy(
+        losses = torch.nn.functional.cross_entropy(
             logits, part.labels[:, 1:][places], reduction="none"
         )
-        reply = (each * part.weights[:, 1:][places]).sum() / replies
+        reply = (losses * part.weights[:, 1:][places]).sum() / replies
         (reply + count_loss * probe_loss(probes, out.hidden_states, part) / marks).backward()
         mean += reply.item()
     return mean
@@ -177,20 +179,20 @@ def backward(
 
 @torch.no_grad()
 def exact(model: LlamaForCausalLM, tokenizer: Tokenizer, examples: Sequence[Example]) -> float:
-    """Share of replies that greedy decoding would reproduce to the token."""
+    """Share of examples whose reply greedy decoding reproduces token by token."""
     encoded = encode(tokenizer, examples)
     hidden = model.model(input_ids=encoded.ids[:, :-1], use_cache=False).last_hidden_state
     best = model.lm_head(hidden).argmax(-1)
-    wanted = encoded.labels[:, 1:]
-    right = ((best == wanted) | (wanted == IGNORED)).all(1)
+    expected = encoded.labels[:, 1:]
+    right = ((best == expected) | (expected == IGNORED)).all(1)
     return float(right.float().mean())
 
 
 def curve(
     model: LlamaForCausalLM, tokenizer: Tokenizer, lengths: Sequence[int]
 ) -> dict[str, float]:
-    """`task length` -> accuracy under the default conditions, on rows of a stream of their own."""
-    found = {}
+    """`task length` -> accuracy under default conditions, on other examples than the training's."""
+    accuracies = {}
     for name, task in tasks().items():
         usual = task.spec.default_conditions()
         for length in lengths:
@@ -204,25 +206,29 @@ def curve(
                 )
                 for _ in range(64)
             ]
-            found[f"{name} {length}"] = exact(model, tokenizer, drawn)
-    return found
+            accuracies[f"{name} {length}"] = exact(model, tokenizer, drawn)
+    return accuracies
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Linear warm-up, then half a cosine down to zero."""
+    """The learning rate at `step`: linear warm-up, and a cosine down to zero."""
     warm = min(1.0, (step + 1) / recipe.warm_up)
     return recipe.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / recipe.steps))
 
 
 def longest_row(recipe: Recipe, step: int) -> int:
-    """The curriculum: how long rows may be at `step`."""
+    """Most symbols of a row at `step`: the curriculum."""
     return round(8 + (recipe.longest - 8) * min(1.0, step / recipe.growth))
 
 
 def train(recipe: Recipe, out: Path, *, stop_at: int | None = None, log_every: int = 500) -> Path:
-    """Trains (or goes on training) in `out`; returns the folder of the model as it stands.
+    """Trains a model in `out`, or continues its training; returns the folder of the model.
 
-    `out` holds `checkpoint.pt`, `log.jsonl` and `model/` in Hugging Face form.
+    `out` gets `checkpoint.pt`, `log.jsonl` and `model/` in Hugging Face form. The training ends
+    before step `stop_at`, if given.
+
+    Raises:
+        SystemExit: the checkpoint in `out` has another recipe.
     """
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = tokenizers_.save(out / "model", WINDOW)
@@ -264,6 +270,7 @@ def train(recipe: Recipe, out: Path, *, stop_at: int | None = None, log_every: i
 def _save(
     out: Path, recipe: Recipe, step: int, learned: torch.nn.Module, optimizer: torch.optim.AdamW
 ) -> None:
+    """Writes a checkpoint after `step` steps."""
     state = {
         "recipe": asdict(recipe),
         "step": step,
@@ -277,11 +284,12 @@ def _save(
 def _resume(
     path: Path, recipe: Recipe, learned: torch.nn.Module, optimizer: torch.optim.AdamW
 ) -> int:
+    """Loads the checkpoint at `path`, if there is one; returns the number of steps done."""
     if not path.exists():
         return 0
     state = torch.load(path)
     if state["recipe"] != asdict(recipe):
-        msg = f"{path} was made by another recipe: {state['recipe']}; train in another folder"
+        msg = f"{path} is of another recipe: {state['recipe']}; train in another folder"
         raise SystemExit(msg)
     learned.load_state_dict(state["learned"])
     optimizer.load_state_dict(state["optimizer"])
@@ -289,6 +297,7 @@ def _resume(
 
 
 def main() -> None:
+    """Trains with the settings on the command line."""
     parser = argparse.ArgumentParser(description="train the tiny model")
     parser.add_argument("--out", type=Path, default=Path(".train"))
     for name, value in asdict(Recipe()).items():
