@@ -1,0 +1,48 @@
+"""Curves for tests of the analysis, and a check of intervals by simulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.analysis.curve import Curve, curve
+from harness.analysis.interval import Z95
+
+LENGTHS = (5, 10, 20, 50, 100, 200, 500)
+
+
+def answers(right: object, lengths: tuple[int, ...] = LENGTHS) -> Curve:
+    """A curve from rows of 0 and 1, one column a length."""
+    table = np.asarray(right)
+    indexes, columns = np.indices(table.shape)
+    return curve(np.asarray(lengths)[columns.ravel()], indexes.ravel(), table.ravel())
+
+
+def shares(*percent: int, n: int = 100) -> Curve:
+    """A curve with these accuracies."""
+    lengths = LENGTHS[: len(percent)]
+    return answers([[index < share * n / 100 for share in percent] for index in range(n)], lengths)
+
+
+def falling(middle: float, slope: float) -> np.ndarray:
+    """Accuracies of a logistic curve at `LENGTHS`."""
+    return 1 / (1 + (np.asarray(LENGTHS) / middle) ** slope)
+
+
+def hold_95_percent(
+    true: float, estimates: Sequence[float], intervals: Sequence[Sequence[float]], spare: float = 0
+) -> bool:
+    """Asserts that intervals hold what they should, and are no wider than that takes.
+
+    95 % of them hold the true value, less three standard errors of the simulation. Their mean width
+    is at most 1.3 times that of the middle 95 % of a normal distribution with the standard
+    deviation of the estimates, and `spare` more; 120 estimates tell that deviation to 6 %.
+    """
+    low, high = np.transpose(intervals)
+    missed = ((true < low) | (high < true)).mean()
+    assert missed <= 0.05 + 3 * math.sqrt(0.95 * 0.05 / len(intervals))
+    width, spread = (high - low).mean(), 2 * Z95 * np.std(estimates)
+    assert 0 < width <= 1.3 * spread + spare
+    return True
