@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plan.cost import Account, Budget, Most, cost, estimate_tokens, most_tokens, sound_usage
+from harness.plan.cost import (
+    Budget,
+    MaxUsage,
+    UsageMeter,
+    cost,
+    estimate_tokens,
+    most_tokens,
+    sound_usage,
+)
 from harness.run.limits import RunLimits
 from harness.run.pool import ask_all
 from harness.run.progress import Progress
@@ -126,11 +134,11 @@ class TestUsage:
     def test_it_is_said_once(self) -> None:
         """The first of them is named, in one line however long it is."""
         lines: list[str] = []
-        account = Account(Budget(PRICES), say=lines.append)
+        meter = UsageMeter(Budget(PRICES), say=lines.append)
         for usage in (Usage(11, 3), Usage(11, HUGE), Usage(0, 0)):
-            reply, _ = account.settle(Reply("4 ones", usage=usage), "11", 10)
+            reply, _ = meter.settle(Reply("4 ones", usage=usage), "11", 10)
             assert reply.usage == (usage if usage == Usage(11, 3) else None)
-        account.settle_nothing(Usage(HUGE, 0))
+        meter.settle_nothing(Usage(HUGE, 0))
         (line,) = lines
         assert line == (
             "the server's usage figures are ignored where they cannot be true, the first: "
@@ -141,61 +149,62 @@ class TestUsage:
     def test_without_it_a_reply_is_estimated(self, usage: Usage | None) -> None:
         """System prompt, prompt, reasoning and text, by the rule."""
         budget = Budget(PRICES)
-        account = Account(budget, "Be brief.", think_tokens=50)
+        meter = UsageMeter(budget, "Be brief.", think_tokens=50)
         reply = Reply("4 ones", usage=usage, reasoning="one, two")
-        _, used = account.settle(reply, "1111 a", 10)
+        _, used = meter.settle(reply, "1111 a", 10)
         asked = estimate_tokens("Be brief.") + estimate_tokens("1111 a")
         assert used == Usage(asked, estimate_tokens("one, two 4 ones"))
         assert budget.spent == cost(PRICES, used.prompt_tokens, used.output_tokens)
 
     def test_an_estimate_is_within_the_maximum(self) -> None:
         """A long row of digits may be few tokens; one that was cut off is as long as it may be."""
-        account = Account(Budget(PRICES), think_tokens=50)
-        _, long = account.settle(Reply("1" * 999), "1", 10)
-        _, cut = account.settle(Reply("", "length"), "1", 10)
+        meter = UsageMeter(Budget(PRICES), think_tokens=50)
+        _, long = meter.settle(Reply("1" * 999), "1", 10)
+        _, cut = meter.settle(Reply("", "length"), "1", 10)
         assert long.output_tokens == cut.output_tokens == 60
 
     def test_nothing_is_estimated_for_nobody(self) -> None:
         """Where neither prices nor a rate want to know."""
         reply = Reply("4 ones")
-        assert Account().settle(reply, "1111", 10) == (reply, Usage(0, 0))
-        assert Account(paced=True).settle(reply, "1111", 10)[1] == Usage(4, 2)
+        assert UsageMeter().settle(reply, "1111", 10) == (reply, Usage(0, 0))
+        assert UsageMeter(paced=True).settle(reply, "1111", 10)[1] == Usage(4, 2)
 
 
 class TestAdmission:
     """Who may leave, and when."""
 
     @staticmethod
-    async def waiting(budget: Budget, most: Most, order: list[int], name: int) -> None:
-        if await budget.admit(most):
+    async def waiting(budget: Budget, max_usage: MaxUsage, order: list[int], name: int) -> None:
+        if await budget.admit(max_usage):
             order.append(name)
 
     def test_the_worst_of_the_others_counts(self) -> None:
         """Of requests of 4 dollars three may leave for 10: the third with 8 in flight."""
 
         async def main() -> None:
-            budget, most, order = Budget(DOLLAR, limit=10), Most(0, 4), list[int]()
+            budget, max_usage, order = Budget(DOLLAR, limit=10), MaxUsage(0, 4), list[int]()
             tasks = [
-                asyncio.create_task(self.waiting(budget, most, order, name)) for name in range(6)
+                asyncio.create_task(self.waiting(budget, max_usage, order, name))
+                for name in range(6)
             ]
             await asyncio.sleep(0)
             assert order == [0, 1, 2]
             budget.charge(Usage(0, 1))
-            budget.release(most)  # 9 are spent or in flight
+            budget.release(max_usage)  # 9 are spent or in flight
             await asyncio.sleep(0)
             assert order == [0, 1, 2, 3]
             budget.charge(Usage(0, 4))
-            budget.release(most)  # 13 still
+            budget.release(max_usage)  # 13 still
             await asyncio.sleep(0)
             assert order == [0, 1, 2, 3]
-            budget.release(most)
+            budget.release(max_usage)
             await asyncio.sleep(0)
             assert order == [0, 1, 2, 3, 4]
             budget.charge(Usage(0, 5))
-            budget.release(most)
+            budget.release(max_usage)
             await asyncio.gather(*tasks)  # 10 are spent, so the last one may not leave
             assert order == [0, 1, 2, 3, 4]
-            assert not await budget.admit(most)
+            assert not await budget.admit(max_usage)
 
         asyncio.run(main())
 
@@ -203,24 +212,25 @@ class TestAdmission:
         """Before his turn came, and between his turn and his waking."""
 
         async def main() -> None:
-            budget, most, order = Budget(DOLLAR, limit=3), Most(0, 4), list[int]()
-            assert await budget.admit(most)
+            budget, max_usage, order = Budget(DOLLAR, limit=3), MaxUsage(0, 4), list[int]()
+            assert await budget.admit(max_usage)
             tasks = [
-                asyncio.create_task(self.waiting(budget, most, order, name)) for name in range(4)
+                asyncio.create_task(self.waiting(budget, max_usage, order, name))
+                for name in range(4)
             ]
             await asyncio.sleep(0)
             tasks[0].cancel()
-            budget.release(most)
+            budget.release(max_usage)
             tasks[1].cancel()
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             assert order == [2]
-            budget.release(most)
+            budget.release(max_usage)
             await asyncio.sleep(0)
             assert order == [2, 3]
-            budget.release(most)
-            assert (budget.worst(most), budget.spent) == (4.0, 0.0)
-            assert await budget.admit(most)
+            budget.release(max_usage)
+            assert (budget.worst(max_usage), budget.spent) == (4.0, 0.0)
+            assert await budget.admit(max_usage)
 
         asyncio.run(main())
 
@@ -228,20 +238,20 @@ class TestAdmission:
         """From the first reply that shows it, also those in flight."""
 
         async def main() -> None:
-            budget, most, order = Budget(PRICES, limit=0.001), Most(100, 0), list[int]()
-            assert budget.worst(most) == 0.0002
-            assert [await budget.admit(most) for _ in range(3)] == [True] * 3
+            budget, max_usage, order = Budget(PRICES, limit=0.001), MaxUsage(100, 0), list[int]()
+            assert budget.worst(max_usage) == 0.0002
+            assert [await budget.admit(max_usage) for _ in range(3)] == [True] * 3
             budget.learn(90, 100)
-            assert budget.worst(most) == 0.0002
+            assert budget.worst(max_usage) == 0.0002
             budget.learn(250, 100)
-            assert budget.worst(most) == 0.0005
-            task = asyncio.create_task(self.waiting(budget, most, order, 1))
+            assert budget.worst(max_usage) == 0.0005
+            task = asyncio.create_task(self.waiting(budget, max_usage, order, 1))
             await asyncio.sleep(0)
             assert order == []
-            budget.release(most)
+            budget.release(max_usage)
             await asyncio.sleep(0)
             assert order == []
-            budget.release(most)
+            budget.release(max_usage)
             await task
             assert order == [1]
 

@@ -21,9 +21,9 @@ from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.plan.cost import Budget
 from harness.run.batch import batch_run, context, engine
-from harness.run.batch.context import BatchContext, Waiting
+from harness.run.batch.context import BatchContext, Clocks
 from harness.run.batch.files import FileLimits
-from harness.run.batch.pending import STATE
+from harness.run.batch.pending import PENDING_FILE
 from harness.run.fresh import OldRuns
 from harness.task import generator
 from providers.base import ModelSettings, StopRunError
@@ -255,7 +255,7 @@ def run_batches(
     lab: Lab,
     server: BatchServer,
     *wanted: RunRequest,
-    waiting: Waiting | None = None,
+    clocks: Clocks | None = None,
     limits: FileLimits | None = None,
 ) -> None:
     """Runs in this process, without the command."""
@@ -269,7 +269,7 @@ def run_batches(
             lab.said.append,
             lab.said.append,
             limits or FileLimits(),
-            waiting or Waiting(),
+            clocks or Clocks(),
         )
         old_runs = OldRuns((), say=lab.said.append, warn=lab.said.append)
         await engine.BatchEngine(wanted, shared, old_runs).run()
@@ -345,7 +345,7 @@ class TestBadly:
             done = batched(lab, server)
             assert done.code == 1
             assert "16 requests are answered and names no file of them" in done.err
-            assert STATE in leftovers(lab)
+            assert PENDING_FILE in leftovers(lab)
             batch = server.batches["batch_1"]
             batch.said["output_file_id"] = "late"
             server.files["late"] = b""
@@ -402,8 +402,8 @@ def stopped_at_once(lab: Lab, server: BatchServer) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_batches(lab, server, lab.wanted(model=NAME.label), waiting=Waiting(sleep=stop))
-    assert STATE in leftovers(lab)
+        run_batches(lab, server, lab.wanted(model=NAME.label), clocks=Clocks(sleep=stop))
+    assert PENDING_FILE in leftovers(lab)
 
 
 class TestFaults:
@@ -479,9 +479,9 @@ class TestFaults:
         told = Response(429, {}, {"Retry-After": "9" * 30})
         with fake_server(lambda *_: told, reads_json=False) as server:
             stand_in = BatchServer(base_url=server.base_url)
-            waiting = Waiting(sleep=sleep)
+            clocks = Clocks(sleep=sleep)
             with pytest.raises(StopRunError, match="asks for a pause of 10000000000 s"):
-                run_batches(lab, stand_in, lab.wanted(model=NAME.label), waiting=waiting)
+                run_batches(lab, stand_in, lab.wanted(model=NAME.label), clocks=clocks)
         assert slept == []
 
     def test_an_hour_of_silence_ends_the_command(self, lab: Lab) -> None:
@@ -492,9 +492,9 @@ class TestFaults:
             at_s[0] += 60 * 1000 * max(seconds, 0.001)
 
         with serve(faults={"GET /v1/batches": [500] * 10**4}) as server:
-            waiting = Waiting(sleep=sleep, clock=lambda: at_s[0])
+            clocks = Clocks(sleep=sleep, clock=lambda: at_s[0])
             with pytest.raises(Exception, match="500: fault 500"):
-                run_batches(lab, server, lab.wanted(model=NAME.label), waiting=waiting)
+                run_batches(lab, server, lab.wanted(model=NAME.label), clocks=clocks)
             assert 60 < len(server.asked) < 100
             server.faults.clear()
             assert batched(lab, server).code == 0
@@ -509,7 +509,7 @@ class TestFaults:
             waits.append(seconds)
 
         with serve(Plot(way=["in_progress"] * 40)) as server:
-            run_batches(lab, server, lab.wanted(model=NAME.label), waiting=Waiting(sleep=sleep))
+            run_batches(lab, server, lab.wanted(model=NAME.label), clocks=Clocks(sleep=sleep))
         assert waits == sorted(waits)
         assert (waits[0], waits[-1]) == (1.0, 60.0)
         assert sum(waits) > 1500
@@ -562,10 +562,10 @@ class TestStopping:
         with serve() as server:
             process = start(lab, server, "create", "--task", str(lab.plain))
             process.communicate(timeout=60)
-            (state,) = (lab.out / "runs").rglob(STATE)
+            (state,) = (lab.out / "runs").rglob(PENDING_FILE)
             since_s = orjson.loads(state.read_bytes())[0]["since_s"]
-            waiting = Waiting(sleep=sleep, now=lambda: since_s + 4.0)
-            run_batches(lab, server, lab.wanted(lab.plain, model=NAME.label), waiting=waiting)
+            clocks = Clocks(sleep=sleep, now=lambda: since_s + 4.0)
+            run_batches(lab, server, lab.wanted(lab.plain, model=NAME.label), clocks=clocks)
             assert waits[0] == pytest.approx(6.0)
             assert server.created == 1
 
@@ -646,7 +646,7 @@ class TestStopping:
         """It may name what is paid for."""
         with serve(Plot(way=["in_progress"] * 10**6)) as server:
             stopped_at_once(lab, server)
-            (lab.the_run() / STATE).write_text(content)
+            (lab.the_run() / PENDING_FILE).write_text(content)
             done = batched(lab, server)
         assert done.code == 1
         assert "mend it, or delete it to submit them anew" in done.err

@@ -108,26 +108,26 @@ class Prompts:
     absent: bool = False
     """Whether `task` is `None` because no file of the task is known."""
 
-    def of(self, shown: RunDetails) -> Iterator[str | None]:
+    def of(self, run_details: RunDetails) -> Iterator[str | None]:
         """The prompt of each detail, in order; `None` where it is not the prompt that was sent."""
         drawn: dict[int, Item] = {}
         drawn_index = -1
-        seed = int(shown.run.manifest.settings["seed"])
-        for detail in shown.details:
+        seed = int(run_details.run.manifest.settings["seed"])
+        for detail in run_details.details:
             if self.task is None:
                 yield None
                 continue
             if detail.record.index != drawn_index:
                 drawn, drawn_index = {}, detail.record.index
-            sample = _sample(self.task, shown, detail, seed, drawn)
+            sample = _sample(self.task, run_details, detail, seed, drawn)
             same = sample is not None and sample.prompt_hash == detail.record.prompt_hash
             yield sample.prompt if sample is not None and same else None
 
 
 def _sample(
-    task: Task, shown: RunDetails, detail: Detail, seed: int, drawn: dict[int, Item]
+    task: Task, run_details: RunDetails, detail: Detail, seed: int, drawn: dict[int, Item]
 ) -> Sample | None:
-    cell = shown.run.manifest.cells[detail.cell]
+    cell = run_details.run.manifest.cells[detail.cell]
     index = detail.record.index
     if sample_id(task, cell.condition, cell.length, index, seed) != detail.record.id:
         return None

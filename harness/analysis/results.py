@@ -126,7 +126,7 @@ def _short(value: object) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:half]} … {text[-half:]}"
 
 
-def said_of_changes(run: JudgedRun) -> list[str]:
+def change_lines(run: JudgedRun) -> list[str]:
     """Lines for the user: the numbers of changes by kind, and the first few changes."""
     judged_by, changed = changes(run)
     if not changed:

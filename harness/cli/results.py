@@ -17,7 +17,7 @@ from harness.analysis.leaderboard import (
     run_rows,
     write_leaderboard,
 )
-from harness.analysis.results import said_of_changes, write_results
+from harness.analysis.results import change_lines, write_results
 from harness.analysis.tables import to_csv
 from harness.cli.tables import print_comparison, print_table
 from harness.cli.terminal import echo, say, warn
@@ -51,7 +51,7 @@ def score(folders: Sequence[Path], threshold: Threshold) -> int:
     missing = 0
     for folder in folders:
         judged_run = read_run(folder, warn)
-        for line in said_of_changes(judged_run):
+        for line in change_lines(judged_run):
             say(line)
         show_run(judged_run, threshold)
         missing += judged_run.missing

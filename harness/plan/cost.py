@@ -50,8 +50,8 @@ def sound_usage(usage: Usage | None, *, has_text: bool) -> Usage | None:
     return None if output is None or (has_text and not output) else usage
 
 
-class Most(NamedTuple):
-    """Tokens that one request takes at most."""
+class MaxUsage(NamedTuple):
+    """Most tokens that one request can take."""
 
     prompt: int
     output: int
@@ -82,30 +82,30 @@ class Budget:
     _prompt: int = 0
     _output: int = 0
     """Tokens that all requests in flight take at most."""
-    _waiting: deque[tuple[asyncio.Future[bool], Most]] = field(default_factory=deque)
+    _waiting: deque[tuple[asyncio.Future[bool], MaxUsage]] = field(default_factory=deque)
 
     @property
     def exhausted(self) -> bool:
         """Whether nothing more may be sent."""
         return self.full or (self.limit is not None and self.spent >= self.limit)
 
-    def worst(self, most: Most) -> float:
-        """Dollars that such a request costs at most; 0 where no prices are known."""
+    def worst(self, max_usage: MaxUsage) -> float:
+        """Most dollars that such a request can cost; 0 if no prices are known."""
         if self.prices is None:
             return 0.0
-        return cost(self.prices, most.prompt * self.prompt_scale, most.output)
+        return cost(self.prices, max_usage.prompt * self.prompt_scale, max_usage.output)
 
     def charge(self, usage: Usage) -> None:
         """Adds an exchange, where prices are known."""
         if self.prices is not None:
             self.spent += cost(self.prices, usage.prompt_tokens, usage.output_tokens)
 
-    def learn(self, prompt_tokens: int, most: int) -> None:
-        """A prompt took `prompt_tokens`; `most` was the estimate of its maximum."""
-        if prompt_tokens > most * self.prompt_scale and most:
-            self.prompt_scale = prompt_tokens / most
+    def learn(self, prompt_tokens: int, estimate: int) -> None:
+        """A prompt took `prompt_tokens`; `estimate` was that of its maximum."""
+        if prompt_tokens > estimate * self.prompt_scale and estimate:
+            self.prompt_scale = prompt_tokens / estimate
 
-    async def admit(self, most: Most) -> bool:
+    async def admit(self, max_usage: MaxUsage) -> bool:
         """Waits, first come first served, until such a request may be sent, and counts it as in
         flight; `False` where the limit is spent.
 
@@ -114,41 +114,42 @@ class Budget:
         if self.exhausted:
             return False
         if not self._waiting and self._has_room():
-            self._hold(most)
+            self._hold(max_usage)
             return True
         turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append((turn, most))
+        self._waiting.append((turn, max_usage))
         try:
             return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.result():
-                self.release(most)
+                self.release(max_usage)
             raise
 
-    def release(self, most: Most) -> None:
+    def release(self, max_usage: MaxUsage) -> None:
         """A request is no longer in flight; its cost has been charged."""
-        self._prompt -= most.prompt
-        self._output -= most.output
+        self._prompt -= max_usage.prompt
+        self._output -= max_usage.output
         while self._waiting and (self.exhausted or self._has_room()):
-            turn, next_most = self._waiting.popleft()
+            turn, next_max_usage = self._waiting.popleft()
             if turn.done():  # it was cancelled
                 continue
             if not self.exhausted:
-                self._hold(next_most)  # counted before it runs, so that no other takes its place
+                # counted before it runs, so that no other takes its place
+                self._hold(next_max_usage)
             turn.set_result(not self.exhausted)
 
-    def _hold(self, most: Most) -> None:
-        self._prompt += most.prompt
-        self._output += most.output
+    def _hold(self, max_usage: MaxUsage) -> None:
+        self._prompt += max_usage.prompt
+        self._output += max_usage.output
 
     def _has_room(self) -> bool:
-        in_flight = self.worst(Most(self._prompt, self._output))
+        in_flight = self.worst(MaxUsage(self._prompt, self._output))
         return self.limit is None or self.spent + in_flight < self.limit
 
 
 @dataclass(slots=True)
-class Account:
-    """What the requests of one run take: at most before they are sent, in truth afterwards."""
+class UsageMeter:
+    """Computes the most tokens that a request can take, and charges what its reply took."""
 
     budget: Budget = field(default_factory=Budget)
     system: str = ""
@@ -165,10 +166,10 @@ class Account:
         """Tokens that are sent for `prompt`, estimated."""
         return estimate_tokens(self.system) + estimate_tokens(prompt)
 
-    def most(self, prompt: str, max_tokens: int) -> Most:
-        """What a request takes at most."""
+    def max_usage(self, prompt: str, max_tokens: int) -> MaxUsage:
+        """Most tokens that a request can take."""
         sent = most_tokens(self.system) + most_tokens(prompt)
-        return Most(sent, max_tokens + self.think_tokens)
+        return MaxUsage(sent, max_tokens + self.think_tokens)
 
     def settle(self, reply: Reply, prompt: str, max_tokens: int) -> tuple[Reply, Usage]:
         """Charges a reply, by its own figures or else by an estimate; returns the reply without
@@ -177,13 +178,13 @@ class Account:
         usage = self._sound(reply.usage, len(reply.text) + len(reply.reasoning or ""))
         if usage is not reply.usage:
             reply = replace(reply, usage=None)
-        most = Most(0, 0)
+        max_usage = MaxUsage(0, 0)
         if usage is None or self.budget.limit is not None:
-            most = self.most(prompt, max_tokens)
+            max_usage = self.max_usage(prompt, max_tokens)
         if usage is None:
-            usage = self._estimate(reply, prompt, most.output)
+            usage = self._estimate(reply, prompt, max_usage.output)
         elif self.budget.limit is not None:
-            self.budget.learn(usage.prompt_tokens, most.prompt)
+            self.budget.learn(usage.prompt_tokens, max_usage.prompt)
         self.budget.charge(usage)
         return reply, usage
 
@@ -193,13 +194,13 @@ class Account:
         self.budget.charge(usage)
         return usage
 
-    def _estimate(self, reply: Reply, prompt: str, most: int) -> Usage:
+    def _estimate(self, reply: Reply, prompt: str, max_output: int) -> Usage:
         """What a reply without figures took; one that was cut off took its whole maximum."""
         if self.budget.prices is None and not self.paced:
             return _NOTHING  # not needed
         output = estimate_tokens(f"{reply.reasoning or ''} {reply.text}")
         cut = reply.finish_reason == "length"
-        return Usage(self.asked(prompt), most if cut else min(output, most))
+        return Usage(self.asked(prompt), max_output if cut else min(output, max_output))
 
     def _sound(self, usage: Usage | None, characters: int) -> Usage | None:
         sound = sound_usage(usage, has_text=characters > 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import JournalError
 from harness.journal.record import read_records
 from harness.journal.writer import set_aside
-from harness.run.batch.pending import STATE
+from harness.run.batch.pending import PENDING_FILE
 from harness.run.run_request import SERVER_LOG, RunRequest
 
 
@@ -46,7 +46,7 @@ class OldRuns:
         for request in self._requests:
             if not request.folder.exists():
                 continue
-            if (request.folder / STATE).exists():
+            if (request.folder / PENDING_FILE).exists():
                 self._warn(f"a batch of {request.folder} goes on, and its answers are paid for")
             replaced = set_aside(request.out, request.folder)
             self.moved.append((request, replaced))
@@ -80,4 +80,4 @@ class OldRuns:
 def _has_answers(folder: Path) -> bool:
     """Whether a run has an answer or a batch, which was paid for."""
     records = read_records(folder)
-    return (folder / STATE).exists() or not all(record.is_error for record in records)
+    return (folder / PENDING_FILE).exists() or not all(record.is_error for record in records)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from harness.journal.record import Record
-from harness.plan.cost import Account
+from harness.plan.cost import UsageMeter
 from harness.plan.request import request_of
 from harness.run.limiter import AdaptiveLimiter, RateLimiter
 from harness.run.limits import RunLimits
@@ -59,8 +59,8 @@ async def ask_all(
         limits.max_connections, rates, first=limits.first_connections, clock=clock
     )
     paced = limits.tpm is not None
-    account = Account(progress.budget, system, think_tokens, paced=paced, say=say)
-    client = RetryingClient(provider, limits, progress, account, limiter, sleep, clock, say=say)
+    meter = UsageMeter(progress.budget, system, think_tokens, paced=paced, say=say)
+    client = RetryingClient(provider, limits, progress, meter, limiter, sleep, clock, say=say)
     pool = WorkerPool(samples, client, append, temperature, seed)
     work = asyncio.create_task(pool.work())
     try:

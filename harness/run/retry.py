@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from harness.journal.record import Record
-from harness.plan.cost import Account
+from harness.plan.cost import UsageMeter
 from harness.run.limiter import AdaptiveLimiter, Permit
 from harness.run.limits import RunLimits
 from harness.run.progress import Progress
@@ -38,7 +38,7 @@ class RetryingClient:
     provider: Provider
     limits: RunLimits
     progress: Progress
-    account: Account
+    meter: UsageMeter
     limiter: AdaptiveLimiter
     sleep: Callable[[float], Awaitable[None]]
     clock: Callable[[], float]
@@ -62,19 +62,19 @@ class RetryingClient:
         """
         state = RetryState(self.limits)
         budget = self.progress.budget
-        most = self.account.most(request.prompt, request.max_tokens)
-        tokens = most.output
+        max_usage = self.meter.max_usage(request.prompt, request.max_tokens)
+        tokens = max_usage.output
         if self.limits.tpm is not None:
-            tokens += self.account.asked(request.prompt)
+            tokens += self.meter.asked(request.prompt)
         while True:
             # before a permit is acquired, so that the rates count what is sent and when
-            if budget.limit is not None and not await budget.admit(most):
+            if budget.limit is not None and not await budget.admit(max_usage):
                 return None
             try:
                 result = await self._attempt(sample, request, state, tokens)
             finally:
                 if budget.limit is not None:
-                    budget.release(most)
+                    budget.release(max_usage)
             if result is None or isinstance(result, Record):
                 return result
             if self.stopped is not None:
@@ -102,7 +102,7 @@ class RetryingClient:
             reply = self._settle(reply, request, permit, latency_s)
             return answered(sample, reply, attempts=state.attempts + 1, latency_s=latency_s)
         except TransientError as error:
-            used = self.account.settle_nothing(error.usage)
+            used = self.meter.settle_nothing(error.usage)
             permit.settle(used.prompt_tokens + used.output_tokens)
             wait_s = self._wait_after(error, state, permit)
             return failed(sample, error, attempts=state.attempts) if wait_s is None else wait_s
@@ -117,7 +117,7 @@ class RetryingClient:
         """Charges a reply; returns it without usage figures that cannot be true."""
         permit.on_success(latency_s)
         self.answered_at_s = self.clock()
-        reply, used = self.account.settle(reply, request.prompt, request.max_tokens)
+        reply, used = self.meter.settle(reply, request.prompt, request.max_tokens)
         permit.settle(used.prompt_tokens + used.output_tokens)
         return reply
 

@@ -22,7 +22,7 @@ from harness.journal.software import software
 from harness.journal.writer import Journal
 from harness.plan.context_fit import ContextFit, context_fits
 from harness.plan.plan import output_budget, sample_hash
-from harness.run.batch.pending import STATE as BATCHES
+from harness.run.batch.pending import PENDING_FILE
 from harness.run.progress import Progress
 from harness.run.records import overflow
 from harness.run.run_request import RunRequest
@@ -71,7 +71,7 @@ class PlannedRun:
             if cell.fingerprint is not None
             and self.answered.recorded_in(cell.key, cell.samples) == cell.samples
         )
-        in_batches = (self.journal.folder / BATCHES).exists()  # they may be paid for by now
+        in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
         manifest.plan_cells([*(manifest.cells if in_batches else ()), *self._cells])
         now = {cell.key: cell.samples for cell in manifest.cells}
         fewer = sum(max(0, cell.samples - now.get(key, 0)) for key, cell in before.items())

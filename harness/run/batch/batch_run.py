@@ -13,11 +13,11 @@ from itertools import chain
 
 from harness.errors import JournalError
 from harness.journal.writer import Journal
-from harness.plan.cost import Account
+from harness.plan.cost import UsageMeter
 from harness.run.batch.context import BatchContext
 from harness.run.batch.files import RequestFile, request_line, run_tag
 from harness.run.batch.importer import ImportSummary, ReplyImporter, read_replies
-from harness.run.batch.pending import STATE, BatchJob, PendingBatches
+from harness.run.batch.pending import PENDING_FILE, BatchJob, PendingBatches
 from harness.run.outcome import RunOutcome
 from harness.run.progress import Progress
 from harness.run.run_request import RunRequest
@@ -51,7 +51,7 @@ class BatchRun:
         self.batches = PendingBatches(request.folder)
         self.progress = Progress(budget=context.budget)
         self._writer = RunWriter(run_journal, run.manifest, context.warn, progress=self.progress)
-        self._account = Account(
+        self._meter = UsageMeter(
             context.budget,
             request.settings.system or "",
             request.model.think_tokens,
@@ -63,7 +63,7 @@ class BatchRun:
             run.answered,
             self._writer,
             context.form,
-            account=self._account,
+            meter=self._meter,
         )
         self._lines: Iterator[tuple[bytes, float]] = iter(())
         self.next_line: tuple[bytes, float] | None = None
@@ -74,7 +74,7 @@ class BatchRun:
                 raise JournalError(
                     f"{request.folder} has a batch at {batch.address}, not at "
                     f"{context.service.address}; go on there, or delete "
-                    f"{request.folder / STATE} to give it up"
+                    f"{request.folder / PENDING_FILE} to give it up"
                 )
 
     @property
@@ -116,7 +116,7 @@ class BatchRun:
         settings = self._request.settings
         for sample, max_tokens in samples:
             line = request_line(self._tag, sample, max_tokens, self._context.form, settings)
-            yield line, self._context.budget.worst(self._account.most(sample.prompt, max_tokens))
+            yield line, self._context.budget.worst(self._meter.max_usage(sample.prompt, max_tokens))
         self._all_made = True
 
     def _advance(self) -> None:
@@ -154,7 +154,7 @@ class BatchRun:
             address=context.service.address,
             requests=part.requests,
             most=most,
-            since_s=context.waiting.now(),
+            since_s=context.clocks.now(),
         )
         part.keep(self.batches.requests_of(batch))
         self.batches.add(batch)
@@ -189,10 +189,10 @@ class BatchRun:
 
     async def recover(self) -> None:
         """Finds batches whose ids were not written down, and submits those that never were."""
-        waiting = self._context.waiting
+        clocks = self._context.clocks
         for batch in [batch for batch in self.batches.jobs if batch.id is None]:
-            young_s = waiting.now() - batch.since_s
-            await waiting.sleep(min(SETTLE_S, max(0.0, SETTLE_S - young_s)))
+            young_s = clocks.now() - batch.since_s
+            await clocks.sleep(min(SETTLE_S, max(0.0, SETTLE_S - young_s)))
             find = partial(self._context.service.find, batch.token, batch.since_s)
             state = await self._context.ask(find)
             if state is not None:
@@ -222,7 +222,7 @@ class BatchRun:
         except UnknownModelError as error:
             raise StopRunError(
                 f"{self.name}: batch {batch.id} is not at {batch.address} ({error}); is the key of "
-                f"another account? deleting {self.batches.folder / STATE} gives it up"
+                f"another account? deleting {self.batches.folder / PENDING_FILE} gives it up"
             ) from error
         self._update(batch, state)
         return state
@@ -240,8 +240,8 @@ class BatchRun:
         if state.completed and state.output_file is None:
             context.warn(
                 f"{about} says that {state.completed:,} requests are answered and names no file of "
-                f"them; the same command looks again, and deleting {self.batches.folder / STATE} "
-                "gives it up"
+                f"them; the same command looks again, and deleting "
+                f"{self.batches.folder / PENDING_FILE} gives it up"
             )
             return False
         summary = ImportSummary()
@@ -254,7 +254,7 @@ class BatchRun:
         if gone:  # answers that are paid for
             context.warn(
                 f"{about}: the same command looks for its answers again, and deleting "
-                f"{self.batches.folder / STATE} gives them up"
+                f"{self.batches.folder / PENDING_FILE} gives them up"
             )
             return False
         if state.status != "completed":

@@ -22,8 +22,8 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """The clocks, and the function that waits."""
+class Clocks:
+    """The clocks, and the function that waits; tests replace them."""
 
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
@@ -41,7 +41,7 @@ class BatchContext:
     say: Warn
     warn: Warn
     limits: FileLimits = field(default_factory=FileLimits)
-    waiting: Waiting = field(default_factory=Waiting)
+    clocks: Clocks = field(default_factory=Clocks)
 
     async def ask(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         """What the service says; asked again while it fails in ways that may pass.
@@ -51,13 +51,13 @@ class BatchContext:
             StopRunError: it asks for a pause that is longer than that.
             ProviderError: it fails in another way.
         """
-        began_s = self.waiting.clock()
+        began_s = self.clocks.clock()
         wait_s = FIRST_POLL_S
         while True:
             try:
                 return await call()
             except TransientError as error:
-                if self.waiting.clock() - began_s > STALL_TIMEOUT_S:
+                if self.clocks.clock() - began_s > STALL_TIMEOUT_S:
                     raise
                 pause_s = max(wait_s, error.retry_after_s or 0.0)
                 if pause_s > STALL_TIMEOUT_S:
@@ -66,5 +66,5 @@ class BatchContext:
                     ) from error
                 if wait_s == FIRST_POLL_S:
                     self.warn(f"{self.service.address} is asked again in {pause_s:.0f} s: {error}")
-                await self.waiting.sleep(pause_s)
+                await self.clocks.sleep(pause_s)
                 wait_s = min(2 * wait_s, LONGEST_POLL_S)

@@ -81,7 +81,7 @@ async def _has_answered(context: BatchContext) -> None:
 
     async def look() -> None:
         with suppress(UnknownModelError, SampleError, BadReplyError):  # a service without a list
-            await context.service.find("", context.waiting.now())
+            await context.service.find("", context.clocks.now())
 
     await context.ask(look)
 
@@ -133,5 +133,5 @@ async def _until_one_ends(
                 ended.append((run, batch, state))
         if ended:
             return ended
-        await context.waiting.sleep(wait_s)
+        await context.clocks.sleep(wait_s)
         wait_s = min(_SLOWER * wait_s, LONGEST_POLL_S)

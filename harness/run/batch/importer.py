@@ -19,7 +19,7 @@ from harness.journal.answers import Answered, text_mark
 from harness.journal.manifest import Manifest, read_manifest
 from harness.journal.record import Record, Warn
 from harness.journal.writer import Journal
-from harness.plan.cost import Account
+from harness.plan.cost import UsageMeter
 from harness.plan.plan import make_sample, output_budget
 from harness.run.batch.files import CustomId, Line, condition_tag, read_custom_id, reply_lines
 from harness.run.records import answered, failed, kind_of
@@ -75,14 +75,14 @@ class ReplyImporter:
         write: Callable[[Record], None],
         form: BatchForm,
         *,
-        account: Account,
+        meter: UsageMeter,
     ) -> None:
-        """`write` takes each record, `account` charges each reply."""
+        """`write` takes each record, `meter` charges each reply."""
         self._task = task
         self._answered = answered
         self._write = write
         self._form = form
-        self._account = account
+        self._meter = meter
         self._max_tokens: int | None = manifest.settings.get("max_tokens")
         self._seed = int(manifest.settings["seed"])
         self._conditions = {
@@ -117,7 +117,7 @@ class ReplyImporter:
             reply = self._read(line)
         except ProviderError as error:
             if isinstance(error, TransientError):
-                self._account.settle_nothing(error.usage)
+                self._meter.settle_nothing(error.usage)
             kind = kind_of(error)
             self.last_failure = str(error)
             if kind != "error":
@@ -131,7 +131,7 @@ class ReplyImporter:
             self._answered.failed.add(key, custom_id.index, reason)
             return "failed"
         most = self._max_tokens or output_budget(sample)
-        reply, _ = self._account.settle(reply, sample.prompt, most)
+        reply, _ = self._meter.settle(reply, sample.prompt, most)
         self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch))
         self._answered.note(sample, key)
         return "answered"
@@ -251,5 +251,5 @@ class ReplyImporters:
         answered = run_journal.answered()
         writer = RunWriter(run_journal, manifest, self._warn)
         return ReplyImporter(
-            task, manifest, answered, writer, form, account=Account(say=self._warn)
+            task, manifest, answered, writer, form, meter=UsageMeter(say=self._warn)
         )

@@ -18,7 +18,8 @@ from harness.journal.files import replace_file
 from harness.run.batch.files import condition_tag, read_custom_id, reply_lines
 from harness.spec import CellKey
 
-STATE = "batches.json"
+PENDING_FILE = "batches.json"
+"""Name of the file in a run's folder."""
 _REQUESTS = "batch-{}.jsonl"
 
 
@@ -49,15 +50,15 @@ class PendingBatches:
         self.folder = folder
         self.jobs: list[BatchJob] = []
         try:
-            content = (folder / STATE).read_bytes()
+            content = (folder / PENDING_FILE).read_bytes()
             self.jobs = TypeAdapter(list[BatchJob]).validate_json(content)
         except FileNotFoundError:
             pass
         except (OSError, ValidationError) as error:
             reason = " ".join(str(error).split())
             raise JournalError(
-                f"{folder / STATE} cannot be read ({reason}); it names batches that may be paid "
-                "for: mend it, or delete it to submit them anew"
+                f"{folder / PENDING_FILE} cannot be read ({reason}); it names batches that may be "
+                "paid for: mend it, or delete it to submit them anew"
             ) from error
 
     def requests_of(self, batch: BatchJob) -> Path:
@@ -88,9 +89,9 @@ class PendingBatches:
         if self.jobs:
             dumped = [batch.model_dump() for batch in self.jobs]
             text = orjson.dumps(dumped, option=orjson.OPT_INDENT_2)
-            replace_file(self.folder / STATE, text, durable=True)
+            replace_file(self.folder / PENDING_FILE, text, durable=True)
         else:
-            (self.folder / STATE).unlink(missing_ok=True)
+            (self.folder / PENDING_FILE).unlink(missing_ok=True)
 
     def sweep(self) -> None:
         """Removes the files of a command that was killed before it submitted anything."""
@@ -127,5 +128,5 @@ def refuse_if_under_way(folder: Path) -> None:
         requests = sum(batch.requests for batch in batches)
         raise JournalError(
             f"{requests:,} samples of {folder} are being asked in a batch ({names}); 'bench run "
-            f"--batch' waits for it, and deleting {folder / STATE} gives it up"
+            f"--batch' waits for it, and deleting {folder / PENDING_FILE} gives it up"
         )
