@@ -33,7 +33,7 @@ _OUT_OF_MEMORY = "out of memory"
 
 
 class StoppedError(Exception):
-    """Generation was told to stop before it was done."""
+    """Generation was stopped before it was complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class LocalModel:
         self._padded = hasattr(lm, "tok_batch_encode") and _is_causal(lm)
         """Whether a batch has one token limit and one way to stop, as in transformers."""
         self._own_limits = hasattr(lm, "modify_gen_kwargs")
-        """Whether each request has its own, as in inference engines like vLLM."""
+        """Whether each request of a batch has its own limit and stops, as in engines like vLLM."""
         self._recorder = _Recorder()
         self._record_tokens(closed)
         self._text(Request("1", 1))  # fails at once if the template is missing
@@ -361,8 +361,9 @@ class LocalModel:
         return Reply(text or "", finish, usage)
 
     def _unrecorded_reply(self, prompt: _Prompt, text: str | None) -> Reply | ProviderError:
-        """The reply of a model whose tokens are not recorded; an empty text counts as a failure,
-        since lm-eval returns one for requests that fail.
+        """The reply of a model whose tokens are not recorded.
+
+        An empty text counts as a failure, because lm-eval returns one for requests that fail.
         """
         if not text:
             return SampleError(

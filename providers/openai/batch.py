@@ -112,7 +112,7 @@ class OpenAIBatches:
                     read = read_json(await raw.http_response.aread())
             page = read.get("data") if isinstance(read, dict) else None
             if not isinstance(page, list) or not all(isinstance(batch, dict) for batch in page):
-                raise BadReplyError("the reply to a request for all batches is not a list of them")
+                raise BadReplyError("the reply is not a list of batches")
             for batch in page:
                 if _table(batch.get("metadata")).get(TOKEN) == token:
                     return _state(batch)

@@ -53,8 +53,10 @@ class OpenAIBatchForm:
 
 def _reason(error: object) -> str:
     """Code and message of an error that OpenAI gives for a request that was not processed."""
+    if not error:
+        return "no response and no reason given"
     if not isinstance(error, dict):
-        return f"no response; the error is {redact(as_text(error))[:_SHOWN]}"
+        return f"no response; the error is: {redact(as_text(error))[:_SHOWN]}"
     parts = (as_text(error[name]) for name in ("code", "message") if error.get(name))
     return redact(": ".join(parts))[:_SHOWN] or "no response and no reason given"
 
