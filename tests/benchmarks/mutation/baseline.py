@@ -20,10 +20,12 @@ PACKAGES = {
         *("analysis_cells", "analysis_comparison", "analysis_judged_run", "analysis_results"),
         *("analysis_tables", "doors", "analysis_interval", "analysis_curve"),
         *("analysis_effective_length", "analysis_paired", "analysis_leaderboard"),
+        "report_page",
     ),
     "run": (
         *("run_limiter", "run_pool", "run_batch_files", "run_task_run", "run_batch_importer"),
         *("run_batch_engine", "run_event_loop", "cli_interrupts"),
+        "cli_app",
     ),
     "journal": ("journal", "run_batch_files", "run_task_run"),
 }

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+DEFAULT_SECONDS = {
+    "max_elapsed_s": 900.0,
+    "max_backoff_s": 60.0,
+    "drain_timeout_s": 30.0,
+    "interrupt_drain_s": 10.0,
+    "stall_timeout_s": 1200.0,
+}
 REASONS = {
     ("score/extraction.py", "for lead in (bullets.end() if bullets else 0, *leads):", "-1"): (
         "a search from -1 begins at 0"
@@ -25,5 +32,42 @@ REASONS = {
         "only one text in 2**64 has the hash 0"
     ),
     ("run/pool.py", "seed: int = 0,", "-1"): "every run gives its seed",
+    ("journal/writer.py", "self._unsynced = False", "True"): "one sync more, of an empty file",
+    ("journal/manifest.py", "first = error.errors(include_url=False)[0]", "True"): (
+        "the URL is not read"
+    ),
+    (
+        "analysis/judged_run.py",
+        "cell_rows.extend([-1] * (index + 1 - len(cell_rows)))",
+        "(index + 1 + len(cell_rows))",
+    ): "the list has more items of -1 at its end",
+    **{
+        ("run/event_loop.py", "gc.set_threshold(50_000, 50, 50)", threshold): "only the speed"
+        for threshold in ("49", "51", "49999", "50001")
+    },
+    ("score/integers.py", 'if (equals := line.rfind("=")) >= 0:', "-1"): (
+        "without `=` the searches that follow find nothing"
+    ),
+    ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
+    (
+        "run/batch/batch_run.py",
+        "await clocks.sleep(min(SETTLE_S, max(0.0, SETTLE_S - young_s)))",
+        "-1.0",
+    ): "a sleep of less than 0 s is as long as one of 0 s",
+    **{
+        (
+            "score/extraction.py",
+            'if solid.endswith("```") and (opening := solid.rfind("```", 0, -3)) >= 0:',
+            digit,
+        ): "differs only for five or more backticks in a row"
+        for digit in "24"
+    },
+    **{
+        ("run/limits.py", f"{name}: float = {seconds}", str(seconds + change)): (
+            "nobody sees one second more or less"
+        )
+        for name, seconds in DEFAULT_SECONDS.items()
+        for change in (1, -1)
+    },
 }
 """File in `harness`, source line and changed code (`Mutant.key`) -> why no test has to kill it."""

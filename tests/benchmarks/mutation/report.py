@@ -11,7 +11,8 @@ from tests.benchmarks.mutation.runner import Outcome
 
 
 def print_report(outcomes: Sequence[Outcome], mutants: dict[str, list[Mutant]]) -> None:
-    """Prints the table of packages, the survivors and the tests that killed most mutants.
+    """Prints the table of packages, the survivors, reasons that are out of date, and the tests that
+    killed most mutants.
 
     `mutants` are all mutants of each package, drawn or not.
     """
@@ -30,6 +31,10 @@ def print_report(outcomes: Sequence[Outcome], mutants: dict[str, list[Mutant]]) 
     print("\nsurvived:")
     for mutant in sorted(survivors, key=lambda mutant: (mutant.path, mutant.line)):
         print(f"{mutant}  {REASONS.get(mutant.key, '(no reason yet)')}")
+    keys = {mutant.key for in_package in mutants.values() for mutant in in_package}
+    for key in REASONS:
+        if key not in keys and key[0].partition("/")[0] in mutants:
+            print(f"REASONS has no mutant any more: {key}")
     killers = Counter(outcome.killer.split("[")[0] for outcome in outcomes if outcome.killer)
     print("\nmost killed by:", ", ".join(f"{test} {n}" for test, n in killers.most_common(8)))
 
