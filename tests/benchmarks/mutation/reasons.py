@@ -33,6 +33,14 @@ REASONS = {
     ),
     ("run/pool.py", "seed: int = 0,", "-1"): "every run gives its seed",
     ("journal/writer.py", "self._unsynced = False", "True"): "one sync more, of an empty file",
+    (
+        "journal/writer.py",
+        'flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)',
+        "1",
+    ): "`O_WRONLY` is 1",
+    ("run/batch/batch_run.py", "least = _MIN_SHARE * (context.budget.limit or 0.0)", "-1.0"): (
+        "without a budget no file is too small"
+    ),
     ("journal/manifest.py", "first = error.errors(include_url=False)[0]", "True"): (
         "the URL is not read"
     ),
