@@ -376,6 +376,7 @@ def test_what_counts_as_a_symbol(said: str, value: str | None) -> None:
         ("Final answer: 'don't go'", "'don't go'"),
         ('Final answer: "a" "b"', '"a" "b"'),
         ("Final answer: a b...", "a b..."),
+        ("Final answer: .", "."),
         ("kiwi pear\nkiwi", "kiwi pear kiwi"),
         ("Sure!\n\n'kiwi pear'", "kiwi pear"),
         ("Sure!\n\n**kiwi pear**", "kiwi pear"),

@@ -15,7 +15,7 @@ import pytest
 from tests.benchmarks.mutation.mutants import Mutant
 
 PACKAGES = {
-    "score": ("score_verdict", "score_extraction"),
+    "score": ("score_verdict", "score_extraction", "export_lm_eval"),
     "analysis": (
         *("analysis_cells", "analysis_comparison", "analysis_judged_run", "analysis_results"),
         *("analysis_tables", "doors", "analysis_interval", "analysis_curve"),
