@@ -56,6 +56,20 @@ REASONS = {
     ("score/integers.py", 'if (equals := line.rfind("=")) >= 0:', "-1"): (
         "without `=` the searches that follow find nothing"
     ),
+    ("score/integers.py", "left = _FIRST_NUMBER.search(line, 0, equals)", "-1"): (
+        "a search from -1 begins at 0"
+    ),
+    (
+        "score/extraction.py",
+        'line_end = solid.find("\\n", opening, len(solid) - 3)',
+        "(len(solid) + 3)",
+    ): "the last three characters are backticks",
+    ("run/limiter.py", "_LATENCY_WEIGHT = 1 / 32", "33"): "a constant found by measuring",
+    (
+        "analysis/judged_run.py",
+        'table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)',
+        "-1",
+    ): "0 / 0 is NaN as well",
     ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
     (
         "run/batch/batch_run.py",
