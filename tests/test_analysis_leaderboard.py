@@ -28,7 +28,7 @@ from harness.journal.manifest import MANIFEST
 from harness.journal.record import Warn
 from harness.report.readme import BEGIN, END, markdown, put_into
 from harness.run.run_request import RunRequest
-from harness.spec import Settings
+from harness.spec import MAX_LENGTH, Settings
 from providers.base import BadRequestError, Request, StopRunError
 from providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, right
@@ -92,6 +92,15 @@ class TestCommand:
         assert len(row["fingerprint"]) == 16
         assert row["date"].startswith("20")
         assert row["command"].startswith("bench")
+
+    def test_whole_numbers_keep_all_digits(self, lab: Lab) -> None:
+        """Also the longest length there is; other numbers have six digits."""
+        lengths = [3, MAX_LENGTH]
+        wanted = lab.wanted(lengths=lengths, samples=1, axes={"separator": ["none"]})
+        lab.asked(wanted)
+        (row,) = rows(wanted)
+        assert row["effective_length_min"] == "1000000"
+        assert (row["area"], row["area_ci_low"]) == ("1", "0.297613")
 
     def test_again_is_the_same(self, lab: Lab) -> None:
         """The file is its own memory, byte for byte."""
@@ -557,6 +566,8 @@ class TestFile:
         ("old", "new", "words"),
         [
             (",accuracy_at_3,", ",accuracy_at_three,", "no column of a leaderboard"),
+            (",threshold,", ",limit,", "it has no 'threshold'"),
+            ("lab/ones,1,", "lab/ones,1,1,", "it has more fields than columns"),
             (",8,0,0.85,", ",8.5,0,0.85,", "n is no whole number: '8.5'"),
             (",8,0,0.85,", ",8,,0.85,", "not_scored is no whole number: ''"),
             (",8,0,0.85,", ",8,0,,", "threshold is empty"),
@@ -587,6 +598,14 @@ def test_the_table_has_the_better_model_first(lab: Lab) -> None:
     assert lines[0].split(" | ")[3] == "–"
     alone = markdown(merge(part)).splitlines()[2]
     assert alone == "| lab/ones | scripted/b | > 5 (< 3 to > 5) | – | 1.00 |"
+
+
+def test_the_file_has_the_largest_area_first(lab: Lab) -> None:
+    """Within each task and condition."""
+    (row,) = rows(made(lab, axes={"separator": ["none"]}))
+    areas = {"a": "0.25", "b": "0.75", "c": "0.5"}
+    merged = merge([row | {"model": name, "area": area} for name, area in areas.items()])
+    assert [row["model"] for row in merged.rows] == ["b", "c", "a"]
 
 
 def test_controls_are_marked_and_not_shown(lab: Lab) -> None:

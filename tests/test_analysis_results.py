@@ -196,6 +196,16 @@ class TestDiagnosis:
         (first, _) = rows(lab.wanted().folder / DIAGNOSES)
         assert (first["modal_answer"], first["modal_share"]) == ("3", "0.5")
 
+    def test_shares_have_six_digits(self, lab: Lab) -> None:
+        """Two thirds is no short number."""
+        numbers = ["7", "3", "7"]
+        lab.asked(
+            lab.wanted(lengths=[5], samples=3),
+            lambda request: f"Final answer: {numbers[int(request.sample_id[-1])]}",
+        )
+        lab.bench("score", lab.wanted().folder)
+        assert rows(lab.wanted().folder / DIAGNOSES)[0]["modal_share"] == "0.666667"
+
     def test_copies_that_collapse(self, lab: Lab) -> None:
         """The repeated symbol instead of the odd one; a row without an odd one shows nothing."""
         task = ("--task", "copying/first_last", "--lengths", "10", "--samples", "2")

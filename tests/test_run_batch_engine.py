@@ -484,6 +484,21 @@ class TestFaults:
                 run_batches(lab, stand_in, lab.wanted(model=NAME.label), clocks=clocks)
         assert slept == []
 
+    def test_a_pause_of_an_hour_is_waited_out(self, lab: Lab) -> None:
+        """Only longer ones end the command."""
+        slept: list[float] = []
+
+        async def sleep(wait_s: float) -> None:
+            slept.append(wait_s)
+            raise StopRunError("waited")
+
+        told = Response(429, {}, {"Retry-After": "3600"})
+        with fake_server(lambda *_: told, reads_json=False) as server:
+            stand_in = BatchServer(base_url=server.base_url)
+            with pytest.raises(StopRunError, match="waited"):
+                run_batches(lab, stand_in, lab.wanted(model=NAME.label), clocks=Clocks(sleep=sleep))
+        assert slept == [3600.0]
+
     def test_an_hour_of_silence_ends_the_command(self, lab: Lab) -> None:
         """The batch goes on, and so does the same command."""
         at_s = [0.0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import resource
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
 
 NARROWEST = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What every vendor takes as a custom_id."""
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """No file of this process grows beyond 4,096 bytes, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @given(
@@ -153,6 +163,28 @@ class TestSplit:
             pytest.raises(JournalError, match="cannot write"),
         ):
             files.write(b"a\n")
+
+    @pytest.mark.usefixtures("full_disk")
+    def test_a_full_disk_is_said_in_one_line(self, tmp_path: Path) -> None:
+        """Half a file does not stay there either."""
+
+        def fill() -> None:
+            with SplitFile(tmp_path / "requests.jsonl", FileLimits()) as files:
+                for _ in range(1000):
+                    files.write(b"x" * 999 + b"\n")
+
+        with pytest.raises(JournalError, match=r"cannot write .*: File too large"):
+            fill()
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.usefixtures("full_disk")
+    def test_a_disk_that_is_full_at_the_end(self, tmp_path: Path) -> None:
+        """A file is only kept once all of it is on the disk."""
+        with SplitFile(tmp_path / "requests.jsonl", FileLimits()) as files:
+            files.write(b"x" * 5000 + b"\n")
+            with pytest.raises(JournalError, match=r"requests\.jsonl: File too large"):
+                files.keep()
+        assert list(tmp_path.iterdir()) == []
 
 
 class TestReplies:

@@ -87,6 +87,15 @@ def test_it_grows_while_latency_holds(per_request_s: float, *, grows: bool) -> N
     assert limiter.limit >= 32
 
 
+def test_one_quick_reply_sets_no_standard() -> None:
+    """Later replies are compared with an average of many, not with the quickest of all."""
+    limiter = Time().limiter(1024)
+    limiter.grow(0.001)
+    for _ in range(2000):
+        limiter.grow(0.1)
+    assert limiter.limit == 1024
+
+
 def test_replies_faster_than_the_clock_are_no_trouble() -> None:
     """Some clocks tick slowly."""
     limiter = Time().limiter(200)

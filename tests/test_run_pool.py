@@ -192,6 +192,13 @@ class TestRecords:
         done = Asked([PromptOverflowError("x"), BadRequestError("x"), "2", RefusedError("x")], 4)
         assert (done.progress.answered, done.progress.failed, done.progress.done) == (3, 1, 4)
 
+    def test_progress_counts_nothing_before_the_first_sample(self) -> None:
+        """A display shows it at once."""
+        progress = Progress()
+        assert (progress.answered, progress.failed, progress.failed_in_a_row) == (0, 0, 0)
+        assert (progress.retries, progress.connections, progress.last_failure) == (0, 0, "")
+        assert (progress.judged, progress.correct) == (0, 0)
+
     def test_progress_tells_the_time_since_it_began(self) -> None:
         """It begins when it is made."""
         before_s = time.monotonic()

@@ -547,7 +547,14 @@ class TestNeverMixed:
             lab.run(wanted, ScriptedProvider(dying), max_connections=1)
         assert read_manifest(wanted.folder).answered_by == ["m-2024"]
         before = records(wanted.folder)
-        other = ScriptedProvider([Reply("1", model="m-2025")])
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                reply = await super().complete(request)
+                await asyncio.sleep(0.05)  # time for a second request to be sent
+                return reply
+
+        other = Slow([Reply("1", model="m-2025")])
         with pytest.raises(StopRunError, match=r"'m-2025'.*'m-2024'"):
             lab.run(wanted, other)
         assert len(other.requests) == 1

@@ -178,7 +178,7 @@ def _server(manifest: Manifest) -> str:
 def _number(value: Any) -> str:
     if value is None or value != value:  # noqa: PLR0124  NaN
         return ""
-    return f"{round(float(value), _DIGITS):g}" if float(value).is_integer() else f"{value:.6g}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.{_DIGITS}g}"
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -140,7 +141,8 @@ class RequestFile:
 
     def discard(self) -> None:
         """Ends the file and removes it; nothing happens to one that was kept."""
-        self._file.close()
+        with suppress(OSError):  # what is still to be written, on a full disk
+            self._file.close()
         self._partial.unlink(missing_ok=True)
 
 

@@ -1,0 +1,1 @@
+"""A mutation run, see `__main__`."""

@@ -1,0 +1,95 @@
+"""Surviving mutants that no test has to kill, and why."""
+
+from __future__ import annotations
+
+DEFAULT_SECONDS = {
+    "max_elapsed_s": 900.0,
+    "max_backoff_s": 60.0,
+    "drain_timeout_s": 30.0,
+    "interrupt_drain_s": 10.0,
+    "stall_timeout_s": 1200.0,
+}
+REASONS = {
+    ("score/extraction.py", "for lead in (bullets.end() if bullets else 0, *leads):", "-1"): (
+        "a search from -1 begins at 0"
+    ),
+    (
+        "score/extraction.py",
+        "start, end = _line_around(bare, len(bare.rstrip()) - 1, 0, len(bare))",
+        "0",
+    ): "the place after the last character is on the same line",
+    ("analysis/paired.py", "adjusted = [0.0] * count", "1.0"): "every item is replaced later",
+    (
+        "analysis/effective_length.py",
+        "draws = drawn_accuracies([samples], resamples, seed)[0]",
+        "-1",
+    ): "the list has one item",
+    ("journal/writer.py", "self._lock = FileLock(folder / _LOCK, timeout=0)", "1"): (
+        "the same refusal, one second later"
+    ),
+    ("journal/writer.py", "self._file = -1", "2"): "every negative number means: no file is open",
+    ("journal/answers.py", "return int.from_bytes(digest[:8]) or 1", "2"): (
+        "only one text in 2**64 has the hash 0"
+    ),
+    ("run/pool.py", "seed: int = 0,", "-1"): "every run gives its seed",
+    ("journal/writer.py", "self._unsynced = False", "True"): "one sync more, of an empty file",
+    (
+        "journal/writer.py",
+        'flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)',
+        "1",
+    ): "`O_WRONLY` is 1",
+    ("run/batch/batch_run.py", "least = _MIN_SHARE * (context.budget.limit or 0.0)", "-1.0"): (
+        "without a budget no file is too small"
+    ),
+    ("journal/manifest.py", "first = error.errors(include_url=False)[0]", "True"): (
+        "the URL is not read"
+    ),
+    (
+        "analysis/judged_run.py",
+        "cell_rows.extend([-1] * (index + 1 - len(cell_rows)))",
+        "(index + 1 + len(cell_rows))",
+    ): "the list has more items of -1 at its end",
+    **{
+        ("run/event_loop.py", "gc.set_threshold(50_000, 50, 50)", threshold): "only the speed"
+        for threshold in ("49", "51", "49999", "50001")
+    },
+    ("score/integers.py", 'if (equals := line.rfind("=")) >= 0:', "-1"): (
+        "without `=` the searches that follow find nothing"
+    ),
+    ("score/integers.py", "left = _FIRST_NUMBER.search(line, 0, equals)", "-1"): (
+        "a search from -1 begins at 0"
+    ),
+    (
+        "score/extraction.py",
+        'line_end = solid.find("\\n", opening, len(solid) - 3)',
+        "(len(solid) + 3)",
+    ): "the last three characters are backticks",
+    ("run/limiter.py", "_LATENCY_WEIGHT = 1 / 32", "33"): "a constant found by measuring",
+    (
+        "analysis/judged_run.py",
+        'table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)',
+        "-1",
+    ): "0 / 0 is NaN as well",
+    ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
+    (
+        "run/batch/batch_run.py",
+        "await clocks.sleep(min(SETTLE_S, max(0.0, SETTLE_S - young_s)))",
+        "-1.0",
+    ): "a sleep of less than 0 s is as long as one of 0 s",
+    **{
+        (
+            "score/extraction.py",
+            'if solid.endswith("```") and (opening := solid.rfind("```", 0, -3)) >= 0:',
+            digit,
+        ): "differs only for five or more backticks in a row"
+        for digit in "24"
+    },
+    **{
+        ("run/limits.py", f"{name}: float = {seconds}", str(seconds + change)): (
+            "nobody sees one second more or less"
+        )
+        for name, seconds in DEFAULT_SECONDS.items()
+        for change in (1, -1)
+    },
+}
+"""File in `harness`, source line and changed code (`Mutant.key`) -> why no test has to kill it."""
