@@ -30,7 +30,9 @@ MEASURES = (
     "prompt_tokens",
     "output_tokens",
 )
-CELLS = ("length", "n", *OUTCOMES, *MEASURES)
+LINE = ("length", "length_low", "length_high")
+"""The line of a row: its nominal length, and the shortest and longest length of its band."""
+CELLS = (*LINE, "n", *OUTCOMES, *MEASURES)
 """Columns of `table.csv` after the axes."""
 
 SIGNS = (
@@ -42,7 +44,7 @@ SIGNS = (
     "mean_first_divergence",
 )
 """Patterns in the wrong answers of a cell."""
-DIAGNOSIS = ("length", "n", *SIGNS)
+DIAGNOSIS = (*LINE, "n", *SIGNS)
 """Columns of `diagnosis.csv` after the axes."""
 
 ESTIMATE = (
@@ -66,7 +68,7 @@ COMPARISON = (
     "first",
     "second",
     "measure",
-    "length",
+    *LINE,
     "n",
     "value_first",
     "value_second",
@@ -97,7 +99,7 @@ LEADERBOARD = (
     "command",
 )
 ACCURACY_AT = "accuracy_at_"
-"""Prefix of the leaderboard's last columns, one for each length."""
+"""Prefix of the leaderboard's last columns, one for each nominal length."""
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS),

@@ -7,8 +7,11 @@ and samples are plain frozen values.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias, final
 
 from pydantic import (
@@ -80,8 +83,73 @@ class Condition(Mapping[str, str]):
         return Condition({axis: self._values[axis] for axis in axes})
 
 
-CellKey: TypeAlias = tuple[Condition, int]
-"""Condition and nominal length."""
+_TURN = 2**64
+_GOLDEN = 0x9E3779B97F4A7C15
+"""The golden ratio's share of `_TURN`: 2^64 / 1.618…, rounded to an odd number."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Line:
+    """A line of the eye chart: samples whose lengths are spread evenly from `low` to `high`."""
+
+    length: int
+    """The nominal length, by which tables name the line."""
+    low: int
+    """The shortest length of a sample."""
+    high: int
+    """The longest length of a sample."""
+
+    @classmethod
+    def exact(cls, length: int) -> Line:
+        """The line whose samples all have `length` symbols."""
+        return cls(length, length, length)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all samples have the same length."""
+        return self.low == self.high
+
+    def __str__(self) -> str:
+        return str(self.length) if self.is_exact else f"{self.length} ({self.low}–{self.high})"
+
+    def length_of(self, index: int, start: int) -> int:
+        """The length of sample `index`; `start` is `line_start` of the task.
+
+        Indexes are multiples of the golden ratio modulo 1, in whole 2^-64 parts, so the first
+        samples of any number are spread evenly over the band.
+        """
+        place = (start + index * _GOLDEN) % _TURN
+        return self.low + place * (self.high - self.low + 1) // _TURN
+
+
+@lru_cache(maxsize=1024)
+def line_start(seed: int, task: str) -> int:
+    """Where the lengths of sample 0 are in the bands of a task, as a number below 2^64.
+
+    All lines, models and conditions share it.
+    """
+    return int.from_bytes(hashlib.sha256(f"{seed}|{task}|lengths".encode()).digest()[:8])
+
+
+Spread: TypeAlias = Literal["bands", "none"]
+"""Whether a task's lines are bands that meet, or exact lengths."""
+
+
+def lines_of(lengths: Iterable[int], spread: Spread) -> list[Line]:
+    """The lines with these nominal lengths, ascending.
+
+    Bands end at the geometric mean of neighbouring lengths, rounded down, which belongs to the
+    shorter line. The first band begins at the shortest length, the last ends at the longest.
+    """
+    nominal = sorted(set(lengths))
+    if spread == "none" or not nominal:
+        return [Line.exact(length) for length in nominal]
+    ends = [*(math.isqrt(shorter * longer) for shorter, longer in pairwise(nominal)), nominal[-1]]
+    starts = [nominal[0], *(end + 1 for end in ends[:-1])]
+    return [Line(*line) for line in zip(nominal, starts, ends, strict=True)]
+
+
+CellKey: TypeAlias = tuple[Condition, Line]
 Target: TypeAlias = int | str
 
 MAX_LENGTH = 1_000_000
@@ -193,6 +261,10 @@ class TaskSpec(_Part):
     """Keyword arguments of the generator."""
     lengths: list[Length] | None = None
     """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
+    spread: Spread | None = None
+    """`bands`: the samples of a line have lengths around its nominal length, and the bands of
+    neighbouring lengths meet. `none`: exactly the lengths, as always with `items`. Default: `bands`
+    with a generator."""
     samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
     """Samples per cell. With `items` all of them, unless given."""
     axes: dict[Name, Axis] = {}
@@ -210,6 +282,11 @@ class TaskSpec(_Part):
             return {**data, "answer": {"type": data["answer"]}}
         return data
 
+    @property
+    def usual_spread(self) -> Spread:
+        """`spread`, or its default."""
+        return self.spread or ("bands" if self.items is None else "none")
+
     def default_conditions(self) -> dict[str, list[str]]:
         """Axis -> the value names that run by default."""
         return {name: list(axis.default) for name, axis in self.axes.items()}
@@ -220,7 +297,7 @@ class TaskSpec(_Part):
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
         content = without_defaults.model_dump_json(
-            exclude={"title", "source", "lengths", "samples"}
+            exclude={"title", "source", "lengths", "spread", "samples"}
         )
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -257,10 +334,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The planned number of samples under one condition at one length."""
+    """The planned number of samples under one condition on one line."""
 
     condition: Condition
-    length: int
+    line: Line
     samples: int
     fingerprint: int | None = None
     """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all samples were made."""
@@ -268,7 +345,12 @@ class Cell:
     @property
     def key(self) -> CellKey:
         """Identifies the cell within its run."""
-        return self.condition, self.length
+        return self.condition, self.line
+
+    @property
+    def length(self) -> int:
+        """The nominal length."""
+        return self.line.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +360,9 @@ class Sample:
     id: str
     """All that is needed to make the sample again, see `harness.plan.plan.sample_id`."""
     condition: Condition
+    line: Line
     length: int
-    """Symbols in the row."""
+    """Symbols in the row: its true length."""
     index: int
     """Number of the sample in its cell, from 0; the same index has the same row under every
     condition."""
@@ -289,7 +372,7 @@ class Sample:
     @property
     def key(self) -> CellKey:
         """Key of the sample's cell."""
-        return self.condition, self.length
+        return self.condition, self.line
 
     @property
     def prompt_hash(self) -> str:

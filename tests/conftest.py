@@ -58,6 +58,7 @@ prompt: |
   How many ones? Write "{{ phrase }}" and then the number.
   {{ sequence }}
 answer: integer
+spread: none
 """
 """Two conditions, two lengths, four samples a cell: sixteen requests."""
 
@@ -71,6 +72,7 @@ prompt: |
   How many ones? Write "{{ phrase }}" and then the number.
   {{ sequence }}
 answer: integer
+spread: none
 """
 
 ECHO = """\
@@ -83,6 +85,7 @@ prompt: |
   Write "{{ phrase }}" and then these words.
   {{ sequence }}
 answer: text
+spread: none
 """
 
 ROWS = """\

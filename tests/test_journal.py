@@ -23,10 +23,11 @@ from harness.errors import JournalError
 from harness.journal import writer
 from harness.journal.answers import Answered
 from harness.journal.files import replace_file
+from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
 from harness.journal.record import SAMPLES, Failure, Record, read_records
 from harness.journal.writer import Journal, set_aside
-from harness.spec import Cell, Condition, Settings, TaskSpec
+from harness.spec import Cell, Condition, Line, Settings, TaskSpec
 from harness.task.catalogue import open_task
 from harness.task.source import parse
 from tests.conftest import DEFAULTS, ONES
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 CONDITION = Condition({"separator": "none"})
-KEY = CONDITION, 3
+LINE = Line.exact(3)
+KEY = CONDITION, LINE
 
 
 def raw(index: int, **changes: Any) -> dict[str, Any]:
@@ -540,7 +542,7 @@ class TestAnswered:
         lines = [line(place, **failure) for place, failure in enumerate(failures)]
         write(tmp_path, *lines, line(3))
         with Journal(tmp_path, print) as book:
-            answered = book.answered()
+            answered = book.answered([LINE], 0)
         assert answered.count_in(KEY, 4) == 3
         assert answered.count_in(KEY, 1) == 0
 
@@ -549,17 +551,17 @@ class TestAnswered:
         error = {"reply": None, "failure": {"kind": "error"}}
         write(tmp_path, line(0), line(0, **error), line(1, **error), line(1))
         with Journal(tmp_path, print) as book:
-            assert book.answered().count_in(KEY, 9) == 2
+            assert book.answered([LINE], 0).count_in(KEY, 9) == 2
 
     def test_counts_end_where_the_cell_ends(self) -> None:
         """Answers beyond the samples asked for do not count, nor those of other cells."""
-        answered = Answered()
+        answered = Answered(LineFinder([LINE], 0))
         for index in (0, 2, 7):
-            answered.add(KEY, index, 1)
+            answered.add(CONDITION, 3, index, 1)
         assert [answered.count_in(KEY, samples) for samples in (0, 1, 3, 7, 8, 99)] == [
             *(0, 1, 2, 2, 3, 3)
         ]
-        assert answered.count_in((Condition({"separator": "comma"}), 3), 9) == 0
+        assert answered.count_in((Condition({"separator": "comma"}), LINE), 9) == 0
 
 
 MANIFESTS = {
@@ -601,7 +603,9 @@ class TestManifest:
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
         """Also sums of 256 bits, which JSON's numbers do not hold."""
         manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, 3, 4, 2**256 - 1), Cell(CONDITION, 5, 4, 1)])
+        manifest.plan_cells(
+            [Cell(CONDITION, Line.exact(3), 4, 2**256 - 1), Cell(CONDITION, Line.exact(5), 4, 1)]
+        )
         assert manifest.fingerprint is not None
         assert len(manifest.fingerprint) == 32
         write_manifest(tmp_path, manifest)
@@ -611,38 +615,45 @@ class TestManifest:
     def test_what_is_complete_stays_in_the_plan(self) -> None:
         """Fewer samples than before leave a complete cell as it is, its fingerprint too."""
         manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, 3, 4, 11)])
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4, 11)])
         manifest.complete(manifest.cells)
-        manifest.plan_cells([Cell(CONDITION, 3, 2), Cell(CONDITION, 5, 2)])
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 2), Cell(CONDITION, Line.exact(5), 2)])
         assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4), (5, 2)]
         assert manifest.cells[0].fingerprint == 11
         assert manifest.fingerprint is None
-        manifest.plan_cells([Cell(CONDITION, 3, 9), Cell(CONDITION, 5, 2)])
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 9), Cell(CONDITION, Line.exact(5), 2)])
         assert [cell.samples for cell in manifest.cells] == [9, 2]
         assert manifest.cells[0].fingerprint is None
 
     def test_a_part_of_the_plan_takes_back_the_rest(self) -> None:
         """But for what is complete, which comes back with its fingerprint."""
         manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, 3, 4, 11)])
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4, 11)])
         manifest.complete(manifest.cells)
-        manifest.plan_cells([Cell(CONDITION, 3, 400), Cell(CONDITION, 5, 400)])
-        manifest.plan_cells([Cell(CONDITION, 5, 7)])
-        assert manifest.cells == [Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 7)]
+        manifest.plan_cells(
+            [Cell(CONDITION, Line.exact(3), 400), Cell(CONDITION, Line.exact(5), 400)]
+        )
+        manifest.plan_cells([Cell(CONDITION, Line.exact(5), 7)])
+        assert manifest.cells == [
+            Cell(CONDITION, Line.exact(3), 4, 11),
+            Cell(CONDITION, Line.exact(5), 7),
+        ]
 
     def test_growth_leaves_what_is_not_complete(self) -> None:
         """A command that asks for more beside it drops nothing that was begun."""
         manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, 3, 4)])
-        manifest.plan_cells([Cell(CONDITION, 5, 2)])
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)])
+        manifest.plan_cells([Cell(CONDITION, Line.exact(5), 2)])
         assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4), (5, 2)]
 
     def test_a_plan_made_again_leaves_the_fingerprint(self) -> None:
         """The same command again, which has nothing to ask, does not unmake a complete run."""
         manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 4, 22)])
+        manifest.plan_cells(
+            [Cell(CONDITION, Line.exact(3), 4, 11), Cell(CONDITION, Line.exact(5), 4, 22)]
+        )
         complete = manifest.fingerprint
-        manifest.plan_cells([Cell(CONDITION, 3, 4), Cell(CONDITION, 5, 4)])
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4), Cell(CONDITION, Line.exact(5), 4)])
         assert manifest.fingerprint == complete is not None
         key, other = (cell.key for cell in manifest.cells)
         manifest.fingerprint_cells({key: 12, other: 23}, {key: 4, other: 2})
@@ -650,12 +661,12 @@ class TestManifest:
 
     def test_the_fingerprint_does_not_know_the_order_of_growth(self) -> None:
         """The same cells make the same dataset; another sample makes another."""
-        cells = [Cell(CONDITION, 3, 4, 11), Cell(CONDITION, 5, 4, 22)]
+        cells = [Cell(CONDITION, Line.exact(3), 4, 11), Cell(CONDITION, Line.exact(5), 4, 22)]
         here, there, other = self.manifest(), self.manifest(), self.manifest()
         here.plan_cells(cells)
         there.plan_cells(cells[:0:-1])
         there.plan_cells(cells[:1])
-        other.plan_cells([cells[0], Cell(CONDITION, 5, 4, 23)])
+        other.plan_cells([cells[0], Cell(CONDITION, Line.exact(5), 4, 23)])
         assert here.fingerprint == there.fingerprint != other.fingerprint
 
     @pytest.mark.parametrize("content", MANIFESTS.values(), ids=MANIFESTS.keys())

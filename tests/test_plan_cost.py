@@ -24,7 +24,7 @@ from harness.plan.cost import (
 from harness.run.limits import RunLimits
 from harness.run.pool import ask_all
 from harness.run.progress import Progress
-from harness.spec import Condition, Sample
+from harness.spec import Condition, Line, Sample
 from providers.base import (
     AuthError,
     BadReplyError,
@@ -260,7 +260,12 @@ class TestAdmission:
 
 def samples(count: int) -> Iterator[tuple[Sample, int]]:
     for index in range(count):
-        yield Sample(f"id{index}", Condition(), 3, index, f"prompt {'1' * (index % 7)}", 3), 20
+        yield (
+            Sample(
+                f"id{index}", Condition(), Line.exact(3), 3, index, f"prompt {'1' * (index % 7)}", 3
+            ),
+            20,
+        )
 
 
 class Vendor(ScriptedProvider):

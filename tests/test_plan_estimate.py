@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan.context_fit import ContextFit, context_fits
+from harness.plan.context_fit import CellFit, ContextFit, context_fits
 from harness.plan.cost import estimate_tokens
 from harness.plan.estimate import forecast
 from harness.plan.plan import Plan, output_budget, plan
 from harness.plan.resolved_model import ResolvedModel, resolve_model
+from harness.spec import Line
 from harness.task.catalogue import built_in_files, open_task
 from providers.catalog.model_facts import ModelFacts
 from providers.scripted import ScriptedProvider
@@ -59,10 +60,9 @@ def test_a_system_prompt_is_sent_with_every_request() -> None:
 def test_what_is_not_sent_costs_nothing() -> None:
     """Cells that do not fit the window are left out of the sum."""
     both, short = planned(samples=3, lengths=[5, 50]), planned(samples=3, lengths=[5])
-    fits = {
-        (condition, 50): ContextFit(tokens=200, answer=10, window=100, exact=True)
-        for condition in both.conditions
-    }
+    too_long = ContextFit(tokens=200, answer=10, window=100, exact=True)
+    line = Line.exact(50)
+    fits = {(condition, line): CellFit(line, too_long, too_long) for condition in both.conditions}
     ahead, alone = (asyncio.run(forecast(one, fits=fits)) for one in (both, short))
     assert ahead == alone
 
@@ -111,7 +111,7 @@ def test_the_servers_window_goes_before_the_catalogs() -> None:
     ((_, fit),) = asyncio.run(
         context_fits(wanted, model_of(10**9), {"max_model_len": 600}, None)
     ).items()
-    assert fit.window == 600
+    assert fit.longest.window == 600
 
 
 def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
@@ -120,7 +120,7 @@ def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
     wanted = planned(lengths=[5, 500], axes={"separator": ["none"]})
     assert asyncio.run(context_fits(wanted, model_of(None), {}, counter)) == {}
     found = asyncio.run(context_fits(wanted, model_of(600), {}, counter))
-    assert [length for _, length in found] == [500]
+    assert [line for _, line in found] == [Line.exact(500)]
     assert len(counter.counted) == 1
 
 

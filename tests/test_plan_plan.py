@@ -22,7 +22,7 @@ from harness.plan.plan import (
     sample_hash,
     sample_id,
 )
-from harness.spec import Condition
+from harness.spec import Condition, Line
 from harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 GOLDEN = {
-    "copying/first_last": "f97dfb2739a216405812836ed5794c0dfe00b35fb18d28e3c3eeabb639852696",
-    "copying/repeated_words": "b8e0779d4d67ebfc401abb764944ef60cb7dc2d18d2350896492024f932bafc1",
-    "counting/bernoulli": "38e4c2185f8119810a81625bafac048fe32ca5ff3e7f249805272e53b3ad6be4",
-    "counting/ones": "9a97a73451c1213a6d2994cf2eeea96be02df5a32f8ae16a3aa15c04e443684d",
-    "counting/sum": "18c3d1aadc005e0d4a8afd07755603a5c8f50603a74e1f3b11508b8e862786d5",
-    "counting/words": "534f171e70a700482078dc066f62e4c36777bbd3874b279675886a84ef746cac",
-    "separators/letters": "01bcfc4bff2319640effdf16032f736e39aa1b572c04a0c35bfb0e4e4be61046",
+    "copying/first_last": "39a05070f6752bdc55f2e75c1728e93a1dd43b1994867a7ba08d545daa3c5772",
+    "copying/repeated_words": "7e38efc6f97732a6bd90f7159ca65b62abe4ab5981e79b2ed261b47b736abbbd",
+    "counting/bernoulli": "3fa29e73cffa76188e716ff45a16a32c1f1c026cdf84b6b978537c97143684dc",
+    "counting/ones": "56ac2b380b9915e1c425272c6580b11a7083af32b6da6a46904c2e698faa368a",
+    "counting/sum": "bdd5aecee40e3d14b439f4a5e8878cf3236083efa2cebabb4110cf6bb11a38b9",
+    "counting/words": "e6a4afdbe346003782595cee331bb181e259f9ddfea747371518fe1067ea1eca",
+    "separators/letters": "673df63cb472db200cbe0bc957791ee07ca3a34072fdf34a7a743d3d646f2117",
     "separators/ones_314": "9ca22080e7f20ed0dc2d3a74c16c3e71bb24372d08b2ad334e993fc97ef90fd2",
-    "separators/two_symbols": "16a0fa709b98bc0b77426c5b7679d8ac37ca731d97f7c06048e3b4a9bebf5249",
+    "separators/two_symbols": "eeb282fa1a190db70cacf6941449467f3f82c1231802495e7e6ecc4257bafc97",
 }
 """Task -> fingerprint of its default plan with three samples a cell. A change of one of these is
 a change of the task: raise its version."""
@@ -88,7 +88,7 @@ def test_a_sample_is_what_its_id_says(name: str) -> None:
     seen = set()
     for number, condition in enumerate(conditions(task)):
         for length in task.lengths:
-            made = make_sample(task, condition, length, number % 5, seed=number % 3 - 1)
+            made = make_sample(task, condition, Line.exact(length), number % 5, seed=number % 3 - 1)
             again = sample_from_id(task, made.id)
             assert again == made
             assert list(again.condition) == list(task.spec.axes)
@@ -181,9 +181,9 @@ def test_repeated_words_are_nested_up_to_the_changed_one() -> None:
 def test_order_and_concurrency_change_nothing(name: str) -> None:
     """Samples made backwards and in threads are those made in order."""
     task = opened(name)
-    planned = plan(task, samples=2, lengths=task.lengths[:3])
+    planned = plan(task, samples=2, lengths=task.lengths[:3], spread="bands")
     in_order = list(planned)
-    places = [(sample.condition, sample.length, sample.index) for sample in in_order]
+    places = [(sample.condition, sample.line, sample.index) for sample in in_order]
     backwards = [planned.sample(*place) for place in reversed(places)]
     assert backwards[::-1] == in_order
     with ThreadPoolExecutor(4) as threads:
@@ -202,7 +202,7 @@ def test_a_generator_that_changes_its_params_changes_no_other_sample(lab: Lab) -
     )
     planned = plan(open_task("lab/plain", lab.plain, trial=False), samples=20)
     in_order = list(planned)
-    assert [planned.sample(Condition(), 4, index) for index in range(20)] == in_order
+    assert [planned.sample(Condition(), Line.exact(4), index) for index in range(20)] == in_order
 
 
 @every_task
@@ -212,7 +212,7 @@ def test_indices_and_seeds_show_different_prompts(name: str) -> None:
     some = next(conditions(task))
     length = task.lengths[-1]
     prompts = {
-        (seed, index): make_sample(task, some, length, index, seed).prompt
+        (seed, index): make_sample(task, some, Line.exact(length), index, seed).prompt
         for seed, index in product((0, 1), range(20))
     }
     for seed in (0, 1):
@@ -250,7 +250,11 @@ def test_samples_come_index_by_index(lab: Lab) -> None:
 def test_options_go_over_the_tasks_defaults(lab: Lab) -> None:
     """Lengths, samples, seed and values of an axis can each be chosen; the rest stays."""
     task = open_task("lab/ones", lab.ones)
-    assert (plan(task).lengths, plan(task).samples, plan(task).seed) == ([3, 5], 4, 0)
+    assert ([str(line) for line in plan(task).lines], plan(task).samples, plan(task).seed) == (
+        ["3", "5"],
+        4,
+        0,
+    )
     assert [c["separator"] for c in plan(task).conditions] == ["none", "comma"]
     chosen = plan(
         task, lengths=[7], samples=1, seed=9, axes={"separator": ["space", "none", "space"]}
@@ -287,7 +291,7 @@ def test_items_that_are_ready_are_planned_as_far_as_they_go(lab: Lab) -> None:
     (lab.folder / "rows.jsonl").write_text("".join(lines))
     task = open_task("x/ready", path)
     planned = plan(task, samples=3)
-    assert [planned.cell_size(length) for length in planned.lengths] == [3, 2]
+    assert [planned.cell_size(line) for line in planned.lines] == [3, 2]
     assert planned.size == len(list(planned)) == 5
     assert [s.target for s in plan(task)] == ["0", "4", "1", "5", "2", "3"]
     for sample in planned:
@@ -359,7 +363,13 @@ def test_room_for_a_reply_grows_with_what_is_asked() -> None:
     task = opened("counting/ones")
     budgets = {
         (strategy, length): output_budget(
-            make_sample(task, Condition({"separator": "none", "strategy": strategy}), length, 0, 0)
+            make_sample(
+                task,
+                Condition({"separator": "none", "strategy": strategy}),
+                Line.exact(length),
+                0,
+                0,
+            )
         )
         for strategy, length in product(("direct", "cot_zero_shot"), (5, 500))
     }

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from harness.errors import JournalError
 from harness.run.batch.files import (
     FileLimits,
-    Line,
+    ReplyLine,
     SplitFile,
     condition_tag,
     custom_id,
@@ -26,7 +26,7 @@ from harness.run.batch.files import (
     request_line,
     run_tag,
 )
-from harness.spec import Condition, Sample, Settings
+from harness.spec import Condition, Line, Sample, Settings
 from providers.base import ModelSettings
 from providers.registry import open_batch_form, parse_model
 
@@ -58,7 +58,7 @@ def test_a_custom_id_says_which_sample_it_is(
     """And what its prompt was, in characters that every vendor takes."""
     tag = run_tag(Path("out"), Path("out/runs/openai/gpt-4o/counting/ones@1-abcdef01"))
     condition = Condition(values)
-    sample = Sample("id", condition, length, index, prompt, 1)
+    sample = Sample("id", condition, Line.exact(length), length, index, prompt, 1)
     name = custom_id(tag, sample)
     assert NARROWEST.fullmatch(name)
     place = read_custom_id(name)
@@ -190,7 +190,7 @@ class TestSplit:
 class TestReplies:
     """Files of replies, whoever wrote them."""
 
-    def lines(self, path: Path, content: bytes) -> list[Line]:
+    def lines(self, path: Path, content: bytes) -> list[ReplyLine]:
         file = path / "replies.jsonl"
         file.write_bytes(content)
         return list(reply_lines(file))

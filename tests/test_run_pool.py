@@ -15,7 +15,7 @@ from harness.plan.cost import Budget, estimate_tokens
 from harness.run.limits import RunLimits
 from harness.run.pool import ask_all
 from harness.run.progress import Progress
-from harness.spec import Condition, Sample
+from harness.spec import Condition, Line, Sample
 from providers import base
 from providers.base import (
     AuthError,
@@ -51,7 +51,13 @@ def keeps(records: list[dict[str, Any]]) -> Callable[[Record], None]:
 
 def sample(index: int) -> Sample:
     return Sample(
-        f"id{index}", Condition({"separator": "none"}), 3, index, f"prompt {index}", index
+        f"id{index}",
+        Condition({"separator": "none"}),
+        Line.exact(3),
+        3,
+        index,
+        f"prompt {index}",
+        index,
     )
 
 
@@ -787,7 +793,10 @@ class TestWorkers:
         def stream() -> Iterator[tuple[Sample, int]]:
             for index in range(9):
                 made.append(index)
-                yield Sample(f"id{index}", Condition(), 3, index, "1" * 100_000, 3), 10
+                yield (
+                    Sample(f"id{index}", Condition(), Line.exact(3), 3, index, "1" * 100_000, 3),
+                    10,
+                )
 
         class Watching(ScriptedProvider):
             async def complete(self, request: Request) -> Reply:

@@ -344,6 +344,7 @@ version: 1
 title: Copy a long number
 generator: long.py:row
 lengths: [15, 19, 20, 40, 400]
+spread: none
 samples: 3
 prompt: |
   Copy this number. Write "{{ phrase }}" and then the number.

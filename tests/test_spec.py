@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.spec import Cell, Condition
+from harness.spec import Cell, Condition, Line, Sample
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 VALUES = st.dictionaries(NAMES, NAMES, max_size=4)
@@ -51,6 +51,8 @@ def test_conditions_beside_a_condition() -> None:
 
 
 def test_a_cell_has_the_key_of_its_samples() -> None:
-    """Condition and length."""
-    condition = Condition({"hint": "on"})
-    assert Cell(condition, 5, 3).key == (condition, 5)
+    """Condition and line."""
+    condition, line = Condition({"hint": "on"}), Line(5, 4, 6)
+    assert Cell(condition, line, 3).key == (condition, line)
+    assert Sample("id", condition, line, 6, 0, "prompt", 1).key == (condition, line)
+    assert Cell(condition, line, 3).length == 5

@@ -458,8 +458,18 @@ GENERATORS = [
     rows("raises deep in a library", "return __import__('json').loads('{')", "3:12 (line 5)"),
     rows(
         "raises at the longer length",
-        "return Item([symbol] * length, {2: 2}[length])",
+        "return Item([symbol] * length, {2: 2, 3: 3, 4: 4}[length])",
         "3:12 at length 5: the generator raised KeyError: 5",
+    ),
+    rows(
+        "raises at the shortest length of a band",
+        "return Item([symbol] * length, {2: 2, 3: 3, 5: 5}[length])",
+        "3:12 at length 4: the generator raised KeyError: 4",
+    ),
+    rows(
+        "raises at the longest length of a band",
+        "return Item([symbol] * length, {2: 2, 4: 4, 5: 5}[length])",
+        "3:12 at length 3: the generator raised KeyError: 3",
     ),
     rows("returns None", "pass", "3:12 at length 2: the generator returned None"),
     rows("returns a tuple", "return (['1'], 1)", "3:12 returned tuple, not an Item"),

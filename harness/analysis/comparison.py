@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.judged_run import JudgedCondition, JudgedRun
+from harness.analysis.judged_run import JudgedCondition, JudgedRun, line_columns
 from harness.analysis.paired import (
     Pair,
     Paired,
@@ -19,7 +19,7 @@ from harness.analysis.paired import (
     paired,
     smallest_difference,
 )
-from harness.columns import COMPARISON
+from harness.columns import COMPARISON, LINE
 from harness.errors import CompareError
 from harness.spec import Condition
 
@@ -36,7 +36,7 @@ class ConditionComparison:
     pair: Pair
     paired: Paired
     p_values: tuple[float, ...]
-    """One for each length, with Holm's correction for all tests of the comparison."""
+    """One for each line, with Holm's correction for all tests of the comparison."""
     same_targets: bool
     """Whether each sample has the same target on both sides."""
     control: bool
@@ -218,9 +218,11 @@ def _compare(
 
 def _common(first: JudgedCondition, second: JudgedCondition, column: str) -> pd.DataFrame:
     """The samples with a record on both sides: `column` of first, `column_other` of second."""
-    names = ["length", "index", column]
-    other = second.recorded[names]
-    return first.recorded[names].merge(other, on=names[:2], suffixes=("", "_other"))
+    names = ["length", "length_low", "length_high", "index"]
+    other = second.recorded[[*names, column]]
+    return first.recorded[[*names, "true_length", column]].merge(
+        other, on=names, suffixes=("", "_other")
+    )
 
 
 def _same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
@@ -234,9 +236,9 @@ def _check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None
     if len(other):
         place = other.iloc[0]
         raise CompareError(
-            f"the prompts of {len(other):,} samples differ, the first at length "
-            f"{int(place['length'])}, index {int(place['index'])}: the task's generator or items "
-            "changed and its version did not; run both with the same"
+            f"the prompts of {len(other):,} samples differ, the first at "
+            f"length {int(place['true_length'])}, index {int(place['index'])}: the task's "
+            "generator or items changed and its version did not; run both with the same"
         )
 
 
@@ -284,7 +286,7 @@ def _names(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
-    """The columns `COMPARISON`: one row for each condition and length, and one for its area."""
+    """The columns `COMPARISON`: one row for each condition and line, and one for its area."""
     rows = [
         {
             "task": comparison.task,
@@ -299,7 +301,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
         for row in _rows(compared)
     ]
     table = pd.DataFrame(rows, columns=list(COMPARISON))
-    counts = ["length", "n", "only_first", "only_second"]
+    counts = [*LINE, "n", "only_first", "only_second"]
     table[counts] = table[counts].astype("Int64")
     rounded = ["value_first", "value_second", "difference", "ci_low", "ci_high"]
     table[rounded] = table[rounded].round(_DIGITS)
@@ -310,7 +312,7 @@ def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
     for row, corrected in zip(compared.paired.lengths, compared.p_values, strict=True):
         yield {
             "measure": "accuracy",
-            "length": row.length,
+            **line_columns(row.line),
             "n": row.n,
             "value_first": row.first,
             "value_second": row.second,
@@ -325,7 +327,6 @@ def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
     area = compared.paired.area
     yield {
         "measure": "area",
-        "length": None,
         "n": sum(row.n for row in compared.paired.lengths),
         "value_first": area.first,
         "value_second": area.second,

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from harness.spec import Line
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -56,13 +59,30 @@ class Threshold:
 class Curve:
     """The samples of one model under one condition."""
 
-    lengths: Floats
-    """Tested lengths with at least one scored sample, ascending: shape (L,)."""
+    lines: tuple[Line, ...]
+    """Lines with at least one scored sample, ascending: L of them."""
     correct: Floats
     """1 where correct, else 0: shape (N, L), one row for each index. Row i holds the same row of
     symbols at all lengths."""
     scored: Floats
     """1 where the sample was scored, else 0: shape (N, L)."""
+    true_lengths: Floats
+    """Symbols in each sample's row, NaN where it was not scored: shape (N, L)."""
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Nominal lengths, ascending: shape (L,). An exact line and a band may have the same."""
+        return np.array([line.length for line in self.lines], float)
+
+    def at(self, columns: Any) -> Curve:
+        """The curve of these columns alone."""
+        places = np.arange(len(self.lines))[columns]
+        return Curve(
+            tuple(self.lines[place] for place in places),
+            self.correct[:, places],
+            self.scored[:, places],
+            self.true_lengths[:, places],
+        )
 
     @property
     def n(self) -> Floats:
@@ -81,21 +101,33 @@ def curve(
     lengths: Sequence[int] | npt.NDArray[Any],
     indexes: Sequence[int] | npt.NDArray[Any],
     correct: Sequence[bool] | npt.NDArray[Any],
+    *,
+    lines: Sequence[Line] | None = None,
+    places: Sequence[int] | npt.NDArray[Any] = (),
 ) -> Curve:
-    """The curve of scored samples: the three arguments have one entry for each, in any order.
+    """The curve of scored samples: true length, index and verdict of each, in any order.
+
+    `places` has the place of each sample's line in `lines`. Without `lines` all are exact.
 
     Raises:
         ValueError: there is no sample.
     """
     if not len(lengths):
         raise ValueError("no sample was scored")
-    tested, column = np.unique(np.asarray(lengths, float), return_inverse=True)
+    if lines is None:
+        exact, places = np.unique(np.asarray(lengths), return_inverse=True)
+        lines = [Line.exact(int(length)) for length in exact]
+    used, column = np.unique(np.asarray(places), return_inverse=True)
+    order = sorted(range(len(used)), key=lambda place: lines[int(used[place])])
+    column = np.argsort(order)[column]
     row = np.asarray(indexes)
-    scored = np.zeros((row.max() + 1, len(tested)))
+    scored = np.zeros((row.max() + 1, len(used)))
     right = np.zeros_like(scored)
+    symbols = np.full_like(scored, np.nan)
     scored[row, column] = 1.0
     right[row, column] = np.asarray(correct, float)
-    return Curve(tested, right, scored)
+    symbols[row, column] = lengths
+    return Curve(tuple(lines[int(used[place])] for place in order), right, scored, symbols)
 
 
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:

@@ -129,11 +129,11 @@ def _sample(
 ) -> Sample | None:
     cell = run_details.run.manifest.cells[detail.cell]
     index = detail.record.index
-    if sample_id(task, cell.condition, cell.length, index, seed) != detail.record.id:
+    if sample_id(task, cell.condition, detail.record.length, index, seed) != detail.record.id:
         return None
     try:
         kept = drawn if task.paired else None
-        return make_sample(task, cell.condition, cell.length, index, seed, drawn=kept)
+        return make_sample(task, cell.condition, cell.line, index, seed, drawn=kept)
     except (PlanError, TaskError, UnicodeEncodeError):
         return None
 

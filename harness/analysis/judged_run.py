@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from struct import Struct
@@ -25,11 +25,12 @@ from harness.analysis.diagnosis import collapsed, diagnosis, error_growth
 from harness.analysis.effective_length import EffectiveLength, effective_length
 from harness.analysis.interval import wilson
 from harness.analysis.judging import verdict_of
-from harness.columns import CELLS, MEASURES, OUTCOMES, RUN
+from harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
 from harness.errors import JournalError
+from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import Manifest, read_manifest
 from harness.journal.record import Record, Warn, read_records
-from harness.spec import Cell, Condition, TaskSpec
+from harness.spec import Cell, Condition, Line, TaskSpec, line_start
 
 NOT_SCORED = ("error", "not_run")
 UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
@@ -42,6 +43,7 @@ _COLUMNS = {
     "index": "i",
     "outcome": "b",
     "record": "i",
+    "true_length": "i",
     "prompt": "Q",
     "target": "q",
     "answer": "i",
@@ -66,12 +68,13 @@ class JudgedRun:
     folder: Path
     manifest: Manifest
     samples: pd.DataFrame
-    """One row for each sample that has a record: `cell` (place in `manifest.cells`), `index`,
-    `outcome` (place in `OUTCOMES`), `record` (number of the record that counts, from 0, in the
-    journal), `prompt` (its hash), `target` (its hash in this process), `answer` (place in
-    `answers`; -1 where no integer was read), `signed_error` (of integers; infinite where too large
-    for a float), `collapsed` (1, 0 or -1, see `diagnosis.collapsed`), `first_divergence` (of
-    texts), `prompt_tokens`, `output_tokens`. NaN where a value is unknown."""
+    """One row for each sample of a cell that has a record; cells whose bands overlap may share
+    samples: `cell` (place in `manifest.cells`), `index`, `outcome` (place in `OUTCOMES`), `record`
+    (number of the record that counts, from 0, in the journal), `true_length`, `prompt` (its hash),
+    `target` (its hash in this process), `answer` (place in `answers`; -1 where no integer was
+    read), `signed_error` (of integers; infinite where too large for a float), `collapsed` (1, 0 or
+    -1, see `diagnosis.collapsed`), `first_divergence` (of texts), `prompt_tokens`,
+    `output_tokens`. NaN where a value is unknown."""
     answers: Sequence[int]
     """The distinct integers that were read as answers, ascending."""
     times: tuple[float, float] | None = None
@@ -103,6 +106,19 @@ class JudgedRun:
             for condition, its_places in places.items()
         }
 
+    def line_name(self, place: int) -> str:
+        """The nominal length of a cell's line; with the band if the condition has several lines of
+        that length.
+        """
+        cell = self.manifest.cells[place]
+        same = [
+            other
+            for other in self.manifest.cells
+            if (other.condition, other.length) == (cell.condition, cell.length)
+        ]
+        line = cell.line
+        return str(line.length) if len(same) == 1 else f"{line.length}:{line.low}-{line.high}"
+
     @property
     def missing(self) -> int:
         """Number of samples without a reply."""
@@ -116,8 +132,8 @@ class JudgedCondition:
     run: JudgedRun
     condition: Condition
     places: tuple[int, ...]
-    """Places of its cells in `manifest.cells`, by length."""
-    _estimates: dict[tuple[Threshold, tuple[int, ...] | None], EffectiveLength | None] = field(
+    """Places of its cells in `manifest.cells`, by line."""
+    _estimates: dict[tuple[Threshold, frozenset[int]], EffectiveLength | None] = field(
         default_factory=dict
     )
 
@@ -133,7 +149,7 @@ class JudgedCondition:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Its rows of `table.csv`, by length."""
+        """Its rows of `table.csv`, by line."""
         return self.run.cells.loc[list(self.places)]
 
     @property
@@ -143,44 +159,49 @@ class JudgedCondition:
 
     @property
     def lengths(self) -> list[int]:
-        """Lengths with a scored sample."""
-        return [int(length) for length in self.scored_cells["length"]]
+        """Nominal lengths with a scored sample, ascending; each once."""
+        return sorted({int(length) for length in self.scored_cells["length"]})
 
     @property
     def recorded(self) -> pd.DataFrame:
-        """Its samples that have a record, with their `length`; see `JudgedRun.samples`."""
+        """Its samples that have a record, with the columns `LINE`; see `JudgedRun.samples`."""
         samples = self.run.samples
         recorded = samples[samples["cell"].isin(self.places)]
-        lengths = np.array([cell.length for cell in self.run.manifest.cells], np.int64)
-        return recorded.assign(length=lengths[recorded["cell"].to_numpy()])
+        lines = np.array([astuple(cell.line) for cell in self.run.manifest.cells], np.int64)
+        columns = lines[recorded["cell"].to_numpy()]
+        return recorded.assign(**{name: columns[:, place] for place, name in enumerate(LINE)})
 
-    @property
-    def scored(self) -> pd.DataFrame:
-        """Its scored samples: `length`, `index`, `correct`."""
-        recorded = self.recorded
-        scored = recorded[recorded["outcome"].isin(_SCORED)]
-        return scored[["length", "index"]].assign(correct=scored["outcome"] == _CORRECT)
+    def _curve_of(self, places: Collection[int]) -> Curve | None:
+        samples = self.run.samples
+        scored = samples[samples["cell"].isin(places) & samples["outcome"].isin(_SCORED)]
+        if scored.empty:
+            return None
+        return curve(
+            scored["true_length"].to_numpy(),
+            scored["index"].to_numpy(),
+            (scored["outcome"] == _CORRECT).to_numpy(),
+            lines=[cell.line for cell in self.run.manifest.cells],
+            places=scored["cell"].to_numpy(),
+        )
 
     @cached_property
     def curve(self) -> Curve | None:
         """Accuracy over length; `None` where nothing was scored."""
-        return _curve(self.scored)
+        return self._curve_of(self.places)
 
     def effective_length(
-        self, threshold: Threshold, lengths: Collection[int] | None = None
+        self, threshold: Threshold, places: Collection[int] | None = None
     ) -> EffectiveLength | None:
-        """The effective length, from `lengths` alone if given; `None` where nothing was scored.
+        """The effective length, from the cells at `places` alone if given; `None` where nothing
+        was scored.
 
-        Estimates are kept: each pair of threshold and lengths is computed once.
+        Estimates are kept: each pair of threshold and cells is computed once.
         """
-        chosen = None if lengths is None else tuple(sorted(set(lengths) & set(self.lengths)))
-        if chosen == tuple(sorted(self.lengths)):
-            chosen = None
+        scored_places = frozenset(self.scored_cells.index)
+        chosen = scored_places if places is None else scored_places & set(places)
         key = threshold, chosen
         if key not in self._estimates:
-            samples = self.curve
-            if chosen is not None:
-                samples = _curve(self.scored[self.scored["length"].isin(chosen)])
+            samples = self.curve if chosen == scored_places else self._curve_of(chosen)
             estimate = None if samples is None else effective_length(samples, threshold)
             self._estimates[key] = estimate
         return self._estimates[key]
@@ -203,12 +224,6 @@ class JudgedCondition:
         )
 
 
-def _curve(scored: pd.DataFrame) -> Curve | None:
-    if scored.empty:
-        return None
-    return curve(*(scored[name].to_numpy() for name in ("length", "index", "correct")))
-
-
 def read_run(folder: Path, warn: Warn | None = None) -> JudgedRun:
     """Reads the run in `folder` and judges all of its records again.
 
@@ -224,7 +239,7 @@ def read_run(folder: Path, warn: Warn | None = None) -> JudgedRun:
                 f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
                 "rename the axis in the task file and run that"
             )
-    manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.length))
+    manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
     return _judged(folder, manifest, spec, warn)
 
 
@@ -245,6 +260,9 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
     answer, repeated = spec.answer, spec.params.get("repeated")
     of_integers = answer.type == "integer"
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
+    start = line_start(int(manifest.settings["seed"]), manifest.task)
+    finder = LineFinder((cell.line for cell in manifest.cells), start)
+    sizes = [cell.samples for cell in manifest.cells]
     rows: list[array[int]] = [array("i") for _ in manifest.cells]
     table = bytearray()
     outcomes = {name: place for place, name in enumerate(OUTCOMES)}
@@ -253,18 +271,21 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
     for number, record in enumerate(read_records(folder, warn)):
         if record.at is not None:
             first_s, last_s = min(first_s, record.at), max(last_s, record.at)
-        place, index = places.get(record.key), record.index
-        if place is None or index >= manifest.cells[place].samples:
-            continue
-        if of_integers != isinstance(record.target, int):
+        condition, length, index = record.condition, record.length, record.index
+        in_cells = [
+            place
+            for line in finder.find(length, index)
+            if (place := places.get((condition, line))) is not None and index < sizes[place]
+        ]
+        if not in_cells or of_integers != isinstance(record.target, int):
             continue
         verdict = verdict_of(record, answer)
         outcome = outcomes[verdict.outcome]
-        row = _ROW.pack(
-            place,
+        values = (
             index,
             outcome,
             number,
+            length,
             int(record.prompt_hash, 16),
             hash(record.target),
             answers.setdefault(verdict.answer, len(answers))
@@ -276,15 +297,16 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
             as_float(record.prompt_tokens),
             as_float(record.output_tokens),
         )
-        cell_rows = rows[place]
-        if index >= len(cell_rows):
-            cell_rows.extend([-1] * (index + 1 - len(cell_rows)))
-        row_number = cell_rows[index]
-        if row_number < 0:
-            cell_rows[index] = len(table) // _ROW.size
-            table += row
-        elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
-            table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
+        for place in in_cells:
+            row, cell_rows = _ROW.pack(place, *values), rows[place]
+            if index >= len(cell_rows):
+                cell_rows.extend([-1] * (index + 1 - len(cell_rows)))
+            row_number = cell_rows[index]
+            if row_number < 0:
+                cell_rows[index] = len(table) // _ROW.size
+                table += row
+            elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
+                table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
     judged = np.frombuffer(table, _DTYPE)
     ascending = sorted(answers)
     places_of = np.empty(len(answers) + 1, np.int32)
@@ -303,14 +325,19 @@ def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> di
     Reads the journal again, because records are too large to keep in memory.
     """
     numbers = run.samples["record"].to_numpy()
-    place_of = {
-        int(numbers[place]): place for place in (range(len(numbers)) if places is None else places)
-    }
+    places_of: dict[int, list[int]] = {}
+    for place in range(len(numbers)) if places is None else places:
+        places_of.setdefault(int(numbers[place]), []).append(place)
     return {
-        place_of[number]: record
+        place: record
         for number, record in enumerate(read_records(run.folder))
-        if number in place_of
+        for place in places_of.get(number, ())
     }
+
+
+def line_columns(line: Line) -> dict[str, int]:
+    """Column -> value of a line in CSV files: the columns `LINE`."""
+    return dict(zip(LINE, astuple(line), strict=True))
 
 
 def as_float(value: object) -> float:
@@ -345,7 +372,7 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
             "task": manifest.task,
             "task_version": manifest.task_version,
             **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
-            "length": [cell.length for cell in manifest.cells],
+            **{name: [line_columns(cell.line)[name] for cell in manifest.cells] for name in LINE},
         },
         index=places,
     )

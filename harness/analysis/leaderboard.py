@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from harness import errors
 from harness.analysis.cells import csv_text, from_csv
 from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import NOT_SCORED, JudgedRun
+from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
 from harness.analysis.tables import estimate_columns, threshold_columns
 from harness.columns import ACCURACY_AT, ESTIMATE, LEADERBOARD
 from harness.errors import LeaderboardError
@@ -141,22 +141,26 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                     if name in manifest.software
                 ),
                 "command": manifest.commands[-1] if manifest.commands else "",
-                **{
-                    f"{ACCURACY_AT}{length}": _number(accuracy)
-                    for length, accuracy in judged.cells[["length", "accuracy"]].itertuples(
-                        index=False, name=None
-                    )
-                },
+                **_accuracies(judged),
             }
         )
     return rows, left_out
+
+
+def _accuracies(judged: JudgedCondition) -> Row:
+    """The columns of accuracies. Lines with the same nominal length are taken together."""
+    sums = judged.cells.groupby("length")[["correct", "n"]].sum()
+    return {
+        f"{ACCURACY_AT}{length}": _number(round(correct / n, _DIGITS) if n else None)
+        for length, correct, n in sums.itertuples(name=None)
+    }
 
 
 def _fingerprint(cells: Sequence[Cell]) -> str | None:
     """Hash of one condition's samples (prompts, targets, lengths); `None` while incomplete."""
     if any(cell.fingerprint is None for cell in cells):
         return None
-    parts = sorted(f"{cell.length}|{cell.samples}|{cell.fingerprint:064x}" for cell in cells)
+    parts = sorted(f"{cell.line}|{cell.samples}|{cell.fingerprint:064x}" for cell in cells)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

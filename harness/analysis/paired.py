@@ -10,15 +10,16 @@ from typing import TypeAlias
 import numpy as np
 
 from harness.analysis.curve import RESAMPLES, TAILS, Curve, Floats, areas_under, drawn_accuracies
+from harness.spec import Line
 
 _LEVEL, _POWER = 0.05, 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class PairedLength:
-    """Two models, or two conditions, on the same samples of one length."""
+    """Two models, or two conditions, on the same samples of one line."""
 
-    length: int
+    line: Line
     n: int
     """Pairs in which both were scored."""
     first: float
@@ -32,6 +33,11 @@ class PairedLength:
     difference_ci: tuple[float, float]
     p: float
     """Two-sided p-value of McNemar's exact test, uncorrected."""
+
+    @property
+    def length(self) -> int:
+        """The nominal length."""
+        return self.line.length
 
     @property
     def difference(self) -> float:
@@ -74,37 +80,38 @@ Pair: TypeAlias = tuple[Curve, Curve]
 def paired(first: Curve, second: Curve) -> Pair | None:
     """Both curves restricted to the samples that are scored in both; `None` if there are none.
 
-    Lengths without such a sample are left out.
+    Lines without such a sample are left out. Equal lines have samples of equal lengths, as both
+    curves are of one task and seed.
     """
-    lengths = np.intersect1d(first.lengths, second.lengths)
+    lines = sorted(set(first.lines) & set(second.lines))
     rows = min(len(first.correct), len(second.correct))
-    columns = [np.searchsorted(curve.lengths, lengths) for curve in (first, second)]
-    scored, correct = (
-        [
-            getattr(curve, name)[:rows, column]
-            for curve, column in zip((first, second), columns, strict=True)
-        ]
-        for name in ("scored", "correct")
-    )
-    both = scored[0] * scored[1]
-    keep = both.sum(axis=0) > 0
-    if not keep.any():
+    parts = [curve.at([curve.lines.index(line) for line in lines]) for curve in (first, second)]
+    both = parts[0].scored[:rows] * parts[1].scored[:rows]
+    keep = np.flatnonzero(both.sum(axis=0))
+    if not keep.size:
         return None
+    shared = both[:, keep]
     shared_first, shared_second = (
-        Curve(lengths[keep], answers[:, keep] * both[:, keep], both[:, keep]) for answers in correct
+        Curve(
+            tuple(lines[place] for place in keep),
+            part.correct[:rows, keep] * shared,
+            shared,
+            np.where(shared > 0, part.true_lengths[:rows, keep], np.nan),
+        )
+        for part in parts
     )
     return shared_first, shared_second
 
 
 def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
-    """Compares the two curves of `pair` at each length and by area.
+    """Compares the two curves of `pair` on each line and by area.
 
     The interval at a length depends on the answers at that length alone. It has four times the
     draws, which cost little for one length.
     """
     rows = []
-    for place, (length, n) in enumerate(zip(pair[0].lengths, pair[0].n, strict=True)):
-        first, second = pair_at_length = _at_length(pair[0], place), _at_length(pair[1], place)
+    for place, (line, n) in enumerate(zip(pair[0].lines, pair[0].n, strict=True)):
+        first, second = pair_at_length = pair[0].at([place]), pair[1].at([place])
         accuracies = mean_area(
             [pair_at_length], resamples=4 * resamples, seed=seed
         )  # area = accuracy
@@ -112,7 +119,7 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
         only_second = int((second.correct > first.correct).sum())
         rows.append(
             PairedLength(
-                int(length),
+                line,
                 int(n),
                 accuracies.first,
                 accuracies.second,
@@ -123,12 +130,6 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
             )
         )
     return Paired(tuple(rows), mean_area([pair], resamples=resamples, seed=seed))
-
-
-def _at_length(samples: Curve, place: int) -> Curve:
-    """The curve at one of its lengths alone."""
-    column = slice(place, place + 1)
-    return Curve(samples.lengths[column], samples.correct[:, column], samples.scored[:, column])
 
 
 def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:

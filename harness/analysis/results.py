@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +61,8 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     verdicts = {
         "eyechart": software()["eyechart"],
         "cells": [
-            {"condition": condition.label, "length": length, "outcomes": letters}
-            for (condition, length), letters in _letters(run).items()
+            {"condition": condition.label, "line": astuple(line), "outcomes": letters}
+            for (condition, line), letters in _letters(run).items()
         ],
     }
     replace_file(run.folder / VERDICTS, orjson.dumps(verdicts, option=orjson.OPT_INDENT_2))
@@ -92,13 +92,13 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
         verdicts = orjson.loads((run.folder / VERDICTS).read_bytes())
         judged_by = str(verdicts["eyechart"])
         before = {
-            (cell["condition"], cell["length"]): cell["outcomes"] for cell in verdicts["cells"]
+            (cell["condition"], tuple(cell["line"])): cell["outcomes"] for cell in verdicts["cells"]
         }
     except (OSError, ValueError, KeyError, TypeError):
         return "", []
     changed: dict[tuple[int, int], str] = {}
-    for cell, ((condition, length), letters_now) in enumerate(_letters(run).items()):
-        letters_before = before.get((condition.label, length), "")
+    for cell, ((condition, line), letters_now) in enumerate(_letters(run).items()):
+        letters_before = before.get((condition.label, astuple(line)), "")
         if letters_before != letters_now:
             for index, (old, new) in enumerate(zip(letters_before, letters_now, strict=False)):
                 if old != new and old not in (_NO_RECORD, _LETTERS["error"]) and old in _NAMES:

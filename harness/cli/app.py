@@ -28,6 +28,7 @@ from harness.cli.options import (
     RunsArgument,
     SamplesOption,
     SeedOption,
+    SpreadOption,
     SystemOption,
     TaskArgument,
     TaskOption,
@@ -127,6 +128,7 @@ def run(
     task: TaskOption,
     model: ModelOption,
     lengths: LengthsOption = None,
+    spread: SpreadOption = None,
     samples: SamplesOption = None,
     axis: AxisOption = None,
     seed: SeedOption = 0,
@@ -186,7 +188,9 @@ def run(
     from harness.cli.run_options import RunOptions, read_settings
     from harness.plan import selection
 
-    plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    plans = selection.plans(
+        task, lengths=lengths, spread=spread, samples=samples, axes=axis or [], seed=seed
+    )
     options = RunOptions.from_command(
         model=model,
         out=out,
@@ -204,6 +208,9 @@ def run(
         fresh=fresh,
         batch=batch,
     )
+    for planned in plans:
+        if warning := selection.repeats(planned):
+            warn(warning)
     raise typer.Exit(show_plan(plans, options) if dry_run else run_plans(plans, options))
 
 

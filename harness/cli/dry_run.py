@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 from harness.analysis.paired import smallest_difference
@@ -13,12 +12,12 @@ from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, take_logs, warn
 from harness.errors import COMPLETE
 from harness.journal.writer import Journal
-from harness.plan.context_fit import ContextFit, context_fits
+from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.estimate import Forecast, forecast
 from harness.plan.plan import Plan
 from harness.run.event_loop import run_in_loop
 from harness.run.run_request import RunRequest
-from harness.spec import CellKey
+from harness.spec import CellKey, line_start
 from providers.base import Provider, SetupError
 
 
@@ -28,7 +27,7 @@ class _Preview:
 
     request: RunRequest
     forecast: Forecast
-    fits: Mapping[CellKey, ContextFit]
+    fits: Mapping[CellKey, CellFit]
 
 
 def dry_run(plans: Sequence[Plan], options: RunOptions) -> int:
@@ -86,7 +85,7 @@ def _show(preview: _Preview) -> None:
         "counted" if run_forecast.exact else "estimated: one a digit or sign, one per five letters"
     )
     first = next(iter(plan))
-    smallest = smallest_difference(plan.samples, len(plan.lengths))
+    smallest = smallest_difference(plan.samples, len(plan.lines))
     can_show = (
         "nothing between two cells: these are too few samples"
         if smallest is None
@@ -101,7 +100,7 @@ def _show(preview: _Preview) -> None:
         ("model", request.model.label),
         ("conditions", str(len(plan.conditions))),
         *(("", condition.label) for condition in plan.conditions),
-        ("lengths", ", ".join(map(str, plan.lengths))),
+        ("lengths", ", ".join(map(str, plan.lines))),
         ("requests", f"{plan.size:,} ({plan.samples} a cell){_answered(request)}"),
         ("can show", can_show),
         ("characters", f"{run_forecast.characters:,}"),
@@ -111,9 +110,9 @@ def _show(preview: _Preview) -> None:
         expected, most = run_forecast.dollars(request.model.prices)
         rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
     rows += [
-        ("too long", f"{condition.label} at length {length}: {fit}; will not be sent")
-        for (condition, length), fit in preview.fits.items()
-        if not fit.fits
+        ("too long", f"{condition.label} at length {line}: {fit}")
+        for (condition, line), fit in preview.fits.items()
+        if str(fit)
     ]
     rows += [("run folder", str(request.folder)), ("sample", first.id)]
     echo(f"{request.name}@{spec.version}: {spec.title}")
@@ -124,12 +123,9 @@ def _show(preview: _Preview) -> None:
 def _answered(request: RunRequest) -> str:
     """The note on how many samples of the plan have answers; empty if none has."""
     plan = request.plan
-    sizes = {
-        (condition, length): plan.cell_size(length)
-        for condition, length in product(plan.conditions, plan.lengths)
-    }
-    answers = Journal(request.folder, warn).answered()
-    answered = sum(answers.count_in(key, size) for key, size in sizes.items())
+    start = line_start(plan.seed, plan.task.name)
+    answers = Journal(request.folder, warn).answered(plan.lines, start)
+    answered = sum(answers.count_in(key, size) for key, size in plan.sizes.items())
     if not answered:
         return ""
     return f"; {answered:,} are answered, so {plan.size - answered:,} will be asked"

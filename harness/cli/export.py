@@ -23,6 +23,7 @@ from harness.cli.options import (
     RunsArgument,
     SamplesOption,
     SeedOption,
+    SpreadOption,
     SystemOption,
     TaskOption,
     TemperatureOption,
@@ -57,6 +58,7 @@ def batch(
         ),
     ],
     lengths: LengthsOption = None,
+    spread: SpreadOption = None,
     samples: SamplesOption = None,
     axis: AxisOption = None,
     seed: SeedOption = 0,
@@ -76,7 +78,9 @@ def batch(
     from harness.cli.run_options import RunOptions, read_settings
     from harness.plan import selection
 
-    plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    plans = selection.plans(
+        task, lengths=lengths, spread=spread, samples=samples, axes=axis or [], seed=seed
+    )
     settings = read_settings(
         seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system
     )
@@ -96,6 +100,7 @@ def lm_eval(
     task: TaskOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
     lengths: LengthsOption = None,
+    spread: SpreadOption = None,
     samples: SamplesOption = None,
     axis: AxisOption = None,
     seed: SeedOption = 0,
@@ -110,12 +115,14 @@ def lm_eval(
     from harness.export.lm_eval import writer
     from harness.plan import selection
 
-    plans = selection.plans(task, lengths=lengths, samples=samples, axes=axis or [], seed=seed)
+    plans = selection.plans(
+        task, lengths=lengths, spread=spread, samples=samples, axes=axis or [], seed=seed
+    )
     settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
     tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)
     echo(str(output))
     size = sum(plan.size for plan in plans)
-    cells = sum(len(plan.conditions) * len(plan.lengths) for plan in plans)
+    cells = sum(len(plan.sizes) for plan in plans)
     chat = " --apply_chat_template" if settings.api == "chat" else ""
     say(
         f"{size:,} samples in {cells:,} tasks:",

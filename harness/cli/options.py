@@ -28,6 +28,14 @@ ModelOption = Annotated[
 LengthsOption = Annotated[
     str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
 ]
+SpreadOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="bands|none",
+        help="Bands around the lengths, or exact ones; default: as the task has it, and exact "
+        "with --lengths.",
+    ),
+]
 SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
 SeedOption = Annotated[int, typer.Option(help="Seed from which every sample is drawn.")]
 TemperatureOption = Annotated[float, typer.Option(min=0.0)]

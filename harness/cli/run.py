@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
 
 from harness.cli.run_options import RunOptions
@@ -121,10 +120,7 @@ def _report_run(request: RunRequest) -> int:
     judged_run = read_run(request.folder)
     path = write_results(judged_run)
     plan = request.plan
-    sizes = {
-        (condition, length): plan.cell_size(length)
-        for condition, length in product(plan.conditions, plan.lengths)
-    }
+    sizes = plan.sizes
     keys = [cell.key for cell in judged_run.manifest.cells]
     print_table(judged_run, judged_run.cells[[key in sizes for key in keys]])
     echo(str(path), "")

@@ -25,7 +25,7 @@ GOOD, FAIR = 85, 50
 
 
 def print_table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
-    """Prints one table on stdout: lengths as rows, conditions as columns, `accuracy ± half width`
+    """Prints one table on stdout: lines as rows, conditions as columns, `accuracy ± half width`
     of the 95 % interval in percent, and the effective length; plain text where stdout is no
     terminal.
     """
@@ -33,7 +33,7 @@ def print_table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold = Thre
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Prints a table for each condition, both accuracies length by length, then the sentence."""
+    """Prints a table for each condition, both accuracies line by line, then the sentence."""
     for compared in comparison.conditions:
         title = f"{comparison.task}  {comparison.first} against {comparison.second}"
         fixed = "  ".join(f"{axis}={value}" for axis, value in compared.condition.items())
@@ -57,7 +57,7 @@ def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
     for row, p in zip(compared.paired.lengths, compared.p_values, strict=True):
         low, high = row.difference_ci
         table.add_row(
-            str(row.length),
+            str(row.line),
             str(row.n),
             f"{100 * row.first:.0f}",
             f"{100 * row.second:.0f}",
@@ -99,12 +99,11 @@ def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: bo
         names = [one_line(str(part[axis].iloc[0])) for axis in varied]
         header = "\n".join(f"{axis}={name}" for axis, name in zip(varied, names, strict=True))
         table.add_column(header or "accuracy %", justify="right")
-    by_length = [part.set_index("length") for part in parts]
-    for length in sorted(cells["length"].unique()):
-        row = [
-            _accuracy(part.loc[length]) if length in part.index else Text("") for part in by_length
-        ]
-        table.add_row(str(length), *row)
+    lines = {place: run.manifest.cells[place].line for place in cells.index}
+    by_line = [{lines[place]: row for place, row in part.iterrows()} for part in parts]
+    for line in sorted(set(lines.values())):
+        row = [_accuracy(rows[line]) if line in rows else Text("") for rows in by_line]
+        table.add_row(str(line), *row)
     table.add_section()
     estimates = [_effective_length(run, part, threshold) for part in parts]
     scale = " of own" if threshold.relative else ""
@@ -120,9 +119,9 @@ def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: bo
 
 
 def _effective_length(run: JudgedRun, part: pd.DataFrame, threshold: Threshold) -> tuple[str, str]:
-    """The effective length over the shown lengths of one condition, and its interval."""
+    """The effective length over the shown lines of one condition, and its interval."""
     condition = run.manifest.cells[part.index[0]].condition
-    estimate = run.conditions[condition].effective_length(threshold, set(part["length"]))
+    estimate = run.conditions[condition].effective_length(threshold, part.index)
     if estimate is None:
         return "-", ""
     return str(estimate.length), span_text(estimate.length_ci)

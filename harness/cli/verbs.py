@@ -42,11 +42,12 @@ def show_tasks(names: str) -> None:
         echo(f"# {task.name}: {task.path}", "")
         echo(*task.path.read_text(encoding="utf-8").split("\n"))
         planned = plan(task, samples=1)
-        length = min(planned.lengths, key=lambda length: abs(length - _SHOWN_LENGTH))
+        echo(f"# lines: {', '.join(map(str, planned.lines))}", "")
+        line = min(planned.lines, key=lambda line: abs(line.length - _SHOWN_LENGTH))
         for condition in planned.conditions:
-            sample = planned.sample(condition, length, 0)
+            sample = planned.sample(condition, line, 0)
             echo(f"# {sample.id}, target {sample.target!r}")
-            echo(*(f"| {line}" for line in sample.prompt.split("\n")), "")
+            echo(*(f"| {text}" for text in sample.prompt.split("\n")), "")
 
 
 _SHOWN_LENGTH = 10

@@ -24,6 +24,7 @@ from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition
 from harness.export.publishable import Publishable, counted
+from harness.spec import lines_of
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -113,19 +114,22 @@ def _area(
     benchmark: Benchmark,
     estimate: EffectiveLength,
 ) -> EvalResultEntry:
-    lengths, sizes = judged.lengths, sorted({int(n) for n in judged.scored_cells["n"]})
-    task_lengths = publishable.run.manifest.task_spec().lengths
-    same = task_lengths is not None and sorted(set(task_lengths)) == lengths
+    cells = publishable.run.manifest.cells
+    lines = [cells[place].line for place in judged.scored_cells.index]
+    sizes = sorted({int(n) for n in judged.scored_cells["n"]})
+    spec = publishable.run.spec
+    same = spec.lengths is not None and lines_of(spec.lengths, spec.usual_spread) == lines
     low, high = estimate.area_ci
     span = span_text(estimate.length_ci)
     per_length = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     notes = [
         f"area under accuracy over log length, 0 to 1 (95 % {low:.2f} to {high:.2f})",
         f"sees to {estimate.length} symbols ({span}) at {estimate.threshold}",
-        f"{per_length} scored samples at each of lengths {', '.join(map(str, lengths))}",
+        f"{per_length} scored samples at each of lengths {', '.join(map(str, lines))}",
         *_notes(publishable, judged, judged.cells),
     ]
-    more = [] if same else ["_".join(["lengths", *map(str, lengths)])]
+    kind = "lengths" if all(line.is_exact for line in lines) else "bands"
+    more = [] if same else ["_".join([kind, *(str(line.length) for line in lines)])]
     return _entry(
         publishable, benchmark, _task_id(publishable, judged, *more), estimate.area, notes
     )
@@ -135,14 +139,16 @@ def _accuracies(
     publishable: Publishable, judged: JudgedCondition, benchmark: Benchmark
 ) -> Iterator[EvalResultEntry]:
     """One entry for each length, as a task of its own."""
-    for _, cell in judged.scored_cells.iterrows():
-        length = int(cell["length"])
+    for place, cell in zip(
+        judged.scored_cells.index, judged.scored_cells.to_dict("records"), strict=True
+    ):
+        line = publishable.run.manifest.cells[place].line
         interval = f"95 % {cell['ci_low']:.2f} to {cell['ci_high']:.2f}"
         notes = [
-            f"accuracy at length {length}, 0 to 1 ({interval}), {int(cell['n'])} scored samples",
-            *_notes(publishable, judged, judged.cells.loc[[cell.name]]),
+            f"accuracy at length {line}, 0 to 1 ({interval}), {int(cell['n'])} scored samples",
+            *_notes(publishable, judged, judged.cells.loc[[place]]),
         ]
-        task_id = _task_id(publishable, judged, f"length_{length}")
+        task_id = _task_id(publishable, judged, f"length_{_slug(publishable.run.line_name(place))}")
         yield _entry(publishable, benchmark, task_id, float(cell["accuracy"]), notes)
 
 

@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
 from harness.errors import JournalError
+from harness.journal.line_finder import LineFinder
 from harness.journal.record import Warn, read_records
-from harness.spec import MAX_SAMPLES, CellKey, Sample, Target
+from harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample, Target
 
 
 class Answered:
     """An index of the samples that have an answer, with a 64-bit mark of prompt and target each."""
 
-    def __init__(self) -> None:
+    def __init__(self, finder: LineFinder) -> None:
+        self._finder = finder
         self._hashes: dict[CellKey, array[int]] = {}
 
     @cached_property
     def unsent(self) -> Answered:
         """Samples that were not sent, because the prompt was too long for the context window."""
-        return Answered()
+        return Answered(self._finder)
 
     @cached_property
     def failed(self) -> Answered:
         """Samples whose request failed, with the mark of the latest error message. Some may
         have an answer as well.
         """
-        return Answered()
+        return Answered(self._finder)
 
-    def note(self, sample: Sample, key: CellKey) -> None:
+    def note(self, sample: Sample) -> None:
         """Adds `sample`, which was answered."""
-        self.add(key, sample.index, _mark(sample.prompt_hash, sample.target))
+        mark = _mark(sample.prompt_hash, sample.target)
+        self.add(sample.condition, sample.length, sample.index, mark)
+
+    def key_of(self, sample: Sample) -> CellKey:
+        """A cell that has `sample`, whatever line it was made on; else the cell of its length."""
+        lines = self._finder.find(sample.length, sample.index)
+        return sample.condition, lines[0] if lines else Line.exact(sample.length)
 
     def has(self, key: CellKey, index: int) -> bool:
         """Whether the sample is in the index, with any prompt."""
@@ -43,12 +52,15 @@ class Answered:
         hashes = self._hashes.get(key, ())
         return hashes[index] if index < len(hashes) else 0
 
-    def add(self, key: CellKey, index: int, mark: int) -> None:
-        """Adds a sample, or replaces its mark."""
-        hashes = self._hashes.setdefault(key, array("Q"))
-        if index >= len(hashes):
-            hashes.extend([0] * (index + 1 - len(hashes)))
-        hashes[index] = mark
+    def add(self, condition: Condition, length: int, index: int, mark: int) -> None:
+        """Adds a sample, or replaces its mark: in each cell that has it, else under its length."""
+        for line in self._finder.find(length, index) or (Line.exact(length),):
+            hashes = self._hashes.get((condition, line))
+            if hashes is None:
+                hashes = self._hashes[condition, line] = array("Q")
+            if index >= len(hashes):
+                hashes.extend([0] * (index + 1 - len(hashes)))
+            hashes[index] = mark
 
     def __bool__(self) -> bool:
         """Whether the index has any sample."""
@@ -97,20 +109,22 @@ def text_mark(text: str) -> int:
     return int.from_bytes(digest[:8]) or 1
 
 
-def answered(folder: Path, warn: Warn) -> Answered:
+def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Answered:
     """The index of the run in `folder`: samples with a record that is not an error.
 
-    They are not asked again. `warn` is called with a message for each unreadable line.
+    They are not asked again. `warn` is called with a message for each unreadable line of the file.
+    `lines` are those of the cells that will be asked for; `start`: see `Line.length_of`.
     """
-    index = Answered()
+    index = Answered(LineFinder(lines, start))
     for record in read_records(folder, warn):
         if record.index >= MAX_SAMPLES:
             continue
+        place = record.condition, record.length, record.index
         failure = record.failure
         if failure is not None and failure.kind == "error":
-            index.failed.add(record.key, record.index, text_mark(failure.message))
+            index.failed.add(*place, text_mark(failure.message))
             continue
         unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
         mark = _mark(record.prompt_hash, record.target)
-        (index.unsent if unsent else index).add(record.key, record.index, mark)
+        (index.unsent if unsent else index).add(*place, mark)
     return index

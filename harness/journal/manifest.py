@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
 import orjson
@@ -20,12 +20,22 @@ from pydantic import (
     JsonValue,
     PositiveInt,
     ValidationError,
+    model_validator,
 )
 
 from harness import exact_json
 from harness.errors import JournalError
 from harness.journal.files import replace_file
-from harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, CellKey, Condition, Settings, TaskSpec
+from harness.spec import (
+    MAX_LENGTH,
+    MAX_SAMPLES,
+    Cell,
+    CellKey,
+    Condition,
+    Line,
+    Settings,
+    TaskSpec,
+)
 from providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
@@ -110,7 +120,7 @@ def _dataset_fingerprint(cells: list[Cell]) -> str | None:
     if any(cell.fingerprint is None for cell in cells):
         return None
     parts = sorted(
-        f"{(cell.condition.label, cell.length)}|{cell.samples}|{cell.fingerprint:064x}"
+        f"{(cell.condition.label, *astuple(cell.line))}|{cell.samples}|{cell.fingerprint:064x}"
         for cell in cells
     )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
@@ -146,12 +156,22 @@ class _InFile(BaseModel):
 class _CellInFile(_InFile):
     condition: dict[str, str]
     length: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+    low: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+    high: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
     samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
     sum: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None
 
     def cell(self) -> Cell:
         fingerprint = None if self.sum is None else int(self.sum, 16)
-        return Cell(Condition(self.condition), self.length, self.samples, fingerprint)
+        line = Line(self.length, self.low, self.high)
+        return Cell(Condition(self.condition), line, self.samples, fingerprint)
+
+    @model_validator(mode="after")
+    def _is_band(self) -> Self:
+        if not self.low <= self.length <= self.high:
+            msg = "'length' is not between 'low' and 'high'"
+            raise ValueError(msg)
+        return self
 
 
 class _SettingsInFile(_InFile):
@@ -237,7 +257,9 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         fields[name] = [
             {
                 "condition": dict(cell.condition),
-                "length": cell.length,
+                "length": cell.line.length,
+                "low": cell.line.low,
+                "high": cell.line.high,
                 "samples": cell.samples,
                 "sum": None if cell.fingerprint is None else f"{cell.fingerprint:064x}",
             }

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_type_hints
 import msgspec
 
 from harness import exact_json
-from harness.spec import CellKey, Condition, Target, token_count
+from harness.spec import Condition, Target, token_count
 from providers.secrets import masked_fields
 
 SAMPLES = "samples.jsonl"
@@ -41,6 +41,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     id: str
     condition: Condition
     length: int
+    """Its true length."""
     index: int
     target: Target
     prompt_hash: str
@@ -79,11 +80,6 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             raise ValueError("a length, index or prompt_hash that cannot be")
         self.prompt_tokens = token_count(self.prompt_tokens)
         self.output_tokens = token_count(self.output_tokens)
-
-    @property
-    def key(self) -> CellKey:
-        """Key of the sample's cell."""
-        return self.condition, self.length
 
     @property
     def is_error(self) -> bool:

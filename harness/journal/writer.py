@@ -12,6 +12,7 @@ import contextlib
 import os
 import socket
 import threading
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -23,6 +24,7 @@ from harness.errors import JournalError
 from harness.journal.answers import Answered, answered
 from harness.journal.files import replace_file, sync_folder
 from harness.journal.record import SAMPLES, Record, Warn, encode
+from harness.spec import Line
 from providers.secrets import watch_environment
 
 _LOCK, _WRITER = "lock", "writer.json"
@@ -140,9 +142,11 @@ class Journal:
             except OSError as error:
                 self._sync_error = error
 
-    def answered(self) -> Answered:
-        """The index of the samples that have an answer."""
-        return answered(self.folder, self._warn)
+    def answered(self, lines: Iterable[Line], start: int) -> Answered:
+        """The index of the samples that have an answer, by the cells of `lines`; `start`: see
+        `Line.length_of`.
+        """
+        return answered(self.folder, self._warn, lines, start)
 
     def _repair(self) -> None:
         path = self.folder / SAMPLES

@@ -1,14 +1,17 @@
-"""Whether a cell's prompts and replies fit the model's window: the one place that decides it."""
+"""Whether a cell's prompts and replies fit the model's window: the one place that decides it.
+
+The prompts of a band differ in length, so its shortest and its longest one are measured and those
+in between are interpolated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.plan.plan import answer_budget, output_budget
-from harness.spec import CellKey
+from harness.plan.plan import answer_budget, make_sample, output_budget
+from harness.spec import CellKey, Condition, Line, Sample
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
@@ -16,17 +19,17 @@ if TYPE_CHECKING:
     from providers.base import Provider
 
 _TOLERANCE = 0.05
-"""How much the samples of a cell may differ in tokens."""
+"""How much samples of one length may differ in tokens."""
 _MAX_TOKEN_CHARACTERS = 16
 """Characters of one token, at most, where no tokenizer counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextFit:
-    """Whether the prompts of a cell fit the context window, and how much room replies have."""
+    """Whether prompts of one length fit the context window, and how much room replies have."""
 
     tokens: int
-    """Of its first prompt; at least so many where it is not `exact`."""
+    """Of the prompt; at least so many where it is not `exact`."""
     answer: int
     """Tokens of the shortest right reply."""
     window: int
@@ -35,7 +38,7 @@ class ContextFit:
 
     @property
     def fits(self) -> bool:
-        """False where no sample of the cell can be answered."""
+        """False where no sample of this length can be answered."""
         return self.tokens * (1 - _TOLERANCE) + self.answer <= self.window
 
     def at_most(self, budget: int) -> int:
@@ -50,13 +53,40 @@ class ContextFit:
         return f"a prompt of {about}{self.tokens:,} tokens has no room in {self.window:,}"
 
 
+@dataclass(frozen=True, slots=True)
+class CellFit:
+    """The fit of the samples of one cell, by their lengths."""
+
+    line: Line
+    shortest: ContextFit
+    longest: ContextFit
+
+    def at(self, length: int) -> ContextFit:
+        """The fit of the samples of this length."""
+        short, long = self.shortest, self.longest
+        share = (length - self.line.low) / max(1, self.line.high - self.line.low)
+        return replace(
+            long,
+            tokens=round(short.tokens + share * (long.tokens - short.tokens)),
+            answer=max(short.answer, long.answer),
+        )
+
+    def __str__(self) -> str:
+        """Why samples are too long; empty where all fit."""
+        if self.longest.fits:
+            return ""
+        if not self.shortest.fits:
+            return f"{self.shortest}; not sent"
+        return f"{self.longest}; the longer samples are not sent"
+
+
 async def context_fits(
     plan: Plan,
     model: ResolvedModel,
     server: Mapping[str, object],
     provider: Provider | None,
     max_tokens: int | None = None,
-) -> dict[CellKey, ContextFit]:
+) -> dict[CellKey, CellFit]:
     """The fit of each cell that may be too long for the window; none where no window is known.
 
     `server` is what the server says of itself. Without a `provider` that counts tokens, a cell is
@@ -65,22 +95,31 @@ async def context_fits(
     window = model.window(server)
     if window is None:
         return {}
-    close = [
-        sample
-        for condition, length in product(plan.conditions, plan.lengths)
-        if len((sample := plan.sample(condition, length, 0)).prompt.encode())
-        + (max_tokens or output_budget(sample))
-        > window
-    ]
+    close: dict[CellKey, tuple[Sample, Sample]] = {}
+    for condition, line in plan.sizes:
+        longest = _first(plan, condition, line.high)
+        if len(longest.prompt.encode()) + (max_tokens or output_budget(longest)) > window:
+            shortest = longest if line.is_exact else _first(plan, condition, line.low)
+            close[condition, line] = shortest, longest
+    ends = {sample.id: sample for pair in close.values() for sample in pair}
     counts = None
-    if provider is not None and close:
-        counts = await provider.count_tokens([sample.prompt for sample in close])
-    return {
-        sample.key: ContextFit(
+    if provider is not None and ends:
+        counts = await provider.count_tokens([sample.prompt for sample in ends.values()])
+    fits = {
+        sample.id: ContextFit(
             tokens=len(sample.prompt) // _MAX_TOKEN_CHARACTERS if counts is None else counts[place],
             answer=answer_budget(sample),
             window=window,
             exact=counts is not None,
         )
-        for place, sample in enumerate(close)
+        for place, sample in enumerate(ends.values())
     }
+    return {
+        key: CellFit(key[1], fits[shortest.id], fits[longest.id])
+        for key, (shortest, longest) in close.items()
+    }
+
+
+def _first(plan: Plan, condition: Condition, length: int) -> Sample:
+    """The first sample of exactly this length."""
+    return make_sample(plan.task, condition, Line.exact(length), 0, plan.seed)

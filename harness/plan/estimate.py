@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
 from harness.plan.cost import cost, estimate_tokens, most_tokens
@@ -12,7 +11,7 @@ from harness.plan.plan import answer_budget, output_budget
 from harness.spec import CellKey, Sample
 
 if TYPE_CHECKING:
-    from harness.plan.context_fit import ContextFit
+    from harness.plan.context_fit import CellFit
     from harness.plan.plan import Plan
     from providers.base import Provider
     from providers.catalog.model_facts import Prices
@@ -21,6 +20,8 @@ _MAX_COUNTED = 5000
 """Plans of up to so many samples are added up sample by sample."""
 _SAMPLES_OF_A_CELL = 3
 """Samples of each cell that stand for all of them in longer plans."""
+_SAMPLES_OF_A_BAND = 13
+"""The same where lengths differ. A Fibonacci number: after so many they are spread most evenly."""
 _THINK_SHARE = 1 / 8
 """Share of its tokens for reasoning that a model is expected to use."""
 
@@ -55,7 +56,7 @@ async def forecast(
     think_tokens: int = 0,
     counter: Provider | None = None,
     system: str | None = None,
-    fits: Mapping[CellKey, ContextFit] | None = None,
+    fits: Mapping[CellKey, CellFit] | None = None,
 ) -> Forecast:
     """Adds up the plan without the cells that do not fit the window; in a long plan a few samples
     of each cell stand for all.
@@ -67,8 +68,12 @@ async def forecast(
     chosen: Iterable[tuple[Sample, float]] = (
         ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
     )
-    unsent = {key for key, fit in (fits or {}).items() if not fit.fits}
-    pairs = [(sample, weight) for sample, weight in chosen if sample.key not in unsent]
+    known = fits or {}
+    pairs = [
+        (sample, weight)
+        for sample, weight in chosen
+        if (fit := known.get(sample.key)) is None or fit.at(sample.length).fits
+    ]
     samples = [sample for sample, _ in pairs]
     weights = [weight for _, weight in pairs]
     prompts = [sample.prompt for sample in samples]
@@ -97,11 +102,10 @@ async def forecast(
 
 def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
     """The first samples of each cell, and how many samples each of them stands for."""
-    for condition, length in product(plan.conditions, plan.lengths):
-        size = plan.cell_size(length)
-        taken = min(size, _SAMPLES_OF_A_CELL)
+    for (condition, line), size in plan.sizes.items():
+        taken = min(size, _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND)
         for index in range(taken):
-            yield plan.sample(condition, length, index), size / taken
+            yield plan.sample(condition, line, index), size / taken
 
 
 def _expected_output(sample: Sample) -> int:

@@ -15,7 +15,18 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from harness.errors import PlanError
-from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Item, Sample
+from harness.spec import (
+    MAX_LENGTH,
+    MAX_SAMPLES,
+    CellKey,
+    Condition,
+    Item,
+    Line,
+    Sample,
+    Spread,
+    line_start,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     from harness.task.catalogue import Task
@@ -32,7 +43,8 @@ class Plan:
 
     task: Task
     conditions: Sequence[Condition]
-    lengths: Sequence[int]
+    lines: Sequence[Line]
+    """Ascending."""
     samples: int
     """Per cell."""
     seed: int
@@ -40,32 +52,38 @@ class Plan:
     @property
     def size(self) -> int:
         """Number of requests."""
-        return sum(self.cell_size(length) for length in self.lengths) * len(self.conditions)
+        return sum(self.cell_size(line) for line in self.lines) * len(self.conditions)
 
-    def cell_size(self, length: int) -> int:
-        """Samples in each cell of `length`; fewer than `samples` where an items file has fewer."""
-        available = self.task.items_at(length)
+    @property
+    def sizes(self) -> dict[CellKey, int]:
+        """Cell -> number of its samples, in the order of conditions and lines."""
+        return {
+            (condition, line): self.cell_size(line)
+            for condition, line in product(self.conditions, self.lines)
+        }
+
+    def cell_size(self, line: Line) -> int:
+        """Samples in each cell of `line`; fewer than `samples` where an items file has fewer."""
+        available = self.task.items_at(line.length)
         return self.samples if available is None else min(self.samples, available)
 
     def __iter__(self) -> Iterator[Sample]:
         """All samples: index by index, so that a run cut short has seen every cell.
 
-        Within an index the conditions, and within a condition the lengths ascending, so that
+        Within an index the conditions, and within a condition the lines ascending, so that
         prompts that begin alike are neighbours and a server's prefix cache serves them.
         """
-        sizes = [(length, self.cell_size(length)) for length in self.lengths]
+        sizes = [(line, self.cell_size(line)) for line in self.lines]
         for index in range(max((size for _, size in sizes), default=0)):
             drawn: dict[int, Item] | None = {} if self.task.paired else None
             for condition in self.conditions:
-                for length, size in sizes:
+                for line, size in sizes:
                     if index < size:
-                        yield make_sample(
-                            self.task, condition, length, index, self.seed, drawn=drawn
-                        )
+                        yield make_sample(self.task, condition, line, index, self.seed, drawn=drawn)
 
-    def sample(self, condition: Condition, length: int, index: int) -> Sample:
+    def sample(self, condition: Condition, line: Line, index: int) -> Sample:
         """The sample at one place of the plan."""
-        return make_sample(self.task, condition, length, index, self.seed)
+        return make_sample(self.task, condition, line, index, self.seed)
 
 
 def plan(
@@ -74,19 +92,41 @@ def plan(
     lengths: Sequence[int] | None = None,
     samples: int | None = None,
     axes: Mapping[str, Sequence[str]] | None = None,
+    spread: Spread | None = None,
     seed: int = 0,
 ) -> Plan:
     """The task's defaults with the given options over them.
 
+    Given `lengths` are exact unless `spread` is `bands`; without them the task's own spread holds.
     `axes` maps an axis to value names, or to `["all"]`; axes that the task has not are left to
     the caller to complain about, since a group of tasks need not share them.
 
     Raises:
-        PlanError: an axis value that the task does not know, or a length its items file lacks.
+        PlanError: an axis value that the task does not know, a length its items file lacks, or
+            bands of ready items.
     """
+    conditions = _conditions(_chosen_values(task, axes or {}))
+    if samples is not None and samples < 1:
+        raise PlanError(f"samples must be at least 1, not {samples}")
+    if samples is not None and samples > MAX_SAMPLES:
+        raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}")
+    if spread == "bands" and task.spec.items is not None:
+        raise PlanError(f"task {task.name!r} has ready items, so its lengths cannot be bands")
+    for length in sorted(set(lengths or task.lengths)):
+        if not 1 <= length <= MAX_LENGTH:
+            raise PlanError(f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}")
+        if task.items_at(length) == 0:
+            raise PlanError(f"task {task.name!r} has no item of length {length}")
+    own_spread: Spread = "none" if lengths else task.spec.usual_spread
+    lines = lines_of(lengths or task.lengths, spread or own_spread)
+    return Plan(task, conditions, lines, samples or task.samples, seed)
+
+
+def _chosen_values(task: Task, axes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Axis -> the value names that run."""
     spec = task.spec
     chosen = spec.default_conditions()
-    for axis, names in (axes or {}).items():
+    for axis, names in axes.items():
         if axis not in spec.axes:
             continue
         known = list(spec.axes[axis].values)
@@ -98,18 +138,7 @@ def plan(
                     f"{', '.join(known)}"
                 )
         chosen[axis] = wanted
-    conditions = _conditions(chosen)
-    wanted_lengths = sorted(set(lengths or task.lengths))
-    if samples is not None and samples < 1:
-        raise PlanError(f"samples must be at least 1, not {samples}")
-    if samples is not None and samples > MAX_SAMPLES:
-        raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}")
-    for length in wanted_lengths:
-        if not 1 <= length <= MAX_LENGTH:
-            raise PlanError(f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}")
-        if task.items_at(length) == 0:
-            raise PlanError(f"task {task.name!r} has no item of length {length}")
-    return Plan(task, conditions, wanted_lengths, samples or task.samples, seed)
+    return chosen
 
 
 def _conditions(values: Mapping[str, Iterable[str]]) -> list[Condition]:
@@ -118,37 +147,45 @@ def _conditions(values: Mapping[str, Iterable[str]]) -> list[Condition]:
 
 
 def sample_id(task: Task, condition: Condition, length: int, index: int, seed: int) -> str:
-    """`task@version|axis=value,…|length=…|seed=…|index=…`: enough to make the sample again."""
+    """`task@version|axis=value,…|length=…|seed=…|index=…`: enough to make the sample again;
+    `length` is its true length.
+    """
     return (
         f"{task.name}@{task.spec.version}|{condition.label}"
         f"|length={length}|seed={seed}|index={index}"
     )
 
 
-def make_sample(
-    task: Task,
-    condition: Condition,
-    length: int,
-    index: int,
-    seed: int,
-    *,
-    drawn: dict[int, Item] | None = None,
-) -> Sample:
-    """One sample, from nothing but its place; `drawn` keeps the items of an index, by length.
+def item_of(task: Task, condition: Condition, length: int, index: int, seed: int) -> Item:
+    """The item of one sample.
 
     The generator's `random.Random` is seeded by (seed, task, index) alone: every length and
     condition draws the same stream, so rows are nested across lengths and paired across
     conditions, and neither order nor concurrency can change them.
     """
+    return task.draw(random.Random(f"{seed}|{task.name}|{index}"), condition, length, index)
+
+
+def make_sample(
+    task: Task,
+    condition: Condition,
+    line: Line,
+    index: int,
+    seed: int,
+    *,
+    drawn: dict[int, Item] | None = None,
+) -> Sample:
+    """One sample, from nothing but its place; `drawn` keeps the items of an index, by length."""
+    length = line.length_of(index, line_start(seed, task.name))
     item = None if drawn is None else drawn.get(length)
     if item is None:
-        rng = random.Random(f"{seed}|{task.name}|{index}")
-        item = task.draw(rng, condition, length, index)
+        item = item_of(task, condition, length, index, seed)
         if drawn is not None:
             drawn[length] = item
     return Sample(
         id=sample_id(task, condition, length, index, seed),
         condition=condition,
+        line=line,
         length=length,
         index=index,
         prompt=task.prompt(item, condition, length, index),
@@ -157,7 +194,7 @@ def make_sample(
 
 
 def sample_from_id(task: Task, identifier: str) -> Sample:
-    """The sample that `identifier` names.
+    """The sample that `identifier` names, on the exact line of its length.
 
     Raises:
         PlanError: no sample id, or one of another task, version or condition.
@@ -177,7 +214,7 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
         raise PlanError(f"task {task.name!r} has no item {index} of length {length}")
     if sample_id(task, condition, length, index, int(match["seed"])) != identifier or length < 1:
         raise PlanError(f"not a sample id: {identifier!r}")
-    return make_sample(task, condition, length, index, int(match["seed"]))
+    return make_sample(task, condition, Line.exact(length), index, int(match["seed"]))
 
 
 def sample_hash(sample: Sample) -> int:

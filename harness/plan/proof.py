@@ -54,7 +54,7 @@ class Failure:
 
 
 def failures(task: Task) -> Iterator[Failure]:
-    """What goes wrong on the first sample of each default condition and length."""
+    """What goes wrong on the first sample of each default condition and line."""
     for sample in plan(task, samples=1):
         yield from _failures(task, sample)
 
@@ -64,13 +64,13 @@ def repetition(task: Task) -> str | None:
     say too much; looked for in the default cell with the longest rows.
     """
     usual = plan(task)
-    condition, length = usual.conditions[0], usual.lengths[-1]
-    size = usual.cell_size(length)
-    different = len({usual.sample(condition, length, index).prompt for index in range(size)})
+    condition, line = usual.conditions[0], usual.lines[-1]
+    size = usual.cell_size(line)
+    different = len({usual.sample(condition, line, index).prompt for index in range(size)})
     if different >= _FEWEST_DIFFERENT * size:
         return None
     return (
-        f"{task.name}: the {size} samples of length {length} are only {different} different "
+        f"{task.name}: the {size} samples of length {line} are only {different} different "
         "prompts; draw something that tells them apart, or ask for fewer samples"
     )
 

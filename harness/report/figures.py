@@ -103,12 +103,13 @@ def outcomes_figure(section: Section) -> Figure:
     panels = []
     for series in section.series:
         rows: Rows = []
-        for _, cell in series.cells.iterrows():
+        # lines with the same nominal length are one bar
+        for length, cell in series.cells.groupby("length")[list(OUTCOMES)].sum().iterrows():
             counts = [int(cell[name]) for name in OUTCOMES]
             total = sum(counts)
             rows += [
                 {
-                    "length": int(cell["length"]),
+                    "length": int(str(length)),
                     "outcome": name,
                     "rank": rank,
                     "n": count,

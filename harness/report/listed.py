@@ -178,7 +178,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
             rows.append(
                 {
                     **comparison,
-                    "length": [str(row.length), row.length],
+                    "length": [str(row.line), row.length],
                     "pairs": row.n,
                     "accuracy from": round(row.second, 4),
                     "accuracy to": round(row.first, 4),

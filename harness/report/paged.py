@@ -85,7 +85,9 @@ def _run(section: str, run_details: RunDetails, prompts: Prompts) -> dict[str, A
         "section": section,
         "name": run_details.name,
         "why": prompts.why,
-        "cells": [[cell.condition.label, cell.length] for cell in run_details.run.manifest.cells],
+        "cells": [
+            [cell.condition.label, str(cell.line)] for cell in run_details.run.manifest.cells
+        ],
     }
 
 

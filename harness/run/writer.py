@@ -20,13 +20,13 @@ from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_ma
 from harness.journal.record import SAMPLES, Record, Warn
 from harness.journal.software import software
 from harness.journal.writer import Journal
-from harness.plan.context_fit import ContextFit, context_fits
+from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.plan import output_budget, sample_hash
 from harness.run.batch.pending import PENDING_FILE
 from harness.run.progress import Progress
 from harness.run.records import overflow
 from harness.run.run_request import RunRequest
-from harness.spec import Cell, CellKey, Sample
+from harness.spec import Cell, CellKey, Sample, line_start
 from harness.task.catalogue import built_in_files
 from providers.base import Provider, StopRunError
 from providers.secrets import mask, masked, redact
@@ -46,21 +46,22 @@ class PlannedRun:
         self.journal = run_journal
         self._warn = warn
         self.manifest = manifest = _manifest(request)
-        self.answered = run_journal.answered()
-        self._check(request.known_facts)
         plan = request.plan
+        self.start = line_start(plan.seed, plan.task.name)
+        self.answered = run_journal.answered(
+            (*(cell.line for cell in manifest.cells), *plan.lines), self.start
+        )
+        self._check(request.known_facts)
         for cell in manifest.cells:
             if (index := self.answered.first(cell.key)) is not None:
                 # a generator or items file that changed since is found before anything is asked
-                self.answered.covers(plan.sample(cell.condition, cell.length, index), cell.key)
+                self.answered.covers(plan.sample(cell.condition, cell.line, index), cell.key)
         self._cells = [
-            Cell(condition, length, plan.cell_size(length))
-            for condition in plan.conditions
-            for length in plan.lengths
+            Cell(condition, line, size) for (condition, line), size in plan.sizes.items()
         ]
         self._plan()
         self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
-        self._fits: dict[CellKey, ContextFit] = {}
+        self._fits: dict[CellKey, CellFit] = {}
 
     def _plan(self) -> None:
         """Adds the plan to the manifest's complete cells; says which samples leave the plan."""
@@ -123,8 +124,8 @@ class PlannedRun:
             request.settings.max_tokens,
         )
         for key, fit in self._fits.items():
-            if not fit.fits:
-                self._warn(f"{request.name} {key[0].label} at length {key[1]}: {fit}; not sent")
+            if why := str(fit):
+                self._warn(f"{request.name} {key[0].label} at length {key[1]}: {why}")
 
     def samples(
         self, writer: RunWriter, in_batches: Answered | None = None
@@ -140,7 +141,8 @@ class PlannedRun:
                 continue
             if in_batches is not None and in_batches.has(key, sample.index):
                 continue
-            fit = self._fits.get(key)
+            cell_fit = self._fits.get(key)
+            fit = None if cell_fit is None else cell_fit.at(sample.length)
             if fit is not None and not fit.fits:
                 writer.unsent(sample, str(fit), known=self.answered.unsent.covers(sample, key))
             else:

@@ -53,7 +53,7 @@ class Task:
 
     @property
     def lengths(self) -> Sequence[int]:
-        """The lengths that run by default."""
+        """The nominal lengths that run by default."""
         return self.spec.lengths or sorted(self._items)
 
     @property

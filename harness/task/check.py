@@ -201,9 +201,15 @@ def _source_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
         for name in ("lengths", "samples"):
             if data.get(name) is None:
                 yield Problem(Position(1, 1), f"missing key {name!r}, which a generator needs")
-    elif data.get("params"):
-        place = file.position(["params"], of_key=True)
-        yield Problem(place, "'params' go to a generator; with 'items' there is none")
+    else:
+        if data.get("params"):
+            place = file.position(["params"], of_key=True)
+            yield Problem(place, "'params' go to a generator; with 'items' there is none")
+        if data.get("spread") == "bands":
+            place = file.position(["spread"])
+            yield Problem(
+                place, "'spread: bands' needs a generator; ready items have their lengths"
+            )
 
 
 def _length_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:

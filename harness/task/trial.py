@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jinja2
 
-from harness.spec import Item, TaskSpec, taken_by
+from harness.spec import Item, TaskSpec, lines_of, taken_by
 from harness.task import prompt
 from harness.task.generator import (
     Generator,
@@ -91,8 +91,11 @@ def _parameter_problems(file: YamlFile, spec: TaskSpec, generator: Generator) ->
 
 
 def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iterator[Problem]:
-    """The first problem over all lengths and, at the shortest length, all axis values."""
-    lengths = sorted(spec.lengths or ())
+    """The first problem over the lengths and the ends of their bands and, at the shortest length,
+    all axis values.
+    """
+    lines = lines_of(spec.lengths or (), spec.usual_spread)
+    lengths = sorted({length for line in lines for length in (line.low, line.length, line.high)})
     usual, *others = _every_value(spec)
     variables: set[str] | None = None
     for length, values in [(n, usual) for n in lengths] + [

@@ -47,6 +47,7 @@ prompt: |
   How many ones? Write "{{ phrase }}" and then the number.
   {{ sequence }}
 answer: integer
+spread: none
 """
 ROWS = """\
 from harness.spec import Item

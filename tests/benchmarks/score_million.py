@@ -57,9 +57,7 @@ def write_run(folder: Path, planned: Plan) -> None:
             spec=task.spec.model_dump(mode="json"),
             settings=asdict(Settings()),
             cells=[
-                Cell(condition, length, planned.samples)
-                for condition in planned.conditions
-                for length in planned.lengths
+                Cell(condition, line, size) for (condition, line), size in planned.sizes.items()
             ],
         ),
     )

@@ -23,7 +23,7 @@ from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import Bound, span_text
 from harness.analysis.judged_run import JudgedCondition
 from harness.analysis.tables import threshold_columns
-from harness.columns import MEASURES, OUTCOMES
+from harness.columns import LINE, MEASURES, OUTCOMES
 from harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify
 from harness.export.publishable import Publishable
 from harness.journal.manifest import Manifest
@@ -111,12 +111,12 @@ class Evaluation:
         """`eyechart.counting.ones`."""
         return ".".join([self.publisher.benchmark, *self._manifest.task.split("/")])
 
-    def name_of(self, label: str, length: int | None = None) -> str:
+    def name_of(self, label: str, line: str | None = None) -> str:
         """`eyechart.counting.ones/separator=none,strategy=direct/length=5`: the name of the results
-        of one condition, or of one length of it.
+        of one condition, or of one line of it; `line`: see `JudgedRun.line_name`.
         """
         condition = [] if label == Condition().label else [label]
-        return "/".join([self.name, *condition, *([] if length is None else [f"length={length}"])])
+        return "/".join([self.name, *condition, *([] if line is None else [f"length={line}"])])
 
     def aggregate(self, samples: Mapping[str, object] | None = None) -> Json:
         """The record; `samples` is its `detailed_evaluation_results`: where the samples are."""
@@ -173,18 +173,21 @@ class Evaluation:
         effective length.
         """
         for judged in self.publishable.run.conditions.values():
-            for cell in judged.scored_cells.to_dict("records"):
-                yield self._cell(judged, {str(name): value for name, value in cell.items()})
+            for place, cell in zip(
+                judged.scored_cells.index, judged.scored_cells.to_dict("records"), strict=True
+            ):
+                line = self.publishable.run.line_name(place)
+                yield self._cell(judged, line, {str(name): value for name, value in cell.items()})
             estimate = judged.effective_length(self.threshold)
             if estimate is not None:
                 yield self._area(judged, estimate)
                 yield self._effective_length(judged, estimate)
 
-    def _cell(self, judged: JudgedCondition, cell: Json) -> Json:
-        length, n = int(cell["length"]), int(cell["n"])
+    def _cell(self, judged: JudgedCondition, line: str, cell: Json) -> Json:
+        n, lengths = int(cell["n"]), {name: int(cell[name]) for name in LINE}
         return self._result(
             judged,
-            length,
+            line,
             metric={
                 "evaluation_description": (
                     "Share of the scored samples that were answered correctly. What is no answer "
@@ -195,7 +198,7 @@ class Evaluation:
                 "metric_name": "Accuracy",
                 "metric_kind": "accuracy",
                 "metric_unit": "proportion",
-                "metric_parameters": {"length": length},
+                "metric_parameters": lengths,
                 "max_score": 1.0,
             },
             score=cell["accuracy"],
@@ -204,7 +207,7 @@ class Evaluation:
             method="Wilson score",
             details=strings(
                 level="cell",
-                length=length,
+                **lengths,
                 scored=n,
                 **{name: int(cell[name]) for name in OUTCOMES},
                 **{name: _known(cell[name]) for name in _FURTHER},
@@ -276,7 +279,7 @@ class Evaluation:
     def _result(
         self,
         judged: JudgedCondition,
-        length: int | None = None,
+        line: str | None = None,
         *,
         metric: Json,
         score: float,
@@ -287,8 +290,8 @@ class Evaluation:
     ) -> Json:
         low, high = interval
         return {
-            "evaluation_result_id": result_id(judged.label, length, metric["metric_id"]),
-            "evaluation_name": self.name_of(judged.label, length),
+            "evaluation_result_id": result_id(judged.label, line, metric["metric_id"]),
+            "evaluation_name": self.name_of(judged.label, line),
             "source_data": self._source_data(),
             "metric_config": {
                 **metric,
@@ -360,9 +363,9 @@ class Evaluation:
 _BOOTSTRAP = "percentile bootstrap over rows, which keep their lengths"
 
 
-def result_id(label: str, length: int | None, metric: str) -> str:
+def result_id(label: str, line: str | None, metric: str) -> str:
     """The id that joins a sample to its result: `separator=none|length=5|accuracy`."""
-    return "|".join([label, *([] if length is None else [f"length={length}"]), metric])
+    return "|".join([label, *([] if line is None else [f"length={line}"]), metric])
 
 
 def strings(**values: object) -> dict[str, str]:

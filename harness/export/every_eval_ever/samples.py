@@ -43,14 +43,14 @@ def lines(
 def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
     record, verdict = detail.record, detail.verdict
     answer = evaluation.spec.answer
-    label = record.condition.label
+    label, line = record.condition.label, evaluation.publishable.run.line_name(detail.cell)
     reference = [str(record.target)]
     row: Json = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation.id,
         "model_id": evaluation.model.id,
-        "evaluation_name": evaluation.name_of(label, record.length),
-        "evaluation_result_id": result_id(label, record.length, "accuracy"),
+        "evaluation_name": evaluation.name_of(label, line),
+        "evaluation_result_id": result_id(label, line, "accuracy"),
         "sample_id": record.id,
         "sample_hash": _sample_hash(prompt, reference),
         "interaction_type": "single_turn",

@@ -30,7 +30,7 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState
 
 from harness.score.verdict import Outcome, Verdict, judge
-from harness.spec import Answer, Condition
+from harness.spec import Answer, Condition, Line
 
 PACKAGE = "eyechart"
 """The first part of all registered names, and the name of the entry point."""
@@ -90,9 +90,13 @@ def verdict_of(output: ModelOutput, facts: Mapping[str, Any]) -> Verdict:
 
 
 def _cell(score: SampleScore) -> tuple[str, str, int, int]:
-    """Task, condition, length and index of a sample."""
+    """Task, condition, nominal length and index of a sample."""
     metadata = score.sample_metadata or {}
-    return metadata["task"], metadata["condition"], metadata["length"], metadata["index"]
+    return metadata["task"], metadata["condition"], _line(score).length, metadata["index"]
+
+
+def _line(score: SampleScore) -> Line:
+    return Line(*(score.sample_metadata or {})[FACTS]["line"])
 
 
 def _row_names(conditions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -180,14 +184,18 @@ def effective_length() -> Metric:
         for condition, group in _groups(replies, lambda score: _cell(score)[:2]):
             epochs: Counter[tuple[int, int]] = Counter()
             stride = 1 + max(_cell(score)[3] for score in group)
-            lengths, indexes, right = [], [], []
+            lines = sorted({_line(score) for score in group})
+            lengths, places, indexes, right = [], [], [], []
             for score in group:
                 place = _cell(score)[2:]
-                lengths.append(place[0])
+                lengths.append((score.sample_metadata or {})["length"])
+                places.append(lines.index(_line(score)))
                 indexes.append(place[1] + stride * epochs[place])
                 right.append(score.score.value == "correct")
                 epochs[place] += 1
-            columns = estimate_columns(estimated(curve(lengths, indexes, right)))
+            columns = estimate_columns(
+                estimated(curve(lengths, indexes, right, lines=lines, places=places))
+            )
             for name in columns:
                 if name.startswith("effective_length_"):
                     rows[f"{names[condition]} {name}".lstrip()] = columns[name]

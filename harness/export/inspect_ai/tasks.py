@@ -9,6 +9,7 @@ sample by sample.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from functools import cache
 from importlib.metadata import version
 
@@ -82,7 +83,13 @@ def _room_to_think(model: str) -> int:
 
 
 def _task(
-    names: str, lengths: object, samples: object, seed: object, axes: Mapping[str, object]
+    names: str,
+    axes: Mapping[str, object],
+    *,
+    lengths: object,
+    spread: object,
+    samples: object,
+    seed: object,
 ) -> Task:
     """The tasks of `names` as one task of Inspect, with the values that `-T` was given.
 
@@ -95,6 +102,7 @@ def _task(
         planned = plans(
             names,
             lengths=None if lengths is None else _text(lengths),
+            spread=None if spread is None else _spread(spread),
             samples=None if samples is None else _whole("samples", samples),
             axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
             seed=_whole("seed", seed),
@@ -128,6 +136,7 @@ def _sample(plan: Plan, sample: Sample) -> InspectSample:
             "index": sample.index,
             **sample.condition,
             FACTS: {
+                "line": astuple(sample.line),
                 "target": sample.target,
                 "answer": plan.task.spec.answer.model_dump(),
                 "prompt_hash": sample.prompt_hash,
@@ -154,6 +163,11 @@ def _text(value: object) -> str:
     return ",".join("" if item is None else str(item) for item in values)
 
 
+def _spread(value: object) -> str:
+    """A value of `-T spread`; YAML 1.1 readers give other types for other words."""
+    return value if isinstance(value, str) else repr(value)
+
+
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadParameterError(f"-T {name} must be a whole number, not {value!r}")
@@ -164,9 +178,13 @@ def _register(name: str) -> None:
     """Registers `name` with Inspect, which looks for registered tasks after importing a module."""
 
     def make_task(
-        lengths: object = None, samples: object = None, seed: object = 0, **axes: object
+        lengths: object = None,
+        spread: object = None,
+        samples: object = None,
+        seed: object = 0,
+        **axes: object,
     ) -> Task:
-        return _task(name, lengths, samples, seed, axes)
+        return _task(name, axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
 
     task(name=f"{PACKAGE}/{name}")(ours(make_task))
 
@@ -176,6 +194,7 @@ def _register(name: str) -> None:
 def file(
     path: object = None,
     lengths: object = None,
+    spread: object = None,
     samples: object = None,
     seed: object = 0,
     **axes: object,
@@ -183,7 +202,7 @@ def file(
     """A task file of the user's, or a folder of them."""
     if path is None:
         raise BadParameterError("no task file named; give -T path=my_task.yaml")
-    return _task(_text(path), lengths, samples, seed, axes)
+    return _task(_text(path), axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
 
 
 _FILES = built_in_files()

@@ -28,7 +28,7 @@ from harness.analysis.cells import escaped
 from harness.errors import UsageError
 from harness.journal.software import software
 from harness.plan.plan import Plan, output_budget
-from harness.spec import Condition, Sample
+from harness.spec import CellKey, Sample
 from providers.base import Api
 from providers.documents import as_document, stops
 from providers.secrets import redact
@@ -234,8 +234,8 @@ def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
         values = "__".join(condition.values())
         inner = folder.claim(f"{name}__{values}", f"{task.name} {label}") if values else name
         cells = [
-            _write_cell(folder, plan, (condition, length), form=form, inner=inner)
-            for length in plan.lengths
+            _write_cell(folder, plan, (condition, line), form=form, inner=inner)
+            for line in plan.lines
         ]
         if not values:
             members = cells
@@ -246,17 +246,16 @@ def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
     return name
 
 
-def _write_cell(
-    folder: _Folder, plan: Plan, cell: tuple[Condition, int], *, form: _Form, inner: str
-) -> str:
+def _write_cell(folder: _Folder, plan: Plan, cell: CellKey, *, form: _Form, inner: str) -> str:
     """Writes the samples of one cell, a line each, and its task; returns the task's name."""
-    condition, length = cell
+    condition, line = cell
+    length = line.length
     place, label = _word(plan.task.name), condition.label
     name = folder.claim(f"{inner}__{length:07}", f"{plan.task.name} {label} at {length}")
     file = f"{place}/{name.removeprefix(f'eyechart_{place}__')}"
     budget, until = 0, None
     with folder.open(f"{file}.jsonl").open("w", encoding="utf-8") as rows:
-        for sample in _samples(plan, condition, length):
+        for sample in _samples(plan, cell):
             row = _row(plan, sample, form)
             rows.write(json.dumps(row, ensure_ascii=False) + "\n")
             budget = max(budget, row["budget"])
@@ -286,6 +285,8 @@ def _write_cell(
                 "eyechart_task": plan.task.name,
                 "condition": dict(condition),
                 "length": length,
+                "length_low": line.low,
+                "length_high": line.high,
                 "seed": plan.seed,
             },
         },
@@ -293,9 +294,10 @@ def _write_cell(
     return name
 
 
-def _samples(plan: Plan, condition: Condition, length: int) -> Iterator[Sample]:
-    for index in range(plan.cell_size(length)):
-        yield plan.sample(condition, length, index)
+def _samples(plan: Plan, cell: CellKey) -> Iterator[Sample]:
+    condition, line = cell
+    for index in range(plan.cell_size(line)):
+        yield plan.sample(condition, line, index)
 
 
 def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:

@@ -371,8 +371,9 @@ function fillFilters() {
   const runs = data.runs.filter((_, place) => run === "" || String(place) === run);
   const cells = runs.flatMap((listedRun) => listedRun.cells);
   option(filters.condition, [["", "all"], ...[...new Set(cells.map(([name]) => name))].map((name) => [name, name === "-" ? "none" : name.replaceAll(",", ", ")])]);
-  const lengths = [...new Set(cells.map(([, length]) => length))].sort((a, b) => a - b);
-  option(filters.length, [["", "all"], ...lengths.map((length) => [String(length), length.toLocaleString("en")])]);
+  const lengths = [...new Set(cells.map(([, length]) => length))].sort((a, b) => parseInt(a) - parseInt(b));
+  const shown = (line) => line.replace(/\d+/g, (number) => Number(number).toLocaleString("en"));
+  option(filters.length, [["", "all"], ...lengths.map((line) => [line, shown(line)])]);
 }
 
 async function showPage() {
@@ -396,7 +397,7 @@ async function filter() {
   const current = ++latest;
   const chosen = { run: filters.run.value, condition: filters.condition.value, length: filters.length.value, outcome: filters.outcome.value };
   const cellFits = data.runs.map((run) =>
-    run.cells.map(([condition, length]) => (chosen.condition === "" || condition === chosen.condition) && (chosen.length === "" || String(length) === chosen.length)),
+    run.cells.map(([condition, length]) => (chosen.condition === "" || condition === chosen.condition) && (chosen.length === "" || length === chosen.length)),
   );
   let fitting = [];
   for (let place = 0; place < columns.run.length; place += 1) {

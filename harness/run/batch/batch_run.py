@@ -102,7 +102,7 @@ class BatchRun:
         self.batches.sweep()
         self._run.set_server(server)
         await self._run.find_overflows(None)
-        in_batches = self.batches.samples(cell.key for cell in self._run.manifest.cells)
+        in_batches = self.batches.samples(self._run.manifest.cells, self._run.start)
         if in_batches is None:
             self._context.warn(
                 f"{self.name}: the requests of a batch are gone from {self.batches.folder}; "

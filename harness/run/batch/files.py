@@ -183,7 +183,7 @@ class SplitFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReplyLine:
     """One line of a file of replies."""
 
     number: int
@@ -193,7 +193,7 @@ class Line:
     """Whether that is because it is the last one and has no end."""
 
 
-def reply_lines(path: Path) -> Iterator[Line]:
+def reply_lines(path: Path) -> Iterator[ReplyLine]:
     """The lines of a file of replies, one by one; empty ones are passed over.
 
     Raises:
@@ -205,7 +205,7 @@ def reply_lines(path: Path) -> Iterator[Line]:
                 text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
                 if text.strip():
                     read = _read_object(text)
-                    yield Line(number, read, torn=read is None and not line.endswith(b"\n"))
+                    yield ReplyLine(number, read, torn=read is None and not line.endswith(b"\n"))
     except OSError as error:
         raise JournalError(f"cannot read {path}: {error.strerror}") from error
 

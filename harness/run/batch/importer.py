@@ -21,10 +21,10 @@ from harness.journal.record import Record, Warn
 from harness.journal.writer import Journal
 from harness.plan.cost import UsageMeter
 from harness.plan.plan import make_sample, output_budget
-from harness.run.batch.files import CustomId, Line, condition_tag, read_custom_id, reply_lines
+from harness.run.batch.files import CustomId, ReplyLine, condition_tag, read_custom_id, reply_lines
 from harness.run.records import answered, failed, kind_of
 from harness.run.writer import RunWriter
-from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Settings
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
 from harness.task.catalogue import Task, reopen
 from providers.base import (
     BatchForm,
@@ -102,15 +102,14 @@ class ReplyImporter:
         condition = self._condition(custom_id.condition)
         if condition is None or custom_id.length > MAX_LENGTH or custom_id.index >= MAX_SAMPLES:
             return "unknown"
-        key = condition, custom_id.length
+        exact = Line.exact(custom_id.length)
         try:
-            sample = make_sample(
-                self._task, condition, custom_id.length, custom_id.index, self._seed
-            )
+            sample = make_sample(self._task, condition, exact, custom_id.index, self._seed)
         except TaskError:
             return "unknown"
         if not sample.prompt_hash.startswith(custom_id.prompt):
             return "changed"
+        key = self._answered.key_of(sample)
         if self._answered.covers(sample, key):
             return "known"
         try:
@@ -122,18 +121,18 @@ class ReplyImporter:
             self.last_failure = str(error)
             if kind != "error":
                 self._write(failed(sample, error, attempts=1, batch=batch))
-                self._answered.note(sample, key)
+                self._answered.note(sample)
                 return "answered"
             reason = text_mark(str(error))
             if self._answered.failed.mark(key, custom_id.index) == reason:
                 return "known"
             self._write(failed(sample, error, attempts=1, batch=batch))
-            self._answered.failed.add(key, custom_id.index, reason)
+            self._answered.failed.add(condition, sample.length, sample.index, reason)
             return "failed"
         most = self._max_tokens or output_budget(sample)
         reply, _ = self._meter.settle(reply, sample.prompt, most)
         self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch))
-        self._answered.note(sample, key)
+        self._answered.note(sample)
         return "answered"
 
     def _condition(self, tag: str) -> Condition | None:
@@ -204,7 +203,7 @@ def read_replies(
 
 
 def _fate(
-    line: Line, importer_of: Callable[[str], ReplyImporter | None], batch: str | None
+    line: ReplyLine, importer_of: Callable[[str], ReplyImporter | None], batch: str | None
 ) -> Fate:
     if line.read is None:
         return "torn" if line.torn else "no JSON"
@@ -248,7 +247,8 @@ class ReplyImporters:
             name, ModelSettings(name.model, api=settings.api, system=settings.system)
         )
         run_journal = self._stack.enter_context(Journal(folder, self._warn))
-        answered = run_journal.answered()
+        start = line_start(settings.seed, manifest.task)
+        answered = run_journal.answered((cell.line for cell in manifest.cells), start)
         writer = RunWriter(run_journal, manifest, self._warn)
         return ReplyImporter(
             task, manifest, answered, writer, form, meter=UsageMeter(say=self._warn)

@@ -6,7 +6,7 @@ in between is found by its token. The file of its requests stays beside it until
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from harness.errors import JournalError
 from harness.journal.answers import Answered
 from harness.journal.files import replace_file
+from harness.journal.line_finder import LineFinder
 from harness.run.batch.files import condition_tag, read_custom_id, reply_lines
-from harness.spec import CellKey
+from harness.spec import Cell
 
 PENDING_FILE = "batches.json"
 """Name of the file in a run's folder."""
@@ -101,23 +102,21 @@ class PendingBatches:
             if path not in known:
                 path.unlink(missing_ok=True)
 
-    def samples(self, keys: Iterable[CellKey]) -> Answered | None:
-        """The samples in batches that are under way; `None` where a file of requests is gone, so
-        that they are not known.
+    def samples(self, cells: Sequence[Cell], start: int) -> Answered | None:
+        """The samples of `cells` in batches that are under way; `None` where a file of requests is
+        gone, so that they are not known. `start`: see `Line.length_of`.
         """
-        by_tag: Mapping[tuple[str, int], CellKey] = {
-            (condition_tag(key[0]), key[1]): key for key in keys
-        }
-        in_batches = Answered()
+        by_tag = {condition_tag(cell.condition): cell.condition for cell in cells}
+        in_batches = Answered(LineFinder((cell.line for cell in cells), start))
         for batch in self.jobs:
             path = self.requests_of(batch)
             if not path.is_file():
                 return None
             for line in reply_lines(path):
                 custom_id = read_custom_id((line.read or {}).get("custom_id"))
-                key = by_tag.get((custom_id.condition, custom_id.length)) if custom_id else None
-                if custom_id is not None and key is not None:
-                    in_batches.add(key, custom_id.index, 1)
+                condition = by_tag.get(custom_id.condition) if custom_id else None
+                if custom_id is not None and condition is not None:
+                    in_batches.add(condition, custom_id.length, custom_id.index, 1)
         return in_batches
 
 
