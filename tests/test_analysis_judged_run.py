@@ -102,10 +102,10 @@ def test_each_question_is_drawn_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
     run = read_run(wanted.folder)
     judged = run.conditions[Condition({"separator": "none"})]
     first = judged.effective_length(Threshold())
-    assert judged.effective_length(Threshold(), {3, 5}) is first  # all its lengths
-    assert judged.effective_length(Threshold(), {3, 5, 99}) is first
+    assert judged.effective_length(Threshold(), {0, 1}) is first  # all its cells
+    assert judged.effective_length(Threshold(), {0, 1, 2, 99}) is first
     assert len(drawn) == 1
-    assert judged.effective_length(Threshold(), {3}) is not first
+    assert judged.effective_length(Threshold(), {0}) is not first
     assert judged.effective_length(Threshold(0.5)) is not first
     assert len(drawn) == 3
 
@@ -123,7 +123,7 @@ def test_a_row_that_nobody_scored_changes_no_interval(lab: Lab) -> None:
     condition = Condition({"separator": "none"})
     curve = read_run(wanted.folder).conditions[condition].curve
     assert curve is not None
-    shorter = Curve(curve.lengths, curve.correct[1:], curve.scored[1:])
+    shorter = Curve(curve.lines, curve.correct[1:], curve.scored[1:], curve.true_lengths[1:])
     assert not curve.scored[0].any()
     assert effective_length(curve) == effective_length(shorter)
 

@@ -20,6 +20,7 @@ from harness.analysis.paired import (
     paired,
     smallest_difference,
 )
+from harness.spec import Line
 from tests.curves import LENGTHS, answers, falling, hold_95_percent
 
 
@@ -174,7 +175,12 @@ class TestPairs:
         pairs: list[Pair] = []
         for _ in range(conditions):
             sides = [
-                Curve(np.asarray(LENGTHS[:lengths], float), scored * (luck < 0.6), scored)
+                Curve(
+                    tuple(map(Line.exact, LENGTHS[:lengths])),
+                    scored * (luck < 0.6),
+                    scored,
+                    np.where(scored, np.asarray(LENGTHS[:lengths], float), np.nan),
+                )
                 for scored, luck in (
                     ((rng.random((n, lengths)) < 0.9).astype(float), rng.random((n, lengths)))
                     for _ in range(2)

@@ -81,7 +81,8 @@ class TestColumns:
         """An axis is a column before the length."""
         lab.asked(lab.wanted())
         assert tuple(table(lab.wanted())[0]) == (
-            *("model", "task", "task_version", "separator", "length", "n"),
+            *("model", "task", "task_version", "separator"),
+            *("length", "length_low", "length_high", "n"),
             *OUTCOMES,
             *MEANS,
         )
@@ -90,8 +91,9 @@ class TestColumns:
         """The rest stays."""
         lab.asked(lab.wanted(lab.plain))
         (row,) = table(lab.wanted(lab.plain))
-        assert tuple(row) == ("model", "task", "task_version", "length", "n", *OUTCOMES, *MEANS)
-        assert list(row.values())[:5] == ["scripted/test", "lab/plain", "3", "4", "3"]
+        lengths = ("length", "length_low", "length_high")
+        assert tuple(row) == ("model", "task", "task_version", *lengths, "n", *OUTCOMES, *MEANS)
+        assert list(row.values())[:7] == ["scripted/test", "lab/plain", "3", *("4",) * 3, "3"]
 
     def test_two_axes_are_two_columns_in_the_tasks_order(self, lab: Lab) -> None:
         """And every pair of their values has a row."""

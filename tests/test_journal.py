@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CONDITION = Condition({"separator": "none"})
 LINE = Line.exact(3)
 KEY = CONDITION, LINE
+BAND = {"length": 3, "low": 3, "high": 3}
 
 
 def raw(index: int, **changes: Any) -> dict[str, Any]:
@@ -697,13 +698,23 @@ class TestManifest:
             ("surprise", 1, "surprise"),
             (
                 "cells",
-                [{"condition": dict(CONDITION), "length": 0, "samples": 1, "sum": None}],
+                [{"condition": dict(CONDITION), **BAND, "length": 0, "samples": 1, "sum": None}],
                 "length",
             ),
-            ("cells", [{"condition": {}, "length": 3, "samples": 1, "sum": None}], "condition"),
             (
                 "cells",
-                [{"condition": dict(CONDITION), "length": 3, "samples": 1e20, "sum": None}],
+                [{"condition": dict(CONDITION), **BAND, "low": 4, "samples": 1, "sum": None}],
+                "cells.0: value error, 'length' is not between 'low' and 'high'",
+            ),
+            (
+                "cells",
+                [{"condition": dict(CONDITION), **BAND, "high": 2, "samples": 1, "sum": None}],
+                "cells.0: value error, 'length' is not between 'low' and 'high'",
+            ),
+            ("cells", [{"condition": {}, **BAND, "samples": 1, "sum": None}], "condition"),
+            (
+                "cells",
+                [{"condition": dict(CONDITION), **BAND, "samples": 1e20, "sum": None}],
                 "0",
             ),
             ("completed", [{"condition": dict(CONDITION)}], "completed.0"),

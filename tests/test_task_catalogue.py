@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import TaskError, TaskFileError, UnknownTaskError
 from harness.plan.plan import plan
-from harness.spec import Condition
+from harness.spec import Condition, Line
 from harness.task.catalogue import built_in_files, find, open_task, tasks_root
 from tests.conftest import PLAIN, ROWS
 
@@ -322,7 +322,7 @@ def test_memory_and_half_characters_are_errors_of_the_task(
     )
     planned = plan(open_task("lab/plain", lab.plain), lengths=[length])
     with pytest.raises(TaskError, match=f"^task 'lab/plain' {said}"):
-        planned.sample(Condition(), length, 2)
+        planned.sample(Condition(), Line.exact(length), 2)
 
 
 def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
