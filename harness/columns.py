@@ -32,6 +32,8 @@ MEASURES = (
 )
 LINE = ("length", "length_low", "length_high")
 """The line of a row: its nominal length, and the shortest and longest length of its band."""
+REACHES = "reaches"
+"""Last column of `table.csv`: the probability that the accuracy reaches the threshold."""
 CELLS = (*LINE, "n", *OUTCOMES, *MEASURES)
 """Columns of `table.csv` after the axes."""
 
@@ -48,16 +50,23 @@ DIAGNOSIS = (*LINE, "n", *SIGNS)
 """Columns of `diagnosis.csv` after the axes."""
 
 ESTIMATE = (
-    *(
-        f"{name}_{end}"
-        for name in ("effective_length", "crossing_length")
-        for end in ("min", "max", "ci_low", "ci_high")
-    ),
+    "effective_length",
+    "effective_length_bound",
+    "effective_length_ci_low",
+    "effective_length_ci_high",
+    "one_threshold",
+    "lapse",
+    "tested_length",
+    "tested_length_bound",
+    "tested_length_ci_low",
+    "tested_length_ci_high",
     "area",
     "area_ci_low",
     "area_ci_high",
 )
 """Columns of an effective length."""
+ESTIMATE_TEXTS = ("effective_length_bound", "one_threshold", "tested_length_bound")
+"""Those of them that are texts."""
 EFFECTIVE_LENGTH = ("n", "not_scored", "threshold", "threshold_of", *ESTIMATE, "error_growth")
 """Columns of `effective_length.csv` after the axes."""
 
@@ -102,7 +111,7 @@ ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""
 
 _WITH_AXES = {
-    "table.csv": (*RUN, *CELLS),
+    "table.csv": (*RUN, *CELLS, REACHES),
     "effective_length.csv": (*RUN, *EFFECTIVE_LENGTH),
     "diagnosis.csv": (*RUN, *DIAGNOSIS),
     "a report's tables": ("scored", "characters"),

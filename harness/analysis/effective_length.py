@@ -1,10 +1,9 @@
-"""Effective length, crossing length and area of a curve, with 95 % intervals."""
+"""How far a model sees: effective length, tested length and area, with 95 % intervals."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,32 +11,15 @@ import numpy.typing as npt
 from harness.analysis.curve import (
     NEARLY,
     RESAMPLES,
-    TAILS,
     Curve,
     Floats,
     Threshold,
     areas_under,
     drawn_accuracies,
 )
-from harness.analysis.interval import Z95, Bound, Span
-
-_CHI2_95 = Z95**2
-"""The 95 % quantile of chi-squared with one degree of freedom."""
-
-
-_BARTLETT = 4.0
-"""Small-sample correction: the quantile grows by the factor 1 + this / samples per length. From
-simulations with 25 to 100 samples per length."""
-
-
-_PLACES, _BEYOND, _SLOPES = 400, 12, 60
-"""Numbers of candidates: crossings in the tested range, on each side of it, and slopes."""
-
-
-_STEEPEST = 400.0
-
-
-_FLATTEST = 0.02
+from harness.analysis.fit import TAILS, Fit, fit
+from harness.analysis.interval import Bound, Span
+from harness.analysis.one_threshold import has_one_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +28,21 @@ class EffectiveLength:
 
     threshold: Threshold
     length: Bound
-    """The longest tested length such that it and every shorter one reach the threshold."""
+    """Where the accuracy falls below the threshold: the median of the posterior. Without a single
+    threshold it is the tested length."""
     length_ci: Span
-    crossing_length: Bound
-    """Where a logistic curve over log length falls below the threshold."""
-    crossing_length_ci: Span
+    one_threshold: bool
+    """Whether the answers agree with an accuracy that falls below the threshold once at most."""
+    lapse: float
+    """Share of wrong answers at the shortest length: 0 to 1."""
+    tested_length: Bound
+    """The longest line such that it and every shorter one reach the threshold."""
+    tested_length_ci: Span
     area: float
     """Area under accuracy over log length, as a share of the area at accuracy 1: 0 to 1."""
     area_ci: tuple[float, float]
+    fit: Fit
+    """The fitted curve."""
 
 
 def effective_length(
@@ -63,29 +52,39 @@ def effective_length(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> EffectiveLength:
-    """The effective length of a curve, with intervals from `resamples` draws of its accuracies.
+    """The effective length of a curve; tested length and area have intervals from `resamples`
+    draws of its accuracies.
 
-    As in RULER (arXiv 2404.06654), but every shorter length must pass as well. The same seed gives
-    the same intervals; each contains its estimate.
+    The tested length is that of RULER (arXiv 2404.06654), but every shorter line must pass as well.
+    The same seed gives the same intervals; each contains its estimate.
     """
+    fitted = fit(samples, threshold)
     lengths, observed = samples.lengths, samples.accuracies[None]
     draws = drawn_accuracies([samples], resamples, seed)[0]
     passed = int(passing_lengths(observed, threshold)[0])
-    reached = _ends(passing_lengths(draws, threshold), passed)
+    low, high = _ends(passing_lengths(draws, threshold), passed)
+    high = max(high, _before_a_failure(samples, fitted.required))
+    tested = _passed(lengths, passed)
+    tested_ci = _passed(lengths, int(low)), _passed(lengths, int(high))
+    single = has_one_threshold(fitted.correct, fitted.answered, fitted.required)
     area = float(areas_under(lengths, observed)[0])
-    crossing, crossing_ci = crossing_length(samples, threshold)
     return EffectiveLength(
         threshold=threshold,
-        length=_passed(lengths, passed),
-        length_ci=(_passed(lengths, int(reached[0])), _passed(lengths, int(reached[1]))),
-        crossing_length=crossing,
-        crossing_length_ci=crossing_ci,
+        length=fitted.median if single else tested,
+        length_ci=fitted.interval() if single else tested_ci,
+        one_threshold=single,
+        lapse=fitted.lapse,
+        tested_length=tested,
+        tested_length_ci=tested_ci,
         area=area,
         area_ci=_ends(areas_under(lengths, draws), area),
+        fit=fitted,
     )
 
 
-def _ends(draws: npt.NDArray[Any], observed: float) -> tuple[float, float]:
+def _ends(
+    draws: npt.NDArray[np.float64] | npt.NDArray[np.int64], observed: float
+) -> tuple[float, float]:
     """The middle 95 % of the draws, extended to contain `observed`."""
     low, high = np.quantile(draws, TAILS, method="inverted_cdf")
     return min(float(low), observed), max(float(high), observed)
@@ -101,71 +100,39 @@ def passing_lengths(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.
     return reached
 
 
+def _before_a_failure(samples: Curve, required: float) -> int:
+    """How many lines stand before the first that is significantly below the threshold.
+
+    One exact binomial test at 2.5 % a line. Draws of the accuracies alone give an upper end that is
+    too low where many lines lie little above the threshold: one of them falls short by chance.
+    """
+    for place, (correct, n) in enumerate(zip(samples.correct.sum(axis=0), samples.n, strict=True)):
+        if at_most(int(correct), int(n), required) < TAILS[0]:
+            return place
+    return len(samples.n)
+
+
+def at_most(successes: int, n: int, share: float) -> float:
+    """Probability of `successes` or fewer in `n` independent trials of success probability
+    `share`.
+    """
+    if successes >= n or share <= 0:
+        return 1.0
+    if share >= 1:
+        return 0.0
+    log_terms = [
+        math.lgamma(n + 1)
+        - math.lgamma(count + 1)
+        - math.lgamma(n - count + 1)
+        + count * math.log(share)
+        + (n - count) * math.log1p(-share)
+        for count in range(successes + 1)
+    ]
+    return min(1.0, math.fsum(map(math.exp, log_terms)))
+
+
 def _passed(lengths: Floats, count: int) -> Bound:
     """The longest of the first `count` lengths, which are those that pass."""
     if count == 0:
         return Bound("<", float(lengths[0]))
     return Bound(">" if count == len(lengths) else "=", float(lengths[count - 1]))
-
-
-def crossing_length(samples: Curve, threshold: Threshold) -> tuple[Bound, Span]:
-    """The length where a logistic curve in log length crosses the threshold, with its interval.
-
-    The estimate has the maximum likelihood with Firth's penalty (Biometrika 1993), which keeps the
-    slope finite where all short lengths are correct and all long ones wrong. The interval is that
-    of the profile likelihood without the penalty, so in that case it covers the whole gap. Both are
-    searched on a grid with steps of 1/400 of the tested log range. A relative threshold is treated
-    as known exactly.
-    """
-    lengths, observed = samples.lengths, samples.accuracies
-    required = float(np.clip(threshold.of(observed)[0], 1e-6, 1 - 1e-6))
-    shortest, longest = float(lengths[0]), float(lengths[-1])
-    if len(lengths) == 1:
-        end = Bound(">" if observed[0] >= required - NEARLY else "<", shortest)
-        return end, (end, end)
-    if not observed.any():
-        below = Bound("<", shortest)
-        return below, (below, below)
-    log_lengths = np.log(lengths)
-    width = log_lengths[-1] - log_lengths[0]
-    beyond = width * np.geomspace(0.01, 2.0, _BEYOND)
-    within = np.linspace(log_lengths[0], log_lengths[-1], _PLACES + 1)
-    crossings = np.concatenate([log_lengths[0] - beyond[::-1], within, log_lengths[-1] + beyond])
-    slopes = -np.geomspace(_FLATTEST, _STEEPEST, _SLOPES) / width
-    offset = math.log(required / (1 - required))
-    likelihood, penalty = _likelihoods(log_lengths, samples, crossings, slopes, offset)
-    best = int((likelihood + penalty).max(axis=1).argmax())
-    profile = likelihood.max(axis=1)
-    drop = _CHI2_95 * (1 + _BARTLETT / samples.n.mean()) / 2
-    plausible = np.flatnonzero(profile >= profile.max() - drop)
-    first, last = min(int(plausible[0]), best), max(int(plausible[-1]), best)
-
-    def bound(place: int) -> Bound:
-        if place < _BEYOND:
-            return Bound("<", shortest)
-        if place > _BEYOND + _PLACES:
-            return Bound(">", longest)
-        return Bound("=", math.exp(crossings[place]))
-
-    return bound(best), (bound(first), bound(last))
-
-
-def _likelihoods(
-    log_lengths: Floats, samples: Curve, crossings: Floats, slopes: Floats, offset: float
-) -> tuple[Floats, Floats]:
-    """Log likelihood and Firth's penalty of each crossing and slope: shapes (crossings, slopes).
-
-    The model is `logit p = offset + slope * (log length - crossing)`; crossings are log lengths.
-    """
-    likelihood = np.zeros((len(crossings), len(slopes)))
-    s0, s1, s2 = (np.zeros_like(likelihood) for _ in range(3))
-    for x, correct, n in zip(log_lengths, samples.correct.sum(axis=0), samples.n, strict=True):
-        logit = offset + slopes[None, :] * (x - crossings[:, None])
-        likelihood += correct * logit - n * np.logaddexp(0.0, logit)
-        magnitude = np.minimum(abs(logit), 700.0)
-        weight = n / (2 + np.exp(-magnitude) + np.exp(magnitude))
-        centred = x - log_lengths.mean()
-        s0 += weight
-        s1 += weight * centred
-        s2 += weight * centred**2
-    return likelihood, 0.5 * np.log(np.maximum(s0 * s2 - s1**2, 1e-300))

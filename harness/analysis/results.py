@@ -13,7 +13,7 @@ import orjson
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, counted_records
 from harness.analysis.judging import verdict_of
-from harness.analysis.tables import diagnosis_table, effective_length_table, to_csv
+from harness.analysis.tables import cells_table, diagnosis_table, effective_length_table, to_csv
 from harness.columns import OUTCOMES
 from harness.journal.files import replace_file
 from harness.journal.software import software
@@ -66,7 +66,7 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
         ],
     }
     replace_file(run.folder / VERDICTS, orjson.dumps(verdicts, option=orjson.OPT_INDENT_2))
-    return to_csv(run.cells, run.folder / TABLE)
+    return to_csv(cells_table(run, threshold), run.folder / TABLE)
 
 
 def _letters(run: JudgedRun) -> dict[CellKey, str]:

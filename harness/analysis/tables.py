@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.cells import csv_text
@@ -12,17 +13,32 @@ from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import Bound, Span
 from harness.analysis.judged_run import NOT_SCORED, JudgedRun
-from harness.columns import DIAGNOSIS, EFFECTIVE_LENGTH, ESTIMATE, RUN
+from harness.columns import DIAGNOSIS, EFFECTIVE_LENGTH, ESTIMATE, ESTIMATE_TEXTS, REACHES, RUN
 from harness.journal.files import replace_file
 
 _DIGITS = 6
 
 
-def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
-    """One row for each condition: effective length, crossing length and area, with intervals.
+def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
+    """The columns of `table.csv`: `JudgedRun.cells`, and for each line the probability that its
+    accuracy reaches the threshold, by the fitted curve; empty where nothing was scored.
+    """
+    reaches = pd.Series(np.nan, index=run.cells.index)
+    for judged in run.conditions.values():
+        estimate = judged.effective_length(threshold)
+        if estimate is not None:
+            lengths = judged.scored_cells["length"].clip(
+                estimate.fit.bins.shortest, estimate.fit.bins.longest
+            )
+            reaches[lengths.index] = estimate.fit.reaches(lengths.to_numpy(float))
+    return run.cells.assign(**{REACHES: reaches.round(_DIGITS)})
 
-    A length outside the tested range has one bound: `…_min` alone is above the longest tested
-    length, `…_max` alone below the shortest. `error_growth` is empty for answers that are texts.
+
+def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
+    """One row for each condition: effective length, tested length and area, with intervals.
+
+    `…_bound` is `<` or `>` where a length is below or above the tested range, and an end of an
+    interval that is not in it is empty. `error_growth` is empty for answers that are texts.
     """
     manifest = run.manifest
     rows = []
@@ -42,7 +58,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
             }
         )
     table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *EFFECTIVE_LENGTH])
-    numbers = [*ESTIMATE, "error_growth"]
+    numbers = [*(name for name in ESTIMATE if name not in ESTIMATE_TEXTS), "error_growth"]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
 
@@ -56,18 +72,21 @@ def threshold_columns(threshold: Threshold) -> dict[str, Any]:
 def estimate_columns(estimate: EffectiveLength) -> dict[str, Any]:
     """Column -> value of an effective length in CSV files: the columns `ESTIMATE`."""
     return {
-        **_bounds("effective_length", estimate.length, estimate.length_ci),
-        **_bounds("crossing_length", estimate.crossing_length, estimate.crossing_length_ci),
+        **_length_columns("effective_length", estimate.length, estimate.length_ci),
+        "one_threshold": "yes" if estimate.one_threshold else "no",
+        "lapse": estimate.lapse,
+        **_length_columns("tested_length", estimate.tested_length, estimate.tested_length_ci),
         "area": estimate.area,
         "area_ci_low": estimate.area_ci[0],
         "area_ci_high": estimate.area_ci[1],
     }
 
 
-def _bounds(name: str, length: Bound, interval: Span) -> dict[str, float | None]:
+def _length_columns(name: str, length: Bound, interval: Span) -> dict[str, float | str | None]:
+    """A length with the sign of its bound, and what is known of the ends of its interval."""
     return {
-        f"{name}_min": length.at_least,
-        f"{name}_max": length.at_most,
+        name: length.length,
+        f"{name}_bound": "" if length.sign == "=" else length.sign,
         f"{name}_ci_low": interval[0].at_least,
         f"{name}_ci_high": interval[1].at_most,
     }

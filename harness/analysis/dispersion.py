@@ -1,0 +1,81 @@
+"""How much more the answers vary than independent ones: between rows, and between lengths.
+
+An estimate that counts every answer as independent is too sure of itself where answers to one row
+of symbols at several lengths go together, or where neighbouring lengths differ. Both are estimated
+from the answers, and the likelihood is divided by their product.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.curve import Curve, Floats
+
+_NEAR = 2.0
+"""Logits around the threshold within which answers count for the estimate of a crossing."""
+_GROUP = 2
+"""Bins that are one group of neighbouring lengths: a quarter of an octave."""
+_LEAST_VARIANCE = 0.3
+
+
+def nearness(accuracy: Floats, threshold: float) -> Floats:
+    """Weight of answers by how near their expected accuracy is to the threshold, 0 to 1."""
+    limit = min(max(threshold, 1e-6), 1 - 1e-6)
+    logits = np.log(accuracy / (1 - accuracy)) - math.log(limit / (1 - limit))
+    weights: Floats = np.exp(-((logits / _NEAR) ** 2))
+    return weights
+
+
+def row_residuals(
+    samples: Curve, places: npt.NDArray[np.int64], accuracy: Floats, weights: Floats
+) -> tuple[Floats, Floats]:
+    """The weighted residuals of the answers, and their sums over each row: (N, L) and (N,).
+
+    `places` has the bin of each answer, shape (N, L); `accuracy` and `weights` have shape (B,). A
+    row's sum says whether the model was better or worse on it than on others.
+    """
+    residuals = (samples.correct - accuracy[places]) * weights[places] * samples.scored
+    return residuals, residuals.sum(axis=1)
+
+
+def between_rows(residuals: Floats, sums: Floats, scored: Floats) -> float:
+    """Variance of the rows' sums, as a multiple of that of independent answers; at least 1.
+
+    The cluster-robust variance of a mean (Liang and Zeger 1986, Biometrika 73) over the naive one.
+    """
+    rows = int(scored.any(axis=1).sum())
+    independent = float((residuals**2).sum())
+    if rows < 2 or not independent:  # noqa: PLR2004  a variance needs two
+        return 1.0
+    return max(1.0, float((sums**2).sum()) / independent * rows / (rows - 1))
+
+
+def between_lengths(correct: Floats, answered: Floats, accuracy: Floats, weights: Floats) -> float:
+    """Variance of groups of neighbouring lengths, as a multiple of the binomial one; at least 1.
+
+    All have shape (B,). It is Pearson's chi-squared over its degrees of freedom, as in a
+    quasi-binomial model (McCullagh and Nelder 1989).
+    """
+    grouped = [
+        _groups(values)
+        for values in (
+            correct - answered * accuracy,
+            answered * accuracy * (1 - accuracy),
+            answered * weights,
+            answered,
+        )
+    ]
+    residual, variance, weight, count = grouped
+    share = weight / np.maximum(count, 1)
+    squares = share * residual**2 / np.maximum(variance, _LEAST_VARIANCE)
+    return max(1.0, float(squares.sum() / max(share.sum() - 1, 0.5)))
+
+
+def _groups(values: Floats) -> Floats:
+    """Sums over groups of `_GROUP` neighbours."""
+    padded = np.pad(values, (0, -len(values) % _GROUP))
+    sums: Floats = padded.reshape(-1, _GROUP).sum(axis=1)
+    return sums

@@ -1,0 +1,141 @@
+"""Accuracy over log length as a curve that never rises, and the posterior of all such curves.
+
+It is a psychometric function without a fixed shape: a plateau below 1 is a lapse rate, a plateau
+above 0 a guess rate, and both a step and a slow decline are possible.
+
+The model is a hidden Markov chain over bins of an eighth of an octave. Its state is an accuracy
+(levels half a logit apart, with the threshold half-way between two of them) and a rate of falling.
+From bin to bin the accuracy falls at its rate; the rate may change; and rarely the accuracy falls
+to any lower level at once. The posterior is exact (forward-backward algorithm, Rabiner 1989,
+Proceedings of the IEEE 77). `tests/benchmarks/effective_length.py` shows what its intervals cover.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.curve import Floats
+
+BINS_AN_OCTAVE = 8
+_STEP = 0.5
+"""Logits between two levels of accuracy."""
+_ABOVE, _BELOW = 10, 14
+"""Levels above and below the threshold."""
+_RATES = (0.0, 1.2, 3.0, 7.0, 20.0)
+"""Rates of falling, in logits an octave."""
+_RATE_CHANGES, _JUMPS = 0.25, 0.15
+"""Expected changes of the rate, and falls to any lower level, in an octave."""
+_NEVER = 0.12
+"""Prior probability that the accuracy is below the threshold at the shortest length."""
+_LAPSE = 0.06
+"""Scale of the prior of the error rate at the shortest length: levels of accuracy p above the
+threshold weigh exp(-(1 - p) / scale)."""
+_LEAST, _MOST = 0.02, 0.995
+"""The range of thresholds; the levels need room on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Bins of equal width in log length, from the shortest length asked to the longest."""
+
+    shortest: float
+    longest: float
+
+    @property
+    def count(self) -> int:
+        """Number of bins."""
+        return int(self.places(np.array([self.longest]))[0]) + 1
+
+    def places(self, lengths: Floats) -> npt.NDArray[np.int64]:
+        """The bin of each length."""
+        octaves = np.log2(lengths / self.shortest)
+        return np.rint(octaves * BINS_AN_OCTAVE).astype(np.int64)
+
+    def length(self, place: float) -> float:
+        """The length at a place, which may lie between two bins; within the range asked."""
+        return min(max(self.shortest * 2 ** (place / BINS_AN_OCTAVE), self.shortest), self.longest)
+
+
+@dataclass(frozen=True, eq=False)
+class FallingCurve:
+    """The posterior of the curves of B bins, for each of R sets of answers."""
+
+    below: Floats
+    """Probability that the accuracy is below the threshold: shape (R, B), never falls with B."""
+    accuracy: Floats
+    """Mean accuracy: shape (R, B), 0 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    """The prior of the states (rate, level), of which there are S."""
+
+    accuracies: Floats
+    """Accuracy of each level, ascending: shape (levels,)."""
+    first: Floats
+    """Prior of the first bin: shape (S,)."""
+    step: Floats
+    """Probabilities from a bin (rows) to the next (columns): shape (S, S)."""
+
+
+@lru_cache(maxsize=32)
+def _chain(threshold: float) -> _Chain:
+    logits = math.log(threshold / (1 - threshold)) + (np.arange(-_BELOW, _ABOVE) + 0.5) * _STEP
+    accuracies = 1 / (1 + np.exp(-logits))
+    levels, rates = len(logits), len(_RATES)
+    within = 1 / BINS_AN_OCTAVE
+    falls = np.zeros((rates, levels, levels))
+    for rate, logits_an_octave in enumerate(_RATES):
+        fall = logits_an_octave * within / _STEP
+        whole = int(fall)
+        for levels_down, share in ((whole, 1 - fall + whole), (whole + 1, fall - whole)):
+            for level in range(levels):
+                falls[rate, level, max(0, level - levels_down)] += share
+    jumps = np.tril(np.ones((levels, levels)), -1)
+    jumps[0, 0] = 1
+    jumps /= jumps.sum(axis=1, keepdims=True)
+    jump, change = (1 - math.exp(-hazard * within) for hazard in (_JUMPS, _RATE_CHANGES))
+    changes = (1 - change) * np.eye(rates) + change / rates
+    moves = (1 - jump) * falls + jump * jumps
+    step = np.einsum("rq,qlm->rlqm", changes, moves).reshape(rates * levels, rates * levels)
+    above = accuracies > threshold
+    first = np.exp(-(1 - accuracies) / _LAPSE)
+    first[above] *= (1 - _NEVER) / first[above].sum()
+    first[~above] = _NEVER / (~above).sum()
+    return _Chain(accuracies, np.tile(first / rates, rates), step)
+
+
+def falling_curve(correct: Floats, answered: Floats, threshold: float) -> FallingCurve:
+    """The posterior, given the number of correct and of scored answers in each bin.
+
+    Both have shape (R, B) and need not be whole: counts that are divided by a dispersion weigh
+    less. `threshold` is an accuracy; beyond 0.02 to 0.995 the nearer of the two counts.
+    """
+    chain = _chain(round(min(max(threshold, _LEAST), _MOST), 4))
+    accuracies, levels = chain.accuracies, len(chain.accuracies)
+    sets, bins = correct.shape
+    likelihood = correct[..., None] * np.log(accuracies)
+    likelihood += (answered - correct)[..., None] * np.log1p(-accuracies)
+    likelihood = np.exp(likelihood - likelihood.max(axis=-1, keepdims=True))
+    likelihood = np.tile(likelihood, len(_RATES))
+    forward = np.empty((bins, sets, len(chain.first)))
+    state = np.broadcast_to(chain.first, forward.shape[1:])
+    for place in range(bins):
+        state = state * likelihood[:, place]
+        state = state / state.sum(axis=1, keepdims=True)
+        forward[place] = state
+        state = state @ chain.step
+    posterior = np.empty((sets, bins, levels))
+    backward = np.ones(forward.shape[1:])
+    for place in reversed(range(bins)):
+        state = forward[place] * backward
+        state /= state.sum(axis=1, keepdims=True)
+        posterior[:, place] = state.reshape(sets, len(_RATES), levels).sum(axis=1)
+        backward = (backward * likelihood[:, place]) @ chain.step.T
+        backward /= backward.max(axis=1, keepdims=True)
+    return FallingCurve(posterior[..., :_BELOW].sum(axis=-1), posterior @ accuracies)

@@ -1,0 +1,142 @@
+"""The falling curve that fits the answers of one condition, with their dispersion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.curve import Curve, Floats, Threshold
+from harness.analysis.dispersion import (
+    between_lengths,
+    between_rows,
+    nearness,
+    row_residuals,
+)
+from harness.analysis.falling_curve import BINS_AN_OCTAVE, Bins, falling_curve
+from harness.analysis.interval import Bound, Span
+
+Tails: TypeAlias = tuple[float, float]
+TAILS: Tails = (0.025, 0.975)
+_Rounding: TypeAlias = Callable[[float], int]
+HALF_BIN = 0.5
+"""A crossing is known to half a bin at best: so much is added to both ends of an interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The posterior of the length where the accuracy falls below the threshold."""
+
+    bins: Bins
+    required: float
+    """The accuracy to reach, 0 to 1."""
+    correct: Floats
+    """Correct answers in each bin: shape (B,)."""
+    answered: Floats
+    """Scored answers in each bin: shape (B,)."""
+    below: Floats
+    """Probability that the accuracy is below `required`, bin by bin: shape (B,), never falls."""
+    accuracy: Floats
+    """Mean accuracy, bin by bin: shape (B,)."""
+    row_sums: Floats
+    """How much better the model was on each row than expected: shape (N,)."""
+    dispersion: float
+    """Factor by which the answers vary more than independent ones; at least 1."""
+
+    @property
+    def lapse(self) -> float:
+        """Share of wrong answers at the shortest length."""
+        return float(1 - self.accuracy[0])
+
+    def reaches(self, lengths: Floats) -> Floats:
+        """Probability that the accuracy at each length is at least `required`."""
+        return 1 - self.below[self.bins.places(lengths)]
+
+    def place(self, probability: float, shift: float = 0.0) -> float:
+        """The bin, with a fraction, below which the crossing lies with this probability.
+
+        `shift` bins are added. -infinity is below the tested range, infinity above it.
+        """
+        if self.below[0] >= probability:
+            return -math.inf
+        if self.below[-1] < probability:
+            return math.inf
+        after = int(np.searchsorted(self.below, probability))
+        before, behind = self.below[after - 1], self.below[after]
+        place = after - 1 + float((probability - before) / (behind - before)) + shift
+        if place < 0:
+            return -math.inf
+        return math.inf if place > len(self.below) - 1 else place
+
+    @property
+    def median(self) -> Bound:
+        """The estimate: the longest whole length below the median of the crossing."""
+        return self._bound(self.place(0.5), math.floor)
+
+    def interval(self, tails: Tails = TAILS) -> Span:
+        """The interval between two quantiles of the crossing, with half a bin on both sides."""
+        low, high = self.place(tails[0], -HALF_BIN), self.place(tails[1], HALF_BIN)
+        return self._bound(low, math.floor), self._bound(high, math.ceil)
+
+    def octaves(self, tails: Tails = TAILS) -> float:
+        """Width of the interval within the tested range, in octaves."""
+        last = len(self.below) - 1
+        low, high = self.place(tails[0], -HALF_BIN), self.place(tails[1], HALF_BIN)
+        return (min(max(high, 0), last) - min(max(low, 0), last)) / BINS_AN_OCTAVE
+
+    def _bound(self, place: float, whole: _Rounding) -> Bound:
+        if place == -math.inf:
+            return Bound("<", self.bins.shortest)
+        if place == math.inf:
+            return Bound(">", self.bins.longest)
+        length = float(whole(round(self.bins.length(place), 6)))
+        return Bound("=", min(max(length, self.bins.shortest), self.bins.longest))
+
+
+def fit(samples: Curve, threshold: Threshold) -> Fit:
+    """Fits a falling curve to the answers of `samples`.
+
+    A first fit counts each answer as independent; the dispersion around it weakens the likelihood
+    of the second. A relative threshold is a share of the first fit's accuracy at the shortest
+    length, and is treated as known exactly.
+    """
+    scored = samples.scored > 0
+    lengths = samples.true_lengths[scored]
+    bins = Bins(float(lengths.min()), float(lengths.max()))
+    places = np.zeros(scored.shape, np.int64)
+    places[scored] = bins.places(lengths)
+    correct, answered = (
+        _counts(places[scored], values[scored], bins.count)
+        for values in (samples.correct, samples.scored)
+    )
+    required = threshold.share
+    first = falling_curve(correct[None], answered[None], required)
+    if threshold.relative:
+        required *= float(first.accuracy[0, 0])
+        first = falling_curve(correct[None], answered[None], required)
+    accuracy = first.accuracy[0]
+    weights = nearness(accuracy, required)
+    residuals, row_sums = row_residuals(samples, places, accuracy, weights)
+    dispersion = between_rows(residuals, row_sums, samples.scored) * between_lengths(
+        correct, answered, accuracy, weights
+    )
+    second = falling_curve(correct[None] / dispersion, answered[None] / dispersion, required)
+    return Fit(
+        bins=bins,
+        required=required,
+        correct=correct,
+        answered=answered,
+        below=second.below[0],
+        accuracy=second.accuracy[0],
+        row_sums=row_sums,
+        dispersion=dispersion,
+    )
+
+
+def _counts(places: npt.NDArray[np.int64], values: Floats, bins: int) -> Floats:
+    counts: Floats = np.bincount(places, weights=values, minlength=bins).astype(float)
+    return counts

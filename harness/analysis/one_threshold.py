@@ -1,0 +1,98 @@
+"""Whether a curve has a single threshold, or rises above it again after it fell below."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.analysis.curve import Floats
+
+LEVEL = 0.02
+"""Probability of calling a falling curve no single threshold, about."""
+_DRAWS = 400
+_SCALES = (2, 4)
+"""Numbers of bins in a group: a quarter and half an octave."""
+
+
+def has_one_threshold(correct: Floats, answered: Floats, threshold: float) -> bool:
+    """Whether the answers agree with an accuracy that falls below the threshold once, or never.
+
+    They do not where groups of neighbouring lengths are below the threshold and longer ones above
+    it, and a falling accuracy would give such a rise in less than `LEVEL` of the cases. That is
+    the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright and
+    Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups, with its
+    distribution from answers drawn from the best falling curve. Arguments have shape (B,).
+    """
+    if not any(_rises_across(correct, answered, scale, threshold) for scale in _SCALES):
+        return True
+    best = falling_fit(correct[None], answered[None])[0]
+    drawn = np.random.default_rng(0).binomial(
+        answered.astype(np.int64), np.clip(best, 0, 1), (_DRAWS, len(answered))
+    )
+    sets = np.concatenate([correct[None], drawn])
+    ratios = [_likelihood_ratios(sets, answered, scale) for scale in _SCALES]
+    standardised = [
+        (ratio - ratio[1:].mean()) / max(float(ratio[1:].std()), 1e-9) for ratio in ratios
+    ]
+    largest = np.max(standardised, axis=0)
+    as_large = int((largest[1:] >= largest[0] - 1e-9).sum())
+    return bool((1 + as_large) / (1 + _DRAWS) >= LEVEL)
+
+
+def _rises_across(correct: Floats, answered: Floats, scale: int, threshold: float) -> bool:
+    """Whether a group is below the threshold and a longer one above it."""
+    right, asked = _grouped(correct[None], scale)[0], _grouped(answered[None], scale)[0]
+    accuracies = right[asked > 0] / asked[asked > 0]
+    below = np.flatnonzero(accuracies < threshold)
+    return len(below) > 0 and bool((accuracies[below[0] :] > threshold).any())
+
+
+def falling_fit(correct: Floats, answered: Floats) -> Floats:
+    """The falling accuracies of greatest likelihood: shape (D, B) for D sets of answers.
+
+    The least upper bound formula of isotonic regression: the accuracy at a bin is the smallest,
+    over groups that begin at or before it, of the largest accuracy of groups that end at or after
+    it.
+    """
+    bins = correct.shape[1]
+    right, asked = (
+        np.concatenate([np.zeros((len(counts), 1)), counts.cumsum(axis=1)], axis=1)
+        for counts in (correct, answered)
+    )
+    begin, end = np.arange(bins)[:, None], np.arange(bins)[None]
+    group = end >= begin
+    counts = asked[:, None, 1:] - asked[:, :-1, None]
+    accuracies = np.where(
+        group & (counts > 0),
+        (right[:, None, 1:] - right[:, :-1, None]) / np.maximum(counts, 1e-12),
+        -np.inf,
+    )
+    largest = np.maximum.accumulate(accuracies[:, :, ::-1], axis=2)[:, :, ::-1]
+    smallest = np.minimum.accumulate(np.where(group, largest, np.inf), axis=1)
+    fit: Floats = np.diagonal(smallest, axis1=1, axis2=2)
+    return fit
+
+
+def _likelihood_ratios(sets: Floats, answered: Floats, scale: int) -> Floats:
+    """Twice the log likelihood of free over falling accuracies: shape (D,)."""
+    correct, asked = _grouped(sets, scale), _grouped(answered[None], scale)
+    kept = asked[0] > 0
+    correct, asked = correct[:, kept], np.broadcast_to(asked[:, kept], (len(sets), kept.sum()))
+    free, falling = correct / asked, falling_fit(correct, asked)
+    ratios: Floats = 2 * (
+        _log_likelihood(correct, asked, free) - _log_likelihood(correct, asked, falling)
+    )
+    return ratios
+
+
+def _log_likelihood(correct: Floats, answered: Floats, accuracy: Floats) -> Floats:
+    safe = np.clip(accuracy, 1e-9, 1 - 1e-9)
+    terms = correct * np.log(safe) + (answered - correct) * np.log1p(-safe)
+    likelihood: Floats = terms.sum(axis=1)
+    return likelihood
+
+
+def _grouped(counts: Floats, scale: int) -> Floats:
+    """Sums over groups of `scale` neighbours: shape (D, groups)."""
+    padded = np.pad(counts, ((0, 0), (0, -counts.shape[1] % scale)))
+    sums: Floats = padded.reshape(len(counts), -1, scale).sum(axis=2)
+    return sums
