@@ -53,8 +53,10 @@ class Fit:
         return float(1 - self.accuracy[0])
 
     def reaches(self, lengths: Floats) -> Floats:
-        """Probability that the accuracy at each length is at least `required`."""
-        return 1 - self.below[self.bins.places(lengths)]
+        """Probability that the accuracy at each length is at least `required`; lengths outside the
+        range count as its nearer end.
+        """
+        return 1 - self.below[np.clip(self.bins.places(lengths), 0, len(self.below) - 1)]
 
     def place(self, probability: float, shift: float = 0.0) -> float:
         """The bin, with a fraction, below which the crossing lies with this probability.
@@ -97,8 +99,8 @@ class Fit:
         return Bound("=", min(max(length, self.bins.shortest), self.bins.longest))
 
 
-def fit(samples: Curve, threshold: Threshold) -> Fit:
-    """Fits a falling curve to the answers of `samples`.
+def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
+    """Fits a falling curve to the answers of `samples`, over the lengths asked and to `longest`.
 
     A first fit counts each answer as independent; the dispersion around it weakens the likelihood
     of the second. A relative threshold is a share of the first fit's accuracy at the shortest
@@ -106,7 +108,7 @@ def fit(samples: Curve, threshold: Threshold) -> Fit:
     """
     scored = samples.scored > 0
     lengths = samples.true_lengths[scored]
-    bins = Bins(float(lengths.min()), float(lengths.max()))
+    bins = Bins(float(lengths.min()), max(float(lengths.max()), longest))
     places = np.zeros(scored.shape, np.int64)
     places[scored] = bins.places(lengths)
     correct, answered = (

@@ -27,9 +27,7 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
     for judged in run.conditions.values():
         estimate = judged.effective_length(threshold)
         if estimate is not None:
-            lengths = judged.scored_cells["length"].clip(
-                estimate.fit.bins.shortest, estimate.fit.bins.longest
-            )
+            lengths = judged.scored_cells["length"]
             reaches[lengths.index] = estimate.fit.reaches(lengths.to_numpy(float))
     return run.cells.assign(**{REACHES: reaches.round(_DIGITS)})
 
