@@ -28,7 +28,7 @@ from harness.plan.resolved_model import resolve_model
 from harness.run.limits import RunLimits
 from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
-from harness.spec import Settings
+from harness.spec import Settings, Spread
 from harness.task.catalogue import open_task
 from providers import registry, secrets
 from providers.base import Provider, Request
@@ -204,6 +204,7 @@ class Lab:
         file: Path | None = None,
         *,
         lengths: Sequence[int] | None = None,
+        spread: Spread | None = None,
         samples: int | None = None,
         axes: Mapping[str, Sequence[str]] | None = None,
         settings: Settings = DEFAULTS,
@@ -212,7 +213,9 @@ class Lab:
         """A run of `file`, `ones` unless given."""
         path = self.ones if file is None else file
         task = open_task(f"lab/{path.stem}", path, trial=False)
-        planned = plan(task, lengths=lengths, samples=samples, axes=axes, seed=settings.seed)
+        planned = plan(
+            task, lengths=lengths, samples=samples, axes=axes, spread=spread, seed=settings.seed
+        )
         return RunRequest(planned, resolve_model(model), settings, self.out)
 
     def run(

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from harness.analysis.curve import areas_under, curve, drawn_accuracies
+from harness.analysis.paired import paired
+from harness.spec import Line
 from tests.curves import shares
 
 
@@ -22,6 +24,32 @@ class TestCurve:
         samples = curve([5, 5, 10], [0, 3, 3], [True, False, True])
         assert samples.accuracies.tolist() == [0.5, 1.0]
         assert samples.n.tolist() == [2, 1]
+
+    def test_lines_are_columns_and_true_lengths_stay(self) -> None:
+        """Two lines may have one nominal length; lines come in any order."""
+        lines = [Line(50, 41, 61), Line(10, 10, 40), Line.exact(50)]
+        samples = curve(
+            *([57, 12, 50, 44], [0, 1, 1, 1], [True, True, False, True]),
+            lines=lines,
+            places=[0, 1, 2, 0],
+        )
+        assert samples.lines == (lines[1], lines[0], lines[2])
+        assert samples.lengths.tolist() == [10, 50, 50]
+        assert samples.accuracies.tolist() == [1, 1, 0]
+        np.testing.assert_array_equal(samples.true_lengths, [[np.nan, 57, np.nan], [12, 44, 50]])
+        np.testing.assert_array_equal(samples.at([2]).true_lengths, [[np.nan], [50]])
+
+    def test_pairs_are_of_the_same_line(self) -> None:
+        """A band and an exact line of one nominal length have other samples."""
+        band, exact = Line(50, 41, 61), Line.exact(50)
+        first = curve([57, 50], [0, 0], [True, True], lines=[band, exact], places=[0, 1])
+        second = curve([57, 44], [0, 1], [False, True], lines=[band], places=[0, 0])
+        pair = paired(first, second)
+        assert pair is not None
+        assert pair[0].lines == pair[1].lines == (band,)
+        assert pair[0].n.tolist() == [1]
+        assert pair[1].true_lengths.tolist() == [[57]]
+        assert paired(curve([50], [0], [True]), second) is None
 
 
 class TestArea:

@@ -8,6 +8,7 @@ import os
 import signal
 import stat
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -27,7 +28,7 @@ from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
 from harness.journal.record import SAMPLES, Failure, Record, read_records
 from harness.journal.writer import Journal, set_aside
-from harness.spec import Cell, Condition, Line, Settings, TaskSpec
+from harness.spec import Cell, Condition, Line, Settings, TaskSpec, lines_of
 from harness.task.catalogue import open_task
 from harness.task.source import parse
 from tests.conftest import DEFAULTS, ONES
@@ -564,6 +565,43 @@ class TestAnswered:
         ]
         assert answered.count_in((Condition({"separator": "comma"}), LINE), 9) == 0
 
+    def test_a_record_is_in_every_cell_that_has_its_sample(self) -> None:
+        """Exact lines and bands of several commands may overlap; a sample of no line is known by
+        its length.
+        """
+        band, exact, wide = Line(50, 41, 61), Line.exact(50), Line(60, 30, 90)
+        finder = LineFinder([band, exact, wide, band], 7)
+        assert not finder.find(29, 0)
+        for index in range(300):
+            true_length = band.length_of(index, 7)
+            in_wide = wide.length_of(index, 7) == true_length
+            expected = [exact] * (true_length == 50) + [band] + [wide] * in_wide
+            assert sorted(finder.find(true_length, index)) == sorted(expected)
+            assert band not in finder.find(true_length - 1, index)
+        answered = Answered(finder)
+        index = next(index for index in range(300) if band.length_of(index, 7) == 50)
+        answered.add(CONDITION, 50, index, 9)
+        answered.add(CONDITION, 5000, 3, 8)
+        assert answered.mark((CONDITION, band), index) == 9
+        assert answered.mark((CONDITION, exact), index) == 9
+        assert answered.mark((CONDITION, Line.exact(5000)), 3) == 8
+        assert answered.count_in((CONDITION, band), 300) == 1
+
+    def test_a_million_answers_of_bands_take_little_memory(self) -> None:
+        """Eight bytes each, as those of exact lengths; their true lengths need no arrays."""
+        lines = lines_of([100, 200, 300], "bands")
+        answered = Answered(LineFinder(lines, 5))
+        tracemalloc.start()
+        try:
+            for index in range(30_000):
+                for one in lines:
+                    answered.add(CONDITION, one.length_of(index, 5), index, 2**63 + index)
+            size = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        assert [answered.count_in((CONDITION, one), 99_999) for one in lines] == [30_000] * 3
+        assert size < 90_000 * 12
+
 
 MANIFESTS = {
     "empty": b"",
@@ -609,8 +647,10 @@ class TestManifest:
         )
         assert manifest.fingerprint is not None
         assert len(manifest.fingerprint) == 32
+        manifest.plan_cells([Cell(CONDITION, Line(5, 4, 7), 4, 1)])
         write_manifest(tmp_path, manifest)
         assert read_manifest(tmp_path) == manifest
+        assert read_manifest(tmp_path).cells[-1].line == Line(5, 4, 7)
         assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
 
     def test_what_is_complete_stays_in_the_plan(self) -> None:

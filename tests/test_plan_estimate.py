@@ -124,6 +124,36 @@ def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
     assert len(counter.counted) == 1
 
 
+def test_a_band_is_looked_at_from_both_ends() -> None:
+    """A length in between is interpolated."""
+    counter = Counting()
+    wanted = planned(lengths=[5, 500], spread="bands", axes={"separator": ["none"]})
+    fits = asyncio.run(context_fits(wanted, model_of(600), {}, counter))
+    (line,) = (line for _, line in fits)
+    (fit,) = fits.values()
+    assert str(line) == "500 (51–500)"
+    assert len(counter.counted) == 2
+    assert fit.longest.tokens - fit.shortest.tokens == 500 - 51
+    assert [fit.at(length).tokens for length in (51, 151, 500)] == [
+        *(fit.shortest.tokens, fit.shortest.tokens + 100, fit.longest.tokens)
+    ]
+    assert (fit.at(51).fits, fit.at(500).fits) == (True, False)
+    assert str(fit).endswith("; the longer samples are not sent")
+    ahead, all_sent = (asyncio.run(forecast(wanted, fits=known)) for known in (fits, None))
+    expected = sum(
+        len(sample.prompt) for sample in wanted if sample.line != line or fit.at(sample.length).fits
+    )
+    assert ahead.characters == expected < all_sent.characters
+
+
+def test_of_a_long_plan_of_bands_a_few_lengths_stand_for_all() -> None:
+    """The estimate is near the sum over all lengths."""
+    wanted = planned("counting/sum", samples=600)
+    assert wanted.size > 5000
+    ahead = asyncio.run(forecast(wanted))
+    assert ahead.characters == pytest.approx(sum(len(one.prompt) for one in wanted), rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("fit", "fits", "budget"),
     [

@@ -376,3 +376,52 @@ def test_room_for_a_reply_grows_with_what_is_asked() -> None:
     assert budgets["direct", 5] < budgets["direct", 500] < 400
     assert budgets["cot_zero_shot", 5] > budgets["direct", 5]
     assert budgets["cot_zero_shot", 500] - budgets["cot_zero_shot", 5] > 495
+
+
+def test_given_lengths_are_exact_and_the_tasks_own_are_bands(lab: Lab) -> None:
+    """Unless the spread says otherwise; the task file's own spread does so for its lengths."""
+    task, lab_task = opened("counting/ones"), open_task("lab/ones", lab.ones)
+
+    def shown(of: Task, **options: object) -> list[str]:
+        return [str(line) for line in plan(of, **options).lines]  # type: ignore[arg-type]
+
+    assert shown(task)[:4] == ["5", "7 (6–8)", "10 (9–12)", "15 (13–18)"]
+    assert shown(task, spread="none")[:4] == ["5", "7", "10", "15"]
+    assert shown(task, lengths=[50, 10]) == ["10", "50"]
+    assert shown(task, lengths=[50, 10], spread="bands") == ["10 (10–22)", "50 (23–50)"]
+    assert shown(lab_task) == ["3", "5"]
+    assert shown(lab_task, spread="bands") == ["3", "5 (4–5)"]
+
+
+def test_every_plan_asks_the_same_sample_of_a_length() -> None:
+    """A sample of a band is the one that its true length and index name, and lengths of a band are
+    the same under every condition.
+    """
+    task = opened("counting/words")
+    planned = plan(task, lengths=[10, 50], samples=12, spread="bands", axes={"strategy": ["all"]})
+    lengths = {}
+    for sample in planned:
+        again = sample_from_id(task, sample.id)
+        assert (again.line, again.length) == (Line.exact(sample.length), sample.length)
+        assert (again.prompt, again.target) == (sample.prompt, sample.target)
+        assert sample.line.low <= sample.length <= sample.line.high
+        place = sample.line, sample.index
+        assert lengths.setdefault(place, sample.length) == sample.length
+    assert len(set(lengths.values())) > 12
+    assert list(planned.sizes.values()) == [12] * 6
+
+
+def test_ready_items_have_no_bands(lab: Lab) -> None:
+    """Their lengths are what they are."""
+    path = lab.folder / "ready.yaml"
+    path.write_text(
+        "version: 1\ntitle: x\nitems: rows.jsonl\nprompt: '{{ phrase }} {{ row }}'\nanswer: text\n"
+    )
+    lines = (
+        f'{{"variables": {{"row": 1}}, "target": "a", "length": {length}}}\n' for length in (2, 9)
+    )
+    (lab.folder / "rows.jsonl").write_text("".join(lines))
+    task = open_task("x/ready", path)
+    assert plan(task).lines == plan(task, spread="none").lines == [Line.exact(2), Line.exact(9)]
+    with pytest.raises(PlanError, match="'x/ready' has ready items, so its lengths cannot be"):
+        plan(task, spread="bands")

@@ -570,6 +570,14 @@ ITEM_FILES = [
     Broken("items missing", READY, said("3:8 items file 'rows.jsonl' is not there")),
     ready("items: rows.jsonl", "items: rows.csv", "3:8 items: must be a .jsonl file"),
     ready("items: rows.jsonl", "items: rows.jsonl\nlengths: [2, 7]", "4:14 no item of length 7"),
+    ready(
+        *("items: rows.jsonl", "items: rows.jsonl\nspread: bands"),
+        "4:9 'spread: bands' needs a generator",
+    ),
+    ready(
+        *("items: rows.jsonl", "items: rows.jsonl\nspread: both"),
+        "4:9 spread: must be one of 'bands', 'none', not 'both'",
+    ),
     ready("items: rows.jsonl", "items: rows.jsonl\nsamples: 0", "4:10 samples: must be greater"),
     ready("{{ row }}", "{{ rwo }}", "5:27 undefined variable 'rwo'; did you mean 'row'?"),
     ready("{{ row }}", "{{ sequence }}", "5:27 symbols", name="sequence without symbols"),

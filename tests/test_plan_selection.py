@@ -1,0 +1,92 @@
+"""What a command names, and the warning about rows that are all equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.errors import TaskError, UsageError
+from harness.plan.selection import plans, read_spread, repeats
+
+if TYPE_CHECKING:
+    from harness.plan.plan import Plan
+    from tests.conftest import Lab
+
+
+def planned(task: str, **options: Any) -> Plan:
+    """The plan of one task."""
+    usual: dict[str, Any] = {"lengths": None, "spread": None, "samples": None, "axes": []}
+    (made,) = plans(task, **usual | {"seed": 0} | options)
+    return made
+
+
+def test_a_spread_is_one_of_two_words() -> None:
+    """Anything else is one line."""
+    assert [read_spread(given) for given in (None, "bands", "none")] == [None, "bands", "none"]
+    for wrong in ("", "band", "Bands", "true"):
+        with pytest.raises(UsageError, match="--spread must be 'bands' or 'none', not"):
+            read_spread(wrong)
+
+
+@pytest.mark.parametrize("failing", [16, 50, 158])
+def test_bands_are_tried_at_both_ends_and_at_the_nominal_length(failing: int, lab: Lab) -> None:
+    """A length that the task cannot make is known before anything is asked."""
+    (lab.ones.parent / "rows.py").write_text(
+        "from harness.spec import Item\n\n\ndef ones(rng, length):\n"
+        f"    return Item(['1'] * (length - (length == {failing})), length)\n"
+    )
+    with pytest.raises(TaskError, match=f"at length {failing}"):
+        planned(str(lab.ones), lengths="5,50,500", spread="bands")
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "remedy"),
+    [
+        ("counting/ones", {"lengths": "10,50"}, "; --spread bands varies the length"),
+        ("counting/ones", {"spread": "none"}, "; --spread bands varies the length"),
+        ("counting/ones", {"lengths": "50"}, "; two or more --lengths with --spread bands vary"),
+        ("counting/sum", {"lengths": "50"}, "vary the length"),
+        ("counting/ones", {"lengths": "50", "samples": 1}, None),
+        ("counting/ones", {}, None),
+        ("counting/ones", {"lengths": "10,50", "spread": "bands"}, None),
+        ("counting/bernoulli", {"lengths": "10,50"}, None),
+        ("counting/words", {"lengths": "50"}, None),
+    ],
+)
+def test_equal_rows_are_said(task: str, options: dict[str, Any], remedy: str | None) -> None:
+    """Only where all samples of a cell have the same row and the same target."""
+    warning = repeats(planned(task, **options))
+    if remedy is None:
+        assert warning is None
+    else:
+        assert warning is not None
+        assert warning.startswith(f"{task}: at an exact length all rows are equal, so samples")
+        assert remedy in warning
+
+
+def test_the_command_says_it_once_for_each_task(lab: Lab) -> None:
+    """On stderr, also where nothing is sent."""
+    for more in ([], ["--dry-run"]):
+        done = lab.bench_run(
+            *("--task", "counting/ones,counting/bernoulli", "--model", "tiny", "--samples", "2"),
+            *("--lengths", "5,7", "--out", lab.out, *more),
+            task=lab.ones,
+        )
+        assert done.err.count("all rows are equal") == 1, done
+        assert "all rows" not in done.out
+
+
+def test_a_wrong_spread_is_one_line(lab: Lab) -> None:
+    """For `run` and both exports."""
+    lab.bench_run("--spread", "all").one_line(2, "--spread", "'bands' or 'none'", "'all'")
+    for form in ("batch", "lm-eval"):
+        command = ["export", form, "--task", lab.ones, "--spread", "all", "-o", lab.folder / "x"]
+        model = ["--model", lab.model()] if form == "batch" else []
+        lab.bench(*command, *model).one_line(2, "--spread", "'bands' or 'none'", "'all'")
+
+
+def test_shown_tasks_have_their_lines(lab: Lab) -> None:
+    """Before their prompts."""
+    done = lab.bench("tasks", "show", "separators/letters")
+    assert "# lines: 10, 12 (11–13), 15 (14–16), 18 (17–19), 22 (20–24)" in done.out
