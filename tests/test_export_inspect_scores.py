@@ -130,6 +130,7 @@ def scores(*samples: tuple[str, str, int, int, Any], epochs: int = 1) -> list[An
                 "condition": condition,
                 "length": length,
                 "index": index,
+                FACTS: {"line": [length, length, length]},
             },
         )
         for task, condition, length, index, value in samples * epochs
@@ -223,3 +224,17 @@ def test_nothing_scored_is_no_accuracy() -> None:
     assert by_length()([]) == {"n": 0}
     assert by_outcome()([]) == dict.fromkeys(OUTCOMES, 0.0)
     assert effective_length()(scores(("a/b", NONE, 5, 0, "error"))) == {}
+
+
+def test_bands_are_rows_by_their_nominal_length() -> None:
+    """Whatever the true lengths of their samples."""
+    some = scores(*(("a/b", NONE, 50, index, 1.0) for index in range(2)))
+    for score, length in zip(some, (57, 43), strict=True):
+        score.sample_metadata["length"] = length
+        score.sample_metadata[FACTS]["line"] = [50, 41, 61]
+    rows: Any = by_length()(some)
+    assert [*rows] == ["n", "length=50", "length=50 stderr", "length=50 n"]
+    for score in some:
+        score.score.value = "correct"
+    limits: Any = effective_length()(some)
+    assert limits["effective_length_min"] == 50

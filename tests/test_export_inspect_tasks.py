@@ -20,6 +20,7 @@ from harness.export.inspect_ai import tasks
 from harness.export.inspect_ai.scores import FACTS, ours
 from harness.export.inspect_ai.tasks import BadParameterError
 from harness.plan.plan import output_budget, plan
+from harness.spec import Line
 from harness.task.catalogue import built_in_files, open_task
 from tests.conftest import Lab
 
@@ -117,6 +118,7 @@ def test_every_task_file_is_a_task(name: str) -> None:
         assert (got.id, got.input, got.target) == (sample.id, sample.prompt, str(sample.target))
         assert got.metadata.items() >= sample.condition.items()
         assert (got.metadata["length"], got.metadata["index"]) == (sample.length, sample.index)
+        assert Line(*got.metadata[FACTS]["line"]) == sample.line
         assert got.metadata[FACTS]["target"] == sample.target
         assert got.metadata[FACTS]["prompt_hash"] == sample.prompt_hash
         assert got.metadata[FACTS]["max_tokens"] == output_budget(sample)
@@ -141,6 +143,9 @@ def test_parameters_are_those_of_bench() -> None:
     planned = plan(file, lengths=[5, 10], samples=2, seed=3, axes=axes)
     assert [sample.id for sample in task.dataset] == [sample.id for sample in planned]
     assert len(made(name, lengths=5, samples=1, hint="all", odd="zero").dataset) == 4
+    bands = plan(file, lengths=[5, 10], samples=2, spread="bands")
+    task = made(name, lengths=[5, 10], samples=2, spread="bands")
+    assert [sample.id for sample in task.dataset] == [sample.id for sample in bands]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +156,7 @@ def test_parameters_are_those_of_bench() -> None:
         ("counting/ones", {"separator": True}, "no value 'True'"),
         ("counting/ones", {"separator": None}, "AXIS=VALUE"),
         ("counting/ones", {"lengths": "ten"}, "not 'ten'"),
+        ("counting/ones", {"spread": "all"}, "--spread must be 'bands' or 'none', not 'all'"),
         ("counting/ones", {"lengths": ["5", "-1"]}, "not '-1'"),
         ("counting/ones", {"samples": "few"}, "samples must be a whole number, not 'few'"),
         ("counting/ones", {"samples": True}, "must be a whole number"),

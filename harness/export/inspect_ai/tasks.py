@@ -102,7 +102,7 @@ def _task(
         planned = plans(
             names,
             lengths=None if lengths is None else _text(lengths),
-            spread=None if spread is None else _spread(spread),
+            spread=None if spread is None else _text(spread),
             samples=None if samples is None else _whole("samples", samples),
             axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
             seed=_whole("seed", seed),
@@ -161,11 +161,6 @@ def _text(value: object) -> str:
     """A value of `-T` in the form of `bench`; Inspect turns a text with commas into a list."""
     values = value if isinstance(value, list | tuple) else [value]
     return ",".join("" if item is None else str(item) for item in values)
-
-
-def _spread(value: object) -> str:
-    """A value of `-T spread`; YAML 1.1 readers give other types for other words."""
-    return value if isinstance(value, str) else repr(value)
 
 
 def _whole(name: str, value: object) -> int:
