@@ -78,11 +78,11 @@ def error_growth(lengths: Any, median_errors: Any) -> float | None:
     """The exponent b of `error ~ length^b`; 1 means that the error grows in proportion to length.
 
     Least squares of log error on log length, over the lengths with a median error above 0; `None`
-    for fewer than two of these.
+    for fewer than two such lengths.
     """
     lengths, errors = np.asarray(lengths, float), np.asarray(median_errors, float)
     wrong = errors > 0
-    if wrong.sum() < 2:  # noqa: PLR2004  a line has two points
+    if len(np.unique(lengths[wrong])) < 2:  # noqa: PLR2004  a straight line has two points
         return None
     slope, _ = np.polyfit(np.log(lengths[wrong]), np.log(errors[wrong]), 1)
     return float(slope)
