@@ -399,7 +399,7 @@ def test_every_plan_asks_the_same_sample_of_a_length() -> None:
     """
     task = opened("counting/words")
     planned = plan(task, lengths=[10, 50], samples=12, spread="bands", axes={"strategy": ["all"]})
-    lengths = {}
+    lengths: dict[tuple[Line, int], int] = {}
     for sample in planned:
         again = sample_from_id(task, sample.id)
         assert (again.line, again.length) == (Line.exact(sample.length), sample.length)

@@ -67,7 +67,8 @@ def test_equal_rows_are_said(task: str, options: dict[str, Any], remedy: str | N
 
 def test_the_command_says_it_once_for_each_task(lab: Lab) -> None:
     """On stderr, also where nothing is sent."""
-    for more in ([], ["--dry-run"]):
+    dry: tuple[tuple[str, ...], ...] = ((), ("--dry-run",))
+    for more in dry:
         done = lab.bench_run(
             *("--task", "counting/ones,counting/bernoulli", "--model", "tiny", "--samples", "2"),
             *("--lengths", "5,7", "--out", lab.out, *more),
