@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
@@ -106,18 +107,19 @@ class JudgedRun:
             for condition, its_places in places.items()
         }
 
-    def line_name(self, place: int) -> str:
-        """The nominal length of a cell's line; with the band if the condition has several lines of
-        that length.
+    @cached_property
+    def line_names(self) -> list[str]:
+        """The nominal length of each cell's line; with the band where the condition has several
+        lines of that length.
         """
-        cell = self.manifest.cells[place]
-        same = [
-            other
-            for other in self.manifest.cells
-            if (other.condition, other.length) == (cell.condition, cell.length)
+        cells = self.manifest.cells
+        counts = Counter((cell.condition, cell.length) for cell in cells)
+        return [
+            str(cell.length)
+            if counts[cell.condition, cell.length] == 1
+            else f"{cell.length}:{cell.line.low}-{cell.line.high}"
+            for cell in cells
         ]
-        line = cell.line
-        return str(line.length) if len(same) == 1 else f"{line.length}:{line.low}-{line.high}"
 
     @property
     def missing(self) -> int:

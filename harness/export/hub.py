@@ -148,7 +148,9 @@ def _accuracies(
             f"accuracy at length {line}, 0 to 1 ({interval}), {int(cell['n'])} scored samples",
             *_notes(publishable, judged, judged.cells.loc[[place]]),
         ]
-        task_id = _task_id(publishable, judged, f"length_{_slug(publishable.run.line_name(place))}")
+        task_id = _task_id(
+            publishable, judged, f"length_{_slug(publishable.run.line_names[place])}"
+        )
         yield _entry(publishable, benchmark, task_id, float(cell["accuracy"]), notes)
 
 

@@ -113,7 +113,7 @@ class Evaluation:
 
     def name_of(self, label: str, line: str | None = None) -> str:
         """`eyechart.counting.ones/separator=none,strategy=direct/length=5`: the name of the results
-        of one condition, or of one line of it; `line`: see `JudgedRun.line_name`.
+        of one condition, or of one line of it; `line`: see `JudgedRun.line_names`.
         """
         condition = [] if label == Condition().label else [label]
         return "/".join([self.name, *condition, *([] if line is None else [f"length={line}"])])
@@ -176,7 +176,7 @@ class Evaluation:
             for place, cell in zip(
                 judged.scored_cells.index, judged.scored_cells.to_dict("records"), strict=True
             ):
-                line = self.publishable.run.line_name(place)
+                line = self.publishable.run.line_names[place]
                 yield self._cell(judged, line, {str(name): value for name, value in cell.items()})
             estimate = judged.effective_length(self.threshold)
             if estimate is not None:

@@ -43,7 +43,7 @@ def lines(
 def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
     record, verdict = detail.record, detail.verdict
     answer = evaluation.spec.answer
-    label, line = record.condition.label, evaluation.publishable.run.line_name(detail.cell)
+    label, line = record.condition.label, evaluation.publishable.run.line_names[detail.cell]
     reference = [str(record.target)]
     row: Json = {
         "schema_version": SCHEMA_VERSION,
