@@ -22,6 +22,7 @@ from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.journal.writer import Journal
 from harness.run.limits import RunLimits
+from harness.spec import Line
 from tests.conftest import Lab, right
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import (
@@ -93,7 +94,7 @@ def read(number: int, world: World) -> None:
         with suppress(JournalError):
             read_run(spoilt(world), world.said.append)
         with Journal(spoilt(world), world.said.append) as book:
-            book.answered()
+            book.answered([Line.exact(3), Line(5, 4, 5)], 0)
 
 
 def test_manifests(world: World) -> None:
