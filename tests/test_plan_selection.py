@@ -69,11 +69,9 @@ def test_the_command_says_it_once_for_each_task(lab: Lab) -> None:
     """On stderr, also where nothing is sent."""
     dry: tuple[tuple[str, ...], ...] = ((), ("--dry-run",))
     for more in dry:
-        done = lab.bench_run(
-            *("--task", "counting/ones,counting/bernoulli", "--model", "tiny", "--samples", "2"),
-            *("--lengths", "5,7", "--out", lab.out, *more),
-            task=lab.ones,
-        )
+        tasks = "counting/ones,counting/bernoulli"
+        options = ["--model", "tiny", "--samples", "2", "--lengths", "5,7", *more]
+        done = lab.bench("run", "--task", tasks, *options, "--out", lab.out)
         assert done.err.count("all rows are equal") == 1, done
         assert "all rows" not in done.out
 
