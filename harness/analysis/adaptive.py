@@ -44,7 +44,7 @@ class Aim:
     precision: float
     """Width of the interval at which a condition ends, in octaves."""
     threshold: Threshold = Threshold()
-    wave: int = 12
+    wave: int = 8
     """Samples of each condition in a wave."""
     most_samples: int = 400
     """Samples of one line, at most."""
