@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
+from harness.analysis.comparability import (
+    check_same_prompts,
+    check_same_task,
+    common_samples,
+    names_of,
+)
+from harness.analysis.curve import Threshold
+from harness.analysis.further import LengthDifference, length_difference, mean_difference
 from harness.analysis.judged_run import JudgedCondition, JudgedRun, line_columns
 from harness.analysis.paired import (
     Pair,
     Paired,
     PairedArea,
+    PairedLength,
     compare_pairs,
     holm,
     mean_area,
     paired,
-    smallest_difference,
 )
 from harness.columns import COMPARISON, LINE
 from harness.errors import CompareError
 from harness.spec import Condition
 
+Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
 SIGNIFICANT = 0.05
 _DIGITS = 6
 
@@ -41,6 +51,13 @@ class ConditionComparison:
     """Whether each sample has the same target on both sides."""
     control: bool
     """Whether at least one side is a control, see `JudgedCondition.control`."""
+    length: LengthDifference
+    """The difference of the effective lengths."""
+
+    @property
+    def lines(self) -> Iterator[tuple[PairedLength, float]]:
+        """Each line with its corrected p-value."""
+        return zip(self.paired.lengths, self.p_values, strict=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,70 +74,48 @@ class Comparison:
     """The model whose conditions are compared; `None` where two models are compared."""
     first: str
     second: str
+    threshold: Threshold
     conditions: tuple[ConditionComparison, ...]
+    length: LengthDifference
+    """Mean over the conditions."""
     area: PairedArea
     """Mean over the conditions."""
 
     @property
-    def differs(self) -> bool:
-        """Whether the interval of the difference in area excludes 0."""
-        low, high = self.area.difference_ci
-        return low > 0 or high < 0
+    def lines(self) -> list[tuple[PairedLength, float]]:
+        """The lines of all conditions, each with its corrected p-value."""
+        return [line for compared in self.conditions for line in compared.lines]
 
-    def __str__(self) -> str:
-        """One sentence to quote."""
-        second_ahead = self.differs and self.area.difference < 0
-        ahead, behind = (self.second, self.first) if second_ahead else (self.first, self.second)
-        area = self.area.swapped if second_ahead else self.area
-        low, high = area.difference_ci
-        count = len(self.conditions)
-        task = self.task + (f" (mean of {count} conditions)" if count > 1 else "")
-        tests = [
-            (row, p)
-            for compared in self.conditions
-            for row, p in zip(compared.paired.lengths, compared.p_values, strict=True)
-        ]
-        significant = sorted({row.length for row, p in tests if p < SIGNIFICANT})
-        areas = (
-            f"area {area.first:.2f} against {area.second:.2f}, difference "
-            f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
-        )
-        if self.differs:
-            finding = f"{ahead} sees further than {behind} on {task}: {areas}"
-            if self.model is not None:
-                finding = (
-                    f"{self.model} sees further with {ahead} than with {behind} on {task}: {areas}"
-                )
-        else:
-            model = "" if self.model is None else f" for {self.model}"
-            finding = (
-                f"no difference in area is shown between {ahead} and {behind}{model} on "
-                f"{task}: {areas}"
-            )
-        if significant:
-            least = min(p for _, p in tests)
-            lengths = ", ".join(map(str, significant))
-            but = "" if self.differs else "but "
-            return (
-                f"{finding}; {but}accuracy differs at length{'s' * (len(significant) > 1)} "
-                f"{lengths} (p {_at_least(least)}, exact McNemar with Holm's correction for "
-                f"{len(tests)} tests)."
-            )
-        pairs = min(row.n for row, _ in tests)
-        least_shown = smallest_difference(pairs, len(tests))
-        shown = "nothing" if least_shown is None else f"{100 * least_shown:.0f} points or more"
-        return (
-            f"{finding}; no single length shows one (exact McNemar with Holm's correction: {pairs} "
-            f"pairs and {len(tests)} tests can show {shown})."
-        )
+    @property
+    def significant(self) -> list[PairedLength]:
+        """The lines whose accuracies differ after the correction."""
+        return [line for line, p in self.lines if p < SIGNIFICANT]
 
+    def change(self, margin: float) -> Change:
+        """What became of second, compared with first.
 
-def _at_least(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"from {p:.3f}"  # noqa: PLR2004  as is usual
+        `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
+        sides, and no single line differs significantly by more. Otherwise `worse` or `better`
+        where an effective length, the area or a single line shows it; `worse` where both are shown.
+        """
+        low, high = self.area.equivalence_ci
+        beyond = [line for line in self.significant if abs(line.difference) > margin]
+        if -margin < low and high < margin and not beyond:
+            return "equivalent"
+        signs = {
+            self.length.further,
+            self.area.larger,
+            *(1 if line.difference > 0 else -1 for line in self.significant),
+        }
+        return "worse" if 1 in signs else "better" if -1 in signs else "undecided"
 
 
 def compare_runs(
-    first: JudgedRun, second: JudgedRun, *, names: tuple[str, str] | None = None
+    first: JudgedRun,
+    second: JudgedRun,
+    threshold: Threshold = Threshold(),
+    *,
+    names: tuple[str, str] | None = None,
 ) -> Comparison:
     """Compares two runs of one task on the same samples, condition by condition.
 
@@ -130,7 +125,7 @@ def compare_runs(
         CompareError: their tasks, versions, rows or prompts differ, or they share no condition or
             no scored sample.
     """
-    _check_same_task(first, second)
+    check_same_task(first, second)
     common = [condition for condition in first.conditions if condition in second.conditions]
     if not common:
         raise CompareError(
@@ -142,15 +137,17 @@ def compare_runs(
         for condition in common
     ]
     for _, first_condition, second_condition in pairs:
-        _check_same_prompts(first_condition, second_condition)
-    return _compare(first, None, names or _names(first, second), pairs)
+        check_same_prompts(first_condition, second_condition)
+    return _compare(first, None, names or names_of(first, second), pairs, threshold)
 
 
 def _labels(run: JudgedRun) -> str:
     return "; ".join(condition.label for condition in run.conditions)
 
 
-def compare_conditions(run: JudgedRun, axis: str, values: Sequence[str]) -> Comparison:
+def compare_conditions(
+    run: JudgedRun, axis: str, values: Sequence[str], threshold: Threshold = Threshold()
+) -> Comparison:
     """Compares two values of an axis on the same rows, with all other axes equal.
 
     `values` are two value names, or `all` where the run has two.
@@ -179,7 +176,7 @@ def compare_conditions(run: JudgedRun, axis: str, values: Sequence[str]) -> Comp
         and (other := condition.with_value(axis, other_value)) in run.conditions
     ]
     names = f"{axis}={value}", f"{axis}={other_value}"
-    return _compare(run, run.manifest.model, names, pairs)
+    return _compare(run, run.manifest.model, names, pairs, threshold)
 
 
 def _compare(
@@ -187,6 +184,7 @@ def _compare(
     model: str | None,
     names: tuple[str, str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
+    threshold: Threshold,
 ) -> Comparison:
     """Raises `CompareError` where no sample is scored on both sides."""
     matched = [
@@ -208,85 +206,27 @@ def _compare(
             tuple(next(corrected) for _ in result.lengths),
             _same_targets(first, second),
             first.control or second.control,
+            length_difference(*pair, threshold),
         )
         for (condition, pair, first, second), result in zip(matched, results, strict=True)
     )
     manifest = run.manifest
     area = mean_area([pair for _, pair, _, _ in matched])
-    return Comparison(manifest.task, manifest.task_version, model, *names, compared, area)
-
-
-def _common(first: JudgedCondition, second: JudgedCondition, column: str) -> pd.DataFrame:
-    """The samples with a record on both sides: `column` of first, `column_other` of second."""
-    names = ["length", "length_low", "length_high", "index"]
-    other = second.recorded[[*names, column]]
-    return first.recorded[[*names, "true_length", column]].merge(
-        other, on=names, suffixes=("", "_other")
+    length = mean_difference([condition.length for condition in compared])
+    return Comparison(
+        manifest.task, manifest.task_version, model, *names, threshold, compared, length, area
     )
 
 
 def _same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
-    both = _common(first, second, "target")
+    both = common_samples(first, second, "target")
     return bool((both["target"] == both["target_other"]).all())
 
 
-def _check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
-    both = _common(first, second, "prompt")
-    other = both[both["prompt"] != both["prompt_other"]]
-    if len(other):
-        place = other.iloc[0]
-        raise CompareError(
-            f"the prompts of {len(other):,} samples differ, the first at "
-            f"length {int(place['true_length'])}, index {int(place['index'])}: the task's "
-            "generator or items changed and its version did not; run both with the same"
-        )
-
-
-def _check_same_task(first: JudgedRun, second: JudgedRun) -> None:
-    left, right = first.manifest, second.manifest
-    problem = f"{first.folder} and {second.folder} cannot be compared"
-    if first.folder.resolve() == second.folder.resolve():
-        raise CompareError(
-            f"{first.folder} is both runs; --axis AXIS=VALUE,VALUE compares conditions of one"
-        )
-    if left.task != right.task:
-        raise CompareError(f"{problem}: one is of {left.task}, the other of {right.task}")
-    if left.task_version != right.task_version:
-        raise CompareError(
-            f"{problem}: one is of version {left.task_version} of {left.task}, the other of "
-            f"{right.task_version}; run both with the same"
-        )
-    if left.task_digest != right.task_digest:
-        raise CompareError(
-            f"{problem}: the file of {left.task} changed between them and its version did not; "
-            "run both with the same"
-        )
-    seeds = left.settings.get("seed"), right.settings.get("seed")
-    if seeds[0] != seeds[1]:
-        raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
-
-
-def _names(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
-    """The two models. Of one model: with the settings that differ, else the two folders."""
-    left, right = first.manifest, second.manifest
-    if left.model != right.model:
-        return left.model, right.model
-    differ = [
-        name
-        for name in {**left.settings, **right.settings}
-        if left.settings.get(name) != right.settings.get(name)
-    ]
-    if not differ:
-        return str(first.folder), str(second.folder)
-
-    def named(settings: Mapping[str, Any]) -> str:
-        return f"{left.model} ({', '.join(f'{name}={settings.get(name)}' for name in differ)})"
-
-    return named(left.settings), named(right.settings)
-
-
 def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
-    """The columns `COMPARISON`: one row for each condition and line, and one for its area."""
+    """The columns `COMPARISON`: for each condition one row for each line, one for its effective
+    length (the difference is in octaves, empty where it is not limited), and one for its area.
+    """
     rows = [
         {
             "task": comparison.task,
@@ -308,8 +248,13 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     return table
 
 
+def finite(octaves: float) -> float | None:
+    """`None` for what is not limited."""
+    return octaves if math.isfinite(octaves) else None
+
+
 def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
-    for row, corrected in zip(compared.paired.lengths, compared.p_values, strict=True):
+    for row, corrected in compared.lines:
         yield {
             "measure": "accuracy",
             **line_columns(row.line),
@@ -324,6 +269,15 @@ def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
             "p": row.p,
             "p_holm": corrected,
         }
+    length = compared.length
+    yield {
+        "measure": "effective_length",
+        "value_first": length.first.length,
+        "value_second": length.second.length,
+        "difference": finite(length.octaves),
+        "ci_low": finite(length.low),
+        "ci_high": finite(length.high),
+    }
     area = compared.paired.area
     yield {
         "measure": "area",

@@ -54,7 +54,8 @@ class Bins:
     def places(self, lengths: Floats) -> npt.NDArray[np.int64]:
         """The bin of each length."""
         octaves = np.log2(lengths / self.shortest)
-        return np.rint(octaves * BINS_AN_OCTAVE).astype(np.int64)
+        places: npt.NDArray[np.int64] = np.rint(octaves * BINS_AN_OCTAVE).astype(np.int64)
+        return places
 
     def length(self, place: float) -> float:
         """The length at a place, which may lie between two bins; within the range asked."""

@@ -50,6 +50,13 @@ class LengthDifference:
         return int(self.low > 0) - int(self.high < 0)
 
     @property
+    def swapped(self) -> LengthDifference:
+        """The same with first and second exchanged."""
+        return LengthDifference(
+            self.second, self.first, -self.octaves, -self.high, -self.low, self.one_threshold
+        )
+
+    @property
     def detectable(self) -> float:
         """The factor that would have been found with a power of 80 %, about; may be infinite."""
         half = (self.high - self.low) / 2

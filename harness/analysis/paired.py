@@ -13,6 +13,8 @@ from harness.analysis.curve import RESAMPLES, TAILS, Curve, Floats, areas_under,
 from harness.spec import Line
 
 _LEVEL, _POWER = 0.05, 0.8
+_EQUIVALENCE_TAIL = 0.05
+"""Level of each of the two one-sided tests of equivalence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,9 @@ class PairedArea:
     first: float
     second: float
     difference_ci: tuple[float, float]
+    """95 % interval of first minus second."""
+    equivalence_ci: tuple[float, float]
+    """90 % interval: two one-sided tests at 5 % go by it."""
 
     @property
     def difference(self) -> float:
@@ -59,10 +64,16 @@ class PairedArea:
         return self.first - self.second
 
     @property
+    def larger(self) -> int:
+        """1 where first has the larger area, -1 where second has it, 0 where neither is shown."""
+        low, high = self.difference_ci
+        return int(low > 0) - int(high < 0)
+
+    @property
     def swapped(self) -> PairedArea:
         """The same with first and second exchanged."""
-        low, high = self.difference_ci
-        return PairedArea(self.second, self.first, (-high, -low))
+        intervals = [(-high, -low) for low, high in (self.difference_ci, self.equivalence_ci)]
+        return PairedArea(self.second, self.first, *intervals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,9 @@ def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 
     half = (resamples + 1) // 2
     exchanged = [(right, left) for left, right in pairs]
     draws = [_area_differences(pairs, half, seed), -_area_differences(exchanged, half, seed)]
-    return PairedArea(first, second, _even_ends(np.concatenate(draws), first - second))
+    both = np.concatenate(draws)
+    intervals = [_even_ends(both, first - second, tail) for tail in (TAILS[0], _EQUIVALENCE_TAIL)]
+    return PairedArea(first, second, *intervals)
 
 
 def _area_differences(pairs: Sequence[Pair], resamples: int, seed: int) -> Floats:
@@ -162,10 +175,10 @@ def _area_differences(pairs: Sequence[Pair], resamples: int, seed: int) -> Float
     return differences
 
 
-def _even_ends(draws: Floats, observed: float) -> tuple[float, float]:
-    """The middle 95 % of the draws, equally many cut off on both sides; contains `observed`."""
+def _even_ends(draws: Floats, observed: float, tail: float) -> tuple[float, float]:
+    """The draws without the share `tail` on both sides, extended to contain `observed`."""
     ordered = np.sort(draws)
-    outside = math.ceil(TAILS[0] * len(ordered)) - 1
+    outside = math.ceil(tail * len(ordered)) - 1
     return (
         min(float(ordered[outside]), observed),
         max(float(ordered[-1 - outside]), observed),

@@ -289,6 +289,7 @@ def import_(
     epilog=examples(
         "bench compare results/runs/gpt-4o/counting/ones@1-* results/runs/tiny/counting/ones@1-*",
         "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
+        "bench compare BASE NEW --fail-if worse --margin 0.05",
     )
 )
 def compare(
@@ -301,15 +302,39 @@ def compare(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write.")
     ] = Path("compare.csv"),
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+    margin: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Difference of areas up to which both are equivalent."),
+    ] = 0.05,
+    fail_if: Annotated[
+        str | None,
+        typer.Option(
+            metavar="worse|different|not-equivalent",
+            help="Exit with 1 where the second is that, compared with the first.",
+        ),
+    ] = None,
 ) -> None:
     """Compare two runs, or two conditions of one, on the same samples.
 
-    Shows, for each length, both accuracies, the difference with its interval, and the p-value of
-    McNemar's exact test with Holm's correction; one sentence says whether the difference is real.
+    Shows, for each line, both accuracies, the difference (first minus second) with its interval,
+    and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
+    areas. One sentence says who sees further, a second one whether the second is worse, better or
+    equivalent.
     """
     from harness.cli import results
 
-    raise typer.Exit(results.compare(runs, axis, output))
+    raise typer.Exit(
+        results.compare(
+            runs,
+            axis,
+            output,
+            results.read_threshold(threshold, relative=relative),
+            margin=margin,
+            fail_if=fail_if,
+        )
+    )
 
 
 @app.command(

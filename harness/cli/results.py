@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.analysis.comparison import compare_conditions, compare_runs, comparison_table
+from harness.analysis.comparison import Change, compare_conditions, compare_runs, comparison_table
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
@@ -32,6 +32,12 @@ from harness.plan.selection import read_axes
 from harness.report.readme import around, markdown, put_into
 
 FORMATS = ("html", "png", "svg")
+FAILURES: dict[str, set[Change]] = {
+    "worse": {"worse"},
+    "different": {"worse", "better"},
+    "not-equivalent": {"worse", "better", "undecided"},
+}
+"""Value of `--fail-if` -> what makes the command fail."""
 _TWO = 2
 
 
@@ -65,24 +71,39 @@ def show_run(judged_run: JudgedRun, threshold: Threshold = Threshold()) -> None:
     echo(str(path), "")
 
 
-def compare(folders: Sequence[Path], axis: str | None, output: Path) -> int:
-    """Prints and writes the differences between two runs, or two conditions of each run."""
+def compare(
+    folders: Sequence[Path],
+    axis: str | None,
+    output: Path,
+    threshold: Threshold,
+    *,
+    margin: float,
+    fail_if: str | None,
+) -> int:
+    """Prints and writes the differences between two runs, or two conditions of each run; returns
+    the exit code: `INCOMPLETE` where one of them is what `fail_if` names.
+    """
     if axis is None and len(folders) != _TWO:
         raise UsageError(
             f"compare needs two runs, not {len(folders)}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
+    if not 0 < margin < 1:
+        raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
+    if fail_if is not None and fail_if not in FAILURES:
+        raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
     check_output("-o", output)
     runs = [read_run(folder, warn) for folder in folders]
     if axis is None:
-        comparisons = [compare_runs(runs[0], runs[1])]
+        comparisons = [compare_runs(runs[0], runs[1], threshold)]
     else:
         ((name, values),) = read_axes([axis]).items()
-        comparisons = [compare_conditions(run, name, values) for run in runs]
+        comparisons = [compare_conditions(run, name, values, threshold) for run in runs]
     for comparison in comparisons:
-        print_comparison(comparison)
+        print_comparison(comparison, margin)
     echo("", str(to_csv(comparison_table(comparisons), output)))
-    return COMPLETE
+    changes = {comparison.change(margin) for comparison in comparisons}
+    return INCOMPLETE if fail_if is not None and changes & FAILURES[fail_if] else COMPLETE
 
 
 def leaderboard(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis.comparison import SIGNIFICANT, ConditionComparison
+from harness.analysis.comparison_text import change_sentence, finding
 from harness.analysis.curve import Threshold
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun
@@ -32,13 +34,14 @@ def print_table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold = Thre
     show(_bold(_title(run, cells)), _table(run, cells, threshold, _border()))
 
 
-def print_comparison(comparison: Comparison) -> None:
-    """Prints a table for each condition, both accuracies line by line, then the sentence."""
+def print_comparison(comparison: Comparison, margin: float) -> None:
+    """Prints a table for each condition, both accuracies line by line, then what was found."""
     for compared in comparison.conditions:
         title = f"{comparison.task}  {comparison.first} against {comparison.second}"
         fixed = "  ".join(f"{axis}={value}" for axis, value in compared.condition.items())
         show(_bold(f"{title}  {fixed}".rstrip()), _comparison(compared, _border()))
-    show(one_line(str(comparison)))
+    show(one_line(finding(comparison)))
+    show(one_line(change_sentence(comparison, margin)))
 
 
 def _border() -> box.Box:
@@ -66,6 +69,15 @@ def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
             Text("< 0.001" if p < 0.001 else f"{p:.3f}", "bold" if p < SIGNIFICANT else ""),  # noqa: PLR2004
         )
     table.add_section()
+    length = compared.length
+    table.add_row(
+        "sees to",
+        "",
+        str(length.first),
+        str(length.second),
+        octaves_text(length.octaves),
+        f"{octaves_text(length.low)} to {octaves_text(length.high)} octaves",
+    )
     area = compared.paired.area
     low, high = area.difference_ci
     table.add_row(
@@ -77,6 +89,11 @@ def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
         f"{low:+.2f} to {high:+.2f}",
     )
     return table
+
+
+def octaves_text(octaves: float) -> str:
+    """A difference in octaves, or `?` where it is not limited."""
+    return f"{octaves:+.2f}" if math.isfinite(octaves) else "?"
 
 
 def _axes(run: JudgedRun, cells: pd.DataFrame) -> tuple[list[str], list[str]]:

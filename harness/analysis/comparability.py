@@ -1,0 +1,75 @@
+"""Whether two runs may be compared, and what they are called beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.judged_run import JudgedCondition, JudgedRun
+from harness.errors import CompareError
+
+
+def common_samples(first: JudgedCondition, second: JudgedCondition, column: str) -> pd.DataFrame:
+    """The samples with a record on both sides: `column` of first, `column_other` of second."""
+    names = ["length", "length_low", "length_high", "index"]
+    other = second.recorded[[*names, column]]
+    return first.recorded[[*names, "true_length", column]].merge(
+        other, on=names, suffixes=("", "_other")
+    )
+
+
+def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
+    both = common_samples(first, second, "prompt")
+    other = both[both["prompt"] != both["prompt_other"]]
+    if len(other):
+        place = other.iloc[0]
+        raise CompareError(
+            f"the prompts of {len(other):,} samples differ, the first at "
+            f"length {int(place['true_length'])}, index {int(place['index'])}: the task's "
+            "generator or items changed and its version did not; run both with the same"
+        )
+
+
+def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
+    left, right = first.manifest, second.manifest
+    problem = f"{first.folder} and {second.folder} cannot be compared"
+    if first.folder.resolve() == second.folder.resolve():
+        raise CompareError(
+            f"{first.folder} is both runs; --axis AXIS=VALUE,VALUE compares conditions of one"
+        )
+    if left.task != right.task:
+        raise CompareError(f"{problem}: one is of {left.task}, the other of {right.task}")
+    if left.task_version != right.task_version:
+        raise CompareError(
+            f"{problem}: one is of version {left.task_version} of {left.task}, the other of "
+            f"{right.task_version}; run both with the same"
+        )
+    if left.task_digest != right.task_digest:
+        raise CompareError(
+            f"{problem}: the file of {left.task} changed between them and its version did not; "
+            "run both with the same"
+        )
+    seeds = left.settings.get("seed"), right.settings.get("seed")
+    if seeds[0] != seeds[1]:
+        raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
+
+
+def names_of(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
+    """The two models. Of one model: with the settings that differ, else the two folders."""
+    left, right = first.manifest, second.manifest
+    if left.model != right.model:
+        return left.model, right.model
+    differ = [
+        name
+        for name in {**left.settings, **right.settings}
+        if left.settings.get(name) != right.settings.get(name)
+    ]
+    if not differ:
+        return str(first.folder), str(second.folder)
+
+    def named(settings: Mapping[str, Any]) -> str:
+        return f"{left.model} ({', '.join(f'{name}={settings.get(name)}' for name in differ)})"
+
+    return named(left.settings), named(right.settings)

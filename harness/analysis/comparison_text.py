@@ -1,0 +1,141 @@
+"""What a comparison found, in sentences to quote."""
+
+from __future__ import annotations
+
+import math
+
+from harness.analysis.comparison import Change, Comparison
+from harness.analysis.further import LengthDifference
+from harness.analysis.interval import Bound
+from harness.analysis.paired import PairedArea, smallest_difference
+
+_CHANGES: dict[Change, str] = {
+    "worse": "{second} is worse than {first}",
+    "better": "{second} is better than {first}",
+    "equivalent": "{second} and {first} are equivalent",
+    "undecided": "it is open whether {second} is worse than {first}",
+}
+
+
+def finding(comparison: Comparison) -> str:
+    """One sentence: who sees further, has the larger area, or that no difference was found.
+
+    Nobody is said to see further because of an area: a model whose accuracy is 80 % at all lengths
+    may have a larger area than one that is perfect to 70 symbols.
+    """
+    length, area = comparison.length, comparison.area
+    sign = length.further or area.larger
+    ahead, behind = comparison.first, comparison.second
+    if sign < 0:
+        ahead, behind, length, area = behind, ahead, length.swapped, area.swapped
+    count = len(comparison.conditions)
+    where = comparison.task + (f" (mean of {count} conditions)" if count > 1 else "")
+    model = comparison.model
+    if length.further:
+        verb = f"{ahead} sees further than {behind}"
+        if model is not None:
+            verb = f"{model} sees further with {ahead} than with {behind}"
+        sentence = f"{verb} on {where}: {_lengths(length, count)}"
+    elif area.larger:
+        verb = f"{ahead} has a larger area than {behind}"
+        if model is not None:
+            verb = f"{model} has a larger area with {ahead} than with {behind}"
+        sentence = f"{verb} on {where}: {area_text(area)}; {_no_further(length, count)}"
+    else:
+        of_model = "" if model is None else f" for {model}"
+        sentence = (
+            f"no difference found between {ahead} and {behind}{of_model} on {where}: "
+            f"{_no_further(length, count)}; {area_text(area)}"
+        )
+    return f"{sentence}; {_of_lines(comparison)}."
+
+
+def change_sentence(comparison: Comparison, margin: float) -> str:
+    """One sentence: whether second is worse than, better than or equivalent to first."""
+    low, high = (100 * end for end in comparison.area.equivalence_ci)
+    change = comparison.change(margin)
+    verdict = _CHANGES[change].format(first=comparison.first, second=comparison.second)
+    return (
+        f"{verdict}: their areas differ by {low:+.1f} to {high:+.1f} points (first minus second, "
+        f"90 % interval), and the margin is {100 * margin:g} points"
+        + ("." if change != "equivalent" else ", also on every line that differs significantly.")
+    )
+
+
+def area_text(area: PairedArea) -> str:
+    """Both areas and their difference with its interval."""
+    low, high = area.difference_ci
+    return (
+        f"area {area.first:.2f} against {area.second:.2f}, difference "
+        f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
+    )
+
+
+def factor_text(length: LengthDifference) -> str:
+    """The factor between two effective lengths with its interval; what is not limited is left
+    open.
+    """
+    low, high = (2**end if math.isfinite(end) else None for end in (length.low, length.high))
+    if low is None and high is None:
+        return "an unknown factor"
+    interval = (
+        f"95 % interval {low:.2f} to {high:.2f}"
+        if low is not None and high is not None
+        else f"95 %: at least {low:.2f}"
+        if low is not None
+        else f"95 %: at most {high:.2f}"
+    )
+    if not math.isfinite(length.octaves):
+        return f"a factor that is not limited ({interval})"
+    return f"a factor of {2**length.octaves:.2f} ({interval})"
+
+
+def _lengths(length: LengthDifference, conditions: int) -> str:
+    """Both effective lengths and the factor; the factor alone over several conditions."""
+    if conditions > 1:
+        return factor_text(length)
+    first, second = map(_symbols, (length.first, length.second))
+    return f"to {first} symbols against {second}, {factor_text(length)}"
+
+
+def _symbols(bound: Bound) -> str:
+    words = {"<": "less than ", "=": "", ">": "more than "}[bound.sign]
+    return f"{words}{bound.length:.0f}"
+
+
+def _no_further(length: LengthDifference, conditions: int) -> str:
+    """Why nobody is said to see further."""
+    if not length.one_threshold:
+        return "no effective lengths to compare, since at least one side has no single threshold"
+    outside = length.first.sign, length.second.sign
+    if conditions == 1 and outside in ((">", ">"), ("<", "<")):
+        end = "beyond the longest line" if outside[0] == ">" else "below the shortest line"
+        return f"both effective lengths lie {end}"
+    text = f"no difference in effective length was found, {factor_text(length)}"
+    if math.isfinite(length.detectable):
+        text += f", where {length.detectable:.1f} would have been found with a power of 80 %"
+    return text
+
+
+def _of_lines(comparison: Comparison) -> str:
+    """The lines whose accuracies differ, or what they could have shown."""
+    tests = comparison.lines
+    significant = sorted({line.length for line in comparison.significant})
+    if significant:
+        least = min(p for _, p in tests)
+        lengths = ", ".join(map(str, significant))
+        return (
+            f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
+            f"(p {_at_least(least)}, exact McNemar with Holm's correction for {len(tests)} tests)"
+        )
+    pairs = min(line.n for line, _ in tests)
+    least_shown = smallest_difference(pairs, len(tests))
+    shown = "nothing" if least_shown is None else f"{100 * least_shown:.0f} points or more"
+    return (
+        f"no single line shows one (exact McNemar with Holm's correction: {pairs} "
+        f"pairs and {len(tests)} tests can show {shown})"
+    )
+
+
+def _at_least(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"from {p:.3f}"  # noqa: PLR2004  as is usual
