@@ -79,6 +79,16 @@ class Reply:
     logprobs: tuple[tuple[str, float], ...] | None = None
     """Token and natural logarithm of its probability, for each token of the text; if requested."""
 
+    def __post_init__(self) -> None:
+        """Replaces lone surrogates in the texts, so that each can be stored and comes back equal."""
+        for name in ("text", "model", "refusal", "reasoning"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _storable(value))
+        if self.logprobs is not None:
+            logprobs = tuple((_storable(token), logprob) for token, logprob in self.logprobs)
+            object.__setattr__(self, "logprobs", logprobs)
+
 
 class Provider(Protocol):
     """Sends requests to one model. Safe to call from many asyncio tasks of one loop."""
@@ -146,6 +156,11 @@ class BatchState:
     problems: tuple[str, ...] = ()
     """Reasons of a failure, one line each."""
 
+    def __post_init__(self) -> None:
+        """Replaces lone surrogates in the texts, as in a `Reply`."""
+        object.__setattr__(self, "status", _storable(self.status))
+        object.__setattr__(self, "problems", tuple(map(_storable, self.problems)))
+
 
 class BatchService(Protocol):
     """A vendor's Batch API. Every method raises a `ProviderError` and nothing else."""
@@ -212,13 +227,15 @@ class ModelSettings:
 
 
 class ProviderError(Exception):
-    """Base of all errors of providers. The message is one line for the user, without keys."""
+    """Base of all errors of providers. The message is one line for the user, without keys and
+    without lone surrogates.
+    """
 
     exit_code: ClassVar[int] = 1
     """Exit code of `bench` if the error ends a command, see `harness.errors`."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(redact(message))
+        super().__init__(_storable(redact(message)))
 
 
 class StopRunError(ProviderError):
@@ -293,6 +310,18 @@ class BadReplyError(TransientError):
 
 class BatchExpiredError(TransientError):
     """A batch ended before this request was processed."""
+
+
+def _storable(text: str) -> str:
+    """The text with each lone surrogate, which UTF-8 lacks, replaced by U+FFFD.
+
+    The JSON of a server has one where a reply was cut off within a character.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def environment_key(variable: str) -> str:

@@ -8,16 +8,25 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from providers import anthropic
-from providers.base import ModelSettings, ProviderError, Usage
+from providers.base import (
+    BadReplyError,
+    BadRequestError,
+    ModelSettings,
+    ProviderError,
+    SetupError,
+    Usage,
+)
 from providers.http.errors import error_of, rejected_parameter, retry_after_s
 from providers.openai import batch, form
 from providers.registry import open_batch_form, parse_model
 
 MANY = settings(max_examples=150, deadline=None)
+HALF = "\ud83d"
+"""Half a character, as JSON can hold it and UTF-8 cannot."""
 NAMES = re.findall(
     r"\w+",
     "error code message type status detail param choices content text finish_reason usage "
@@ -42,7 +51,7 @@ LEAF = (
     | st.integers(10**300, 10**400)
     | st.floats()
     | st.text(max_size=20)
-    | st.sampled_from(["stop", "error", "\ud83d", "2" * 400, "text", "a\nb"])
+    | st.sampled_from(["stop", "error", HALF, "2" * 400, "text", "a\nb"])
 )
 DEEP = st.builds(nested, LEAF, st.sampled_from([5, 250, 700, 960, 990]))
 ANY = st.recursive(
@@ -136,28 +145,58 @@ def as_json(value: object) -> str:
 
 @MANY
 @given(REPLY)
+@example(
+    {
+        "choices": [
+            {
+                "message": {"content": HALF, "refusal": HALF, "reasoning": HALF},
+                "finish_reason": HALF,
+                "logprobs": {"content": [{"token": HALF, "logprob": -1.0}]},
+            }
+        ],
+        "model": HALF,
+    }
+)
+@example({"choices": [{"text": HALF, "finish_reason": HALF}], "model": HALF})
+@example({"error": {"code": HALF, "message": HALF}})
+@example({"choices": [{"error": {"code": HALF, "message": HALF}}]})
+@example(
+    {
+        "content": [{"type": "text", "text": HALF}, {"type": "thinking", "thinking": HALF}],
+        "stop_reason": HALF,
+        "stop_details": {"explanation": HALF},
+        "model": HALF,
+    }
+)
 def test_replies(read: object) -> None:
-    """Of OpenAI's form and Anthropic's; what is read of one is text and whole numbers."""
+    """Of OpenAI's form and Anthropic's; what is read of one is text and whole numbers that JSON can
+    hold.
+    """
     for reader in (form.reply_of, anthropic.reply_of):
         try:
             reply = reader(read)
         except ProviderError as error:
             assert "\n" not in str(error)  # noqa: PT017
+            orjson.dumps(str(error))
             continue
         for text in (reply.text, reply.model, reply.refusal, reply.reasoning):
             assert text is None or isinstance(text, str)
         assert reply.usage is None or min(reply.usage.prompt_tokens, reply.usage.output_tokens) >= 0
         assert all(isinstance(token, str) for token, _ in reply.logprobs or ())
+        orjson.dumps([reply.text, reply.model, reply.refusal, reply.reasoning, reply.finish_reason])
+        orjson.dumps([token for token, _ in reply.logprobs or ()])
 
 
 @MANY
 @given(st.binary() | REPLY.map(lambda value: as_json(value).encode()))
+@example(b'"\\ud83d')
 def test_bodies(content: bytes) -> None:
     """Of any bytes."""
     try:
         form.read_json(content)
     except ProviderError as error:
         assert "not JSON" in str(error)  # noqa: PT017
+        orjson.dumps(str(error))
 
 
 @MANY
@@ -166,11 +205,15 @@ def test_bodies(content: bytes) -> None:
     st.text() | REPLY.map(as_json),
     HEADERS,
 )
+@example(400, as_json({"error": {"code": HALF, "message": f"{HALF} is no text"}}), {})
+@example(500, HALF, {})
+@example(302, "", {"Location": f"http://{HALF}"})
 def test_errors(status: int, body: str, headers: dict[str, str]) -> None:
     """Of any status, body and headers; one line, and never too long."""
     error = error_of(status, body, headers)
     assert isinstance(error, ProviderError)
     assert len(str(error)) < 1000
+    orjson.dumps(str(error))
     rejected_parameter(body, ["seed", "max_tokens", "(["])
 
 
@@ -184,18 +227,30 @@ def test_waits(headers: dict[str, str]) -> None:
 
 @MANY
 @given(ANY | table(response=table(status_code=LEAF, body=REPLY), error=ANY))
+@example({"error": {"code": HALF, "message": HALF}})
+@example({"error": HALF})
+@example({"response": {"status_code": 400, "body": {"error": {"message": HALF}}}})
+@example({"response": {"status_code": 200, "body": {"choices": [{"text": HALF}], "model": HALF}}})
 def test_lines_of_batches(line: object) -> None:
     """Of any object."""
     form = open_batch_form(parse_model("gpt-4o"), ModelSettings("gpt-4o"))
     if isinstance(line, dict):
         try:
-            form.reply(line)
+            reply = form.reply(line)
         except ProviderError as error:
             assert len(str(error)) < 1000  # noqa: PT017
+            orjson.dumps(str(error))
+        else:
+            orjson.dumps([reply.text, reply.model])
 
 
 @MANY
 @given(BATCH)
+@example({"id": "0", "status": HALF})
+@example({"id": HALF, "status": "completed"})
+@example({"id": "0", "status": "failed", "errors": {"data": [{"code": HALF, "message": HALF}]}})
+@example({"id": "0", "status": "failed", "errors": {"data": [{"line": HALF, "message": ""}]}})
+@example({"id": "0", "status": "completed", "output_file_id": HALF, "error_file_id": HALF})
 def test_states_of_batches(read: object) -> None:
     """Of any object; what is known of a batch can be kept."""
     try:
@@ -204,7 +259,14 @@ def test_states_of_batches(read: object) -> None:
         return
     assert state.id
     assert all(isinstance(line, str) for line in state.problems)
-    orjson.dumps([state.id, state.status, state.output_file])
+    orjson.dumps([state.id, state.status, state.output_file, state.error_file, state.problems])
+
+
+@pytest.mark.parametrize("error", [SetupError, BadRequestError, BadReplyError])
+def test_messages(error: type[ProviderError]) -> None:
+    """Half a character in a message is shown as U+FFFD; two halves that meet are one character."""
+    assert str(error(f"a {HALF} b")) == "a \ufffd b"
+    assert str(error(f"{HALF}\ude00")) == "\U0001f600"
 
 
 @pytest.mark.parametrize(

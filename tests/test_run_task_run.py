@@ -726,3 +726,16 @@ def test_a_users_items_run_like_any_task(lab: Lab, tmp_path: Path) -> None:
     assert lab.asked(wanted) == []
     cells = read_manifest(wanted.folder).cells
     assert [(cell.length, cell.samples) for cell in cells] == [(2, 2), (3, 1)]
+
+
+def test_half_a_character_in_a_models_name_is_the_same_model_again(lab: Lab) -> None:
+    """The name in the manifest equals the one that the next reply brings, so that a run goes on."""
+
+    def named(request: Request) -> Reply:
+        return Reply(right(request), model="m \ud83d")
+
+    lab.run(lab.wanted(samples=1), ScriptedProvider(named))
+    lab.run(lab.wanted(samples=2), ScriptedProvider(named))
+    wanted = lab.wanted(samples=2)
+    assert len(records(wanted.folder)) == wanted.plan.size
+    assert read_manifest(wanted.folder).answered_by == ["m \ufffd"]
