@@ -80,7 +80,7 @@ class Reply:
     """Token and natural logarithm of its probability, for each token of the text; if requested."""
 
     def __post_init__(self) -> None:
-        """Replaces lone surrogates in the texts, so that each can be stored and comes back equal."""
+        """Replaces lone surrogates in the texts: then each can be stored and comes back equal."""
         for name in ("text", "model", "refusal", "reasoning"):
             value = getattr(self, name)
             if value is not None:
