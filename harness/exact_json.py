@@ -81,7 +81,7 @@ def _sound(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {_sound(name): _sound(one) for name, one in value.items()}
+        return {_sound(name): _sound(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_sound(one) for one in value]
+        return [_sound(item) for item in value]
     return value

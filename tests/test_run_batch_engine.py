@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -305,7 +306,7 @@ class TestBadly:
         """What OpenAI's limit on enqueued tokens asks of the user."""
         with serve(Plot(end="failed", problems=[TOO_MUCH])) as server:
             done = batched(lab, server)
-        assert "once other batches are done, and --lengths or --samples make it smaller" in done.err
+        assert "when other batches have ended, or make the batch smaller with --lengths" in done.err
 
     @pytest.mark.parametrize("end", ["expired", "cancelled"])
     def test_half_a_batch_is_kept_and_the_rest_asked_again(self, lab: Lab, end: str) -> None:
@@ -344,7 +345,7 @@ class TestBadly:
         with serve(Plot(output_named=False)) as server:
             done = batched(lab, server)
             assert done.code == 1
-            assert "16 requests are answered and names no file of them" in done.err
+            assert "has 16 answered requests, but names no file of replies" in done.err
             assert PENDING_FILE in leftovers(lab)
             batch = server.batches["batch_1"]
             batch.said["output_file_id"] = "late"
@@ -359,7 +360,7 @@ class TestBadly:
                 done = batched(lab, server)
                 assert done.code == 1
                 assert "its output file is gone (no such model or address (404" in done.err
-                assert "batches.json gives them up" in done.err
+                assert re.search(r"to give them up, delete \S+batches\.json", done.err)
             assert set(server.paid.values()) == {1}
             (lab.the_run() / "batches.json").unlink()
             assert batched(lab, server).code == 0
@@ -391,7 +392,10 @@ class TestBadly:
             server.batches["batch_1"].looks = 10**6
             done = batched(lab, server)
         assert done.code == 1
-        assert "to another prompt: the task changed since it was asked (16 such)" in done.err
+        assert (
+            "the reply is to another prompt: the task changed after the request (16 such)"
+            in done.err
+        )
         assert [name.partition("-")[0] for name in leftovers(lab)] == ["replies"]
 
 
@@ -453,7 +457,7 @@ class TestFaults:
             batch = server.batches.pop("batch_1")
             done = batched(lab, server)
             assert done.code == 1
-            assert "is the key of another account? deleting" in done.err
+            assert "is the key of another account? to give the batch up, delete" in done.err
             server.batches["batch_1"] = batch
             batch.looks = 10**6
             assert batched(lab, server).code == 0
@@ -664,7 +668,7 @@ class TestStopping:
             (lab.the_run() / PENDING_FILE).write_text(content)
             done = batched(lab, server)
         assert done.code == 1
-        assert "mend it, or delete it to submit them anew" in done.err
+        assert "repair it, or delete it to submit their requests again" in done.err
 
     def test_a_batch_is_where_it_was_submitted(self, lab: Lab) -> None:
         """Another address does not have it."""

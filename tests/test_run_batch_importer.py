@@ -155,7 +155,7 @@ class TestRoundTrip:
         export(lab)
         done = take(lab, lab.folder / "requests.jsonl")
         assert done.code == 1
-        assert "requests.jsonl:1: a request and no reply to one (16 such)" in done.err
+        assert "requests.jsonl:1: the line is a request, not a reply (16 such)" in done.err
         assert records(lab.the_run()) == []
 
     def test_only_what_has_no_answer_is_exported(self, lab: Lab) -> None:
@@ -275,12 +275,12 @@ class TestUnusable:
         assert done.code == 0
         said = [line.removeprefix(f"bench: {file}:") for line in done.err.splitlines()]
         assert said == [
-            "26: a last line that breaks off (1 such)",
-            "1: no JSON object (2 such)",
-            "3: no custom_id of ours (2 such)",
-            "5: of a run that is not here; --out names the folder that holds it (1 such)",
-            "6: of a sample that its task does not have (1 such)",
-            "7: to another prompt: the task changed since it was asked (3 such)",
+            "26: the last line is cut off (1 such)",
+            "1: the line is no JSON object (2 such)",
+            "3: the line has no custom_id of Eyechart (2 such)",
+            "5: the reply's run is not here; give the folder that holds it with --out (1 such)",
+            "6: the reply's task has no such sample (1 such)",
+            "7: the reply is to another prompt: the task changed after the request (3 such)",
             "16 new answers, 0 without a reply, 0 known before",
         ]
 
@@ -374,7 +374,10 @@ class TestRuns:
         generator._module.cache_clear()
         done = take(lab, file)
         assert done.code == 1
-        assert "to another prompt: the task changed since it was asked (16 such)" in done.err
+        assert (
+            "the reply is to another prompt: the task changed after the request (16 such)"
+            in done.err
+        )
 
     def test_another_model_is_not_mixed_in(self, lab: Lab) -> None:
         """As in direct runs."""

@@ -77,7 +77,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         if self.failure is None and self.reply is None:
             raise ValueError("neither reply nor failure")
         if self.length < 0 or self.index < 0 or _HASH.fullmatch(self.prompt_hash) is None:
-            raise ValueError("a length, index or prompt_hash that cannot be")
+            raise ValueError("an invalid length, index or prompt_hash")
         self.prompt_tokens = token_count(self.prompt_tokens)
         self.output_tokens = token_count(self.output_tokens)
 
@@ -94,9 +94,9 @@ def _condition(values: tuple[tuple[str, str], ...]) -> Condition:
 
 def _decode_condition(kind: type, read: Any) -> Condition:
     if kind is not Condition or not isinstance(read, dict):
-        raise ValueError("a condition that is none")
+        raise ValueError("the condition is no mapping")
     if not all(type(value) is str for value in read.values()):
-        raise ValueError("a condition whose values are no texts")
+        raise ValueError("a value of the condition is no text")
     return _condition(tuple(read.items()))
 
 

@@ -1,4 +1,4 @@
-"""What a run costs: tokens before it is sent, dollars as they are spent, what may still leave."""
+"""What a run costs: tokens, estimated before a request is sent, and dollars under a budget."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def cost(prices: Prices, prompt_tokens: float, output_tokens: float) -> float:
 def sound_usage(usage: Usage | None, *, has_text: bool) -> Usage | None:
     """`usage` where it can be true, else `None`; `has_text` says whether the reply has any.
 
-    It cannot be true where a figure is not a whole number, negative or beyond 10^12, nor where a
-    text has no tokens.
+    A figure cannot be true if it is not a whole number, is negative or is above 10^12, or if a
+    reply with text has no tokens.
     """
     if usage is None or token_count(usage.prompt_tokens) is None:
         return None
@@ -63,12 +63,12 @@ class Budget:
 
     A request is sent only while what is spent and the worst case of all others in flight are below
     the limit together, so in the end less than one request's worst case is spent above the limit.
-    The cost of a request is known with its reply and not before: a rule that lets more requests
-    leave breaks this promise. Far from the limit no request waits; near it fewer and fewer are in
-    flight, in the end a single one, and that is intended.
+    The cost of a request is known only with its reply, so a rule that sends more requests breaks
+    this promise. Far from the limit no request waits; near it fewer and fewer are in flight, and at
+    the end a single one: this is intended.
 
-    Two things are beyond the promise: a reply that costs more than its own maximum, and one that is
-    paid for and never arrives.
+    The promise does not cover a reply that costs more than its own maximum, nor one that is paid
+    for and never arrives.
     """
 
     prices: Prices | None = None
@@ -77,8 +77,8 @@ class Budget:
     full: bool = False
     """Whether what is left of the limit is too little for any further request."""
     prompt_scale: float = 1.0
-    """Tokens that a prompt takes at most, for each token of the estimate of that maximum: above 1
-    once a reply's usage has exceeded the estimate."""
+    """Factor on the estimate of a prompt's most tokens: above 1 after a reply's usage has exceeded
+    its estimate."""
     _prompt: int = 0
     _output: int = 0
     """Tokens that all requests in flight take at most."""
@@ -101,7 +101,7 @@ class Budget:
             self.spent += cost(self.prices, usage.prompt_tokens, usage.output_tokens)
 
     def learn(self, prompt_tokens: int, estimate: int) -> None:
-        """A prompt took `prompt_tokens`; `estimate` was that of its maximum."""
+        """Raises `prompt_scale` if a prompt took more tokens than `estimate`, its maximum."""
         if prompt_tokens > estimate * self.prompt_scale and estimate:
             self.prompt_scale = prompt_tokens / estimate
 

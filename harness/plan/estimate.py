@@ -35,11 +35,11 @@ class Forecast:
     exact: bool
     """Counted by the model's tokenizer, and not by the rule of `estimate_tokens`."""
     most_prompt_tokens: int
-    """The same where nothing was estimated; else as many as there are bytes."""
+    """At most: the same number if a tokenizer counted, else the number of bytes."""
     output_tokens: int
     """Expected."""
     most_output_tokens: int
-    """If every reply uses up its budget."""
+    """At most: every reply uses its whole budget."""
 
     def dollars(self, prices: Prices) -> tuple[float, float]:
         """Expected, and at most."""

@@ -1,4 +1,4 @@
-"""Proves that a task can be won and lost: oracle solvers against its own extraction and scoring."""
+"""Proves a task: its own extraction and scoring must judge known replies as what they are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CUT_OFF = "Let me count one by one: the first is 1, the second is 2, the third"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An oracle that was judged other than it should be."""
+    """A reply of an oracle that got another verdict than it should."""
 
     sample_id: str
     oracle: str
@@ -60,8 +60,8 @@ def failures(task: Task) -> Iterator[Failure]:
 
 
 def repetition(task: Task) -> str | None:
-    """What is wrong where a cell's samples are the same prompt again, of which an interval would
-    say too much; looked for in the default cell with the longest rows.
+    """The mistake if a cell repeats the same prompts, so that its interval is too narrow; `None` if
+    it does not. Looks at the longest rows of the first default condition.
     """
     usual = plan(task)
     condition, line = usual.conditions[0], usual.lines[-1]
@@ -92,13 +92,13 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
         reply = speak(answer.phrase, str(target))
         verdict = given(reply)
         if verdict.outcome != "correct":
-            yield Failure(sample.id, name, reply, "correct", _said(verdict))
+            yield Failure(sample.id, name, reply, "correct", _described(verdict))
     for name, wrong, error in _wrong(target):
         reply = f"{answer.phrase} {wrong}"
         verdict = given(reply)
         if verdict.outcome != "incorrect" or verdict.absolute_error != error:
             wanted = "incorrect" if error is None else f"incorrect with error {error}"
-            yield Failure(sample.id, name, reply, wanted, _said(verdict))
+            yield Failure(sample.id, name, reply, wanted, _described(verdict))
     for name, reply, finish_reason, outcome in (
         ("silent", "", "stop", "unparsed"),
         ("refusing", _REFUSAL, "stop", "refused"),
@@ -106,7 +106,7 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
     ):
         verdict = given(reply, finish_reason)
         if verdict.outcome != outcome:
-            yield Failure(sample.id, name, reply, outcome, _said(verdict))
+            yield Failure(sample.id, name, reply, outcome, _described(verdict))
 
 
 def _wrong(target: int | str) -> Iterator[tuple[str, str, int | None]]:
@@ -122,7 +122,7 @@ def _wrong(target: int | str) -> Iterator[tuple[str, str, int | None]]:
         yield "other symbol", "7" if target != "7" else "8", None
 
 
-def _said(verdict: Verdict) -> str:
+def _described(verdict: Verdict) -> str:
     error = "" if verdict.absolute_error is None else f" with error {verdict.absolute_error}"
     why = f" ({verdict.why})" if verdict.why else ""
     return f"{verdict.outcome}{error}{why}"

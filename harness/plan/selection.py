@@ -30,11 +30,11 @@ def max_tokens(given: str) -> int | None:
     return int(given)
 
 
-def open_tasks(asked: str, *, trial: bool = True) -> list[Task]:
-    """The tasks that `asked` names; the mistakes of all their files at once."""
+def open_tasks(names: str, *, trial: bool = True) -> list[Task]:
+    """The tasks that `names` lists; raises the mistakes in all their files as one error."""
     opened: list[Task] = []
     wrong: list[str] = []
-    for name, path in find(asked).items():
+    for name, path in find(names).items():
         try:
             opened.append(open_task(name, path, trial=trial))
         except TaskFileError as error:
@@ -45,7 +45,7 @@ def open_tasks(asked: str, *, trial: bool = True) -> list[Task]:
 
 
 def plans(
-    asked: str,
+    names: str,
     *,
     lengths: str | None,
     spread: str | None,
@@ -53,33 +53,33 @@ def plans(
     axes: Sequence[str],
     seed: int,
 ) -> list[Plan]:
-    """A plan for each task that `asked` names."""
+    """A plan for each task that `names` lists."""
     wanted_spread = read_spread(spread)
-    tasks = open_tasks(asked)
-    wanted = read_axes(axes)
+    tasks = open_tasks(names)
+    chosen_values = read_axes(axes)
     known = {axis for task in tasks for axis in task.spec.axes}
-    for axis in wanted:
+    for axis in chosen_values:
         if axis not in known:
             close = difflib.get_close_matches(axis, known, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
-            raise UsageError(f"no axis {axis!r} in {asked!r}; {guess}")
-    chosen = [
+            raise UsageError(f"no axis {axis!r} in {names!r}; {guess}")
+    task_plans = [
         plan(
             task,
             lengths=_read_lengths(lengths),
             samples=samples,
-            axes=wanted,
+            axes=chosen_values,
             spread=wanted_spread,
             seed=seed,
         )
         for task in tasks
     ]
-    for planned in chosen:
-        for condition, line in planned.sizes:
+    for task_plan in task_plans:
+        for condition, line in task_plan.sizes:
             for length in sorted({line.low, line.length, line.high}):
                 # raises for a length that the task cannot make
-                make_sample(planned.task, condition, Line.exact(length), 0, seed)
-    return chosen
+                make_sample(task_plan.task, condition, Line.exact(length), 0, seed)
+    return task_plans
 
 
 _COMPARED = 3
@@ -134,12 +134,13 @@ def _read_lengths(given: str | None) -> list[int] | None:
     return [int(part) for part in parts]
 
 
-def read_axes(given: Sequence[str]) -> dict[str, list[str]]:
-    wanted: dict[str, list[str]] = {}
-    for one in given:
-        axis, equals, values = one.partition("=")
+def read_axes(options: Sequence[str]) -> dict[str, list[str]]:
+    """Axis -> values, from the options `--axis AXIS=VALUE[,VALUE]`."""
+    axes: dict[str, list[str]] = {}
+    for option in options:
+        axis, equals, values = option.partition("=")
         names = [name.strip() for name in values.split(",") if name.strip()]
         if not equals or not names:
-            raise UsageError(f"--axis wants AXIS=VALUE[,VALUE] or AXIS=all, not {one!r}")
-        wanted.setdefault(axis.strip(), []).extend(names)
-    return wanted
+            raise UsageError(f"--axis wants AXIS=VALUE[,VALUE] or AXIS=all, not {option!r}")
+        axes.setdefault(axis.strip(), []).extend(names)
+    return axes

@@ -20,11 +20,11 @@ from providers.base import Provider
 
 
 class Engine(Protocol):
-    """What runs the runs of a command: request by request, or in batches."""
+    """Asks the runs of a command, by single requests or in batches."""
 
     @property
     def outcomes(self) -> Sequence[RunOutcome]:
-        """The runs that were begun so far; they stay where `run` raises or is cancelled."""
+        """The runs that were begun so far, also after `run` raised an error or was cancelled."""
         ...
 
     async def run(self) -> None:
@@ -36,13 +36,13 @@ class Display(Protocol):
     """Shows a run while it goes on."""
 
     def judge(self, request: RunRequest) -> Judge | None:
-        """What counts the correct answers of the run; `None` where nothing is shown of them."""
+        """The function that counts correct answers; `None` if the display does not show them."""
         ...
 
     def show(
         self, request: RunRequest, progress: Progress, pending: int
     ) -> AbstractContextManager[object]:
-        """Shows the run, of which so many samples are pending, until the context ends."""
+        """Shows the run until the context ends; `pending` is its number of samples to ask."""
         ...
 
 
@@ -60,7 +60,7 @@ class RunEngine:
         display: Display,
         warn: Warn,
     ) -> None:
-        """The provider is closed when `run` ends; `old_runs` make way once it has answered."""
+        """The provider is closed when `run` ends; `old_runs` are moved when it has answered."""
         self._requests = requests
         self._provider = provider
         self._limits = limits

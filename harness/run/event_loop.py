@@ -1,4 +1,4 @@
-"""The event loop of a command: the fastest there is, ended by signals between two callbacks."""
+"""The event loop of a command: uvloop if it is installed. Signals end it between two callbacks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ _MAX_INTERRUPTS = 2
 def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
     """Runs `main` on uvloop, or on asyncio's own loop where uvloop is not installed.
 
-    Objects that exist by now stay until the end, so the garbage collector does not look at them
-    again, and looks less often at the others: that saves a twelfth of the time of a request to a
-    fast server.
+    Objects that exist now live until the end. So the garbage collector leaves them out, and it runs
+    less often for the others: this saves a twelfth of the time of a request to a fast server.
 
     Raises:
         KeyboardInterrupt: a signal ended `main`.
@@ -42,9 +41,9 @@ def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
 async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:
     """Cancels `main` on Ctrl-C, on SIGTERM, and when the terminal is closed.
 
-    The cancellation arrives between two callbacks: an exception that a signal handler raised would
-    end up in the event loop. Only the third Ctrl-C raises one, for a `main` that does not end. A
-    signal that is ignored stays so, as under nohup.
+    The cancellation arrives between two callbacks, because an exception of a signal handler could
+    be raised inside the event loop's own code. Only the third Ctrl-C raises one, in case `main`
+    does not end. A signal that was ignored before, as under nohup, is still ignored.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None

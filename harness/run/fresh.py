@@ -16,7 +16,7 @@ from harness.run.run_request import SERVER_LOG, RunRequest
 
 
 class OldRuns:
-    """Runs in the folders that a command with `--fresh` is to fill anew."""
+    """The old runs in the folders to which a command with `--fresh` writes new ones."""
 
     def __init__(
         self,

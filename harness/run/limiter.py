@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 _FIRST, _FIRST_SHARE = 16, 1 / 8
-"""Requests in flight at the beginning: so many, or this share of the maximum where that is more."""
+"""Requests in flight at first: this number, or this share of the maximum if it is larger."""
 _LATENCY_WEIGHT = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
 _MAX_SLEEP_S = 0.25
@@ -20,13 +20,13 @@ _CLOCK_S = 1e-6
 """Shortest latency that a clock can measure."""
 _TOO_SLOW = 2.0
 _NO_GAIN = 0.8
-"""The limit grows no more where replies take twice as long, and 0.8 times as much longer as there
-are more requests in flight."""
+"""The limit stops growing where replies take more than twice as long as at the best limit, and
+where this factor is more than 0.8 times the factor by which the limit has grown since."""
 
 
 class RateLimiter:
-    """Spaces requests so that they stay within rates a minute, and keeps the pauses that a server
-    asks for.
+    """Delays requests so that they stay within rates per minute, and until the end of a pause that
+    the server asks for.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class RateLimiter:
         return self._requests is None and self._tokens is None and now_s >= self._paused_until_s
 
     async def wait(self, max_tokens: int) -> tuple[float, float]:
-        """Waits until a request of at most `max_tokens` may be sent; the time then, and the tokens
-        that were counted for it.
+        """Waits until a request of at most `max_tokens` may be sent. Returns the time after the
+        wait, and the tokens that the rate counts for the request.
 
-        Requests wait one after another, so that what earlier replies turn out to use moves all of
+        Requests wait one after another, so that the true use of an earlier reply shifts all of
         them.
         """
         async with self._lock:
@@ -77,8 +77,9 @@ class RateLimiter:
         self._paused_until_s = max(self._paused_until_s, until_s)
 
     def settle(self, tokens: int, expected: float, max_tokens: int) -> None:
-        """A request of at most `max_tokens` used `tokens`, and `expected` were counted for it;
-        later requests are expected to use the same share of their maximum.
+        """Corrects the token rate after a request of at most `max_tokens`, which used `tokens`
+        where `expected` were counted. Later requests are expected to use a similar share of their
+        maximum.
         """
         if self._tokens is None:
             return
@@ -95,7 +96,7 @@ class Permit:
 
     limiter: AdaptiveLimiter
     sent_s: float
-    """When the request was let through."""
+    """When the permission was given."""
     max_tokens: int = 0
     expected_tokens: float = 0.0
     """Tokens that the rate has counted for it."""
@@ -105,7 +106,7 @@ class Permit:
         self.limiter.grow(latency_s)
 
     def on_overload(self, pause_s: float = 0.0) -> None:
-        """The server had too much to do; nothing may be sent within `pause_s`."""
+        """The server was overloaded; no request may be sent within `pause_s` seconds."""
         self.limiter.shrink(self.sent_s, pause_s)
 
     def settle(self, tokens: int) -> None:

@@ -1,7 +1,7 @@
-"""Pending samples to a provider to the journal.
+"""Sends pending samples to a provider, and their replies to the journal.
 
 A bounded number of workers pull from one lazy stream of samples; each reply is written as it
-arrives. Nothing here knows what a right answer is.
+arrives. Replies are not judged here.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ async def ask_all(
 ) -> Progress:
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
-    The progress's budget decides which requests may be sent; once it is spent nothing more is.
+    `progress.budget` decides which requests may be sent; when it is spent, no more are sent.
     `system` is sent with every prompt; `think_tokens` are what the provider lets a reply take
     besides its maximum. `say` takes lines that the user should see.
 
     Raises:
         StopRunError: the provider says that the run cannot go on, or nothing is answered any more.
 
-    Whatever `samples` or `append` raise comes out as well. Answers that came, and those to requests
-    in flight that come soon, are written first, also where the run is cancelled; cancelled once
-    more, it ends at once.
+    An error of `samples` or `append` is raised as well. Before any error is raised, the replies
+    that have come are written, and requests in flight get a short time to finish. The same happens
+    if the run is cancelled; a second cancellation ends it at once.
     """
     progress = progress or Progress()
     rates = RateLimiter(rpm=limits.rpm, tpm=limits.tpm, clock=clock, sleep=sleep)
@@ -86,8 +86,8 @@ _NOTICE_AFTER_S = 1.0
 _CHUNK = 64
 _CHUNK_CHARS = 100_000
 _CHUNK_S = 0.05
-"""Samples that are made together, at most, and the characters of their prompts and the seconds
-after which a chunk ends.
+"""Where a chunk of samples ends that are made together: at this number of samples, of characters
+in their prompts, or of seconds.
 """
 
 
@@ -103,7 +103,7 @@ class WorkerPool:
     sample_error: Exception | None = None
     """Why a sample could not be made."""
     reported: set[str] = field(default_factory=set)
-    """Errors that were said or will be raised."""
+    """Messages of errors that the user was told of, or that will be raised."""
     workers: list[asyncio.Task[None]] = field(default_factory=list)
     deadline: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
 
@@ -121,7 +121,7 @@ class WorkerPool:
         """The samples, made a chunk at a time.
 
         Made between two requests, a sample takes twice as long, since the processor's caches have
-        lost the code that makes it. Samples made before one that cannot be made are asked.
+        lost the code that makes it. If a sample cannot be made, those before it are still asked.
         """
         chunk: list[tuple[Sample, int]] = []
         while self.sample_error is None:

@@ -28,7 +28,7 @@ from providers.base import (
 from providers.secrets import redact
 
 _LONG_WAIT_S = 10.0
-"""A wait that the user is told of."""
+"""The user is told of waits that are at least this long."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class RetryingClient:
     in_flight: set[asyncio.Task[None] | None] = field(default_factory=set)
     """Workers whose request may already be paid for."""
     stopped: Exception | None = None
-    """Why nothing more is to be sent."""
+    """Why no further request may be sent; `None` while the run goes on."""
     say: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
     has_said_waiting: bool = False
@@ -57,8 +57,8 @@ class RetryingClient:
         self.answered_at_s = self.clock()
 
     async def ask(self, sample: Sample, request: Request) -> Record | None:
-        """The sample's record, with its reply or the reason why it has none; `None` where the run
-        stopped before it was asked.
+        """The sample's record, with its reply or the reason why it has none; `None` if the run
+        stopped before the sample was asked.
         """
         state = RetryState(self.limits)
         budget = self.progress.budget

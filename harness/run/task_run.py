@@ -20,8 +20,8 @@ from providers.base import Provider
 class TaskRun:
     """One run: `begin` it, then `ask` its pending samples. The journal holds the folder's lock.
 
-    Whatever `ask` raises, and where it is cancelled: each reply that came is in the journal, and
-    the manifest says what the run was meant to have.
+    If `ask` raises an error or is cancelled, each reply that came is in the journal, and the
+    manifest has the whole plan.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class TaskRun:
         return RunOutcome(self._request, self.progress)
 
     async def begin(self) -> None:
-        """Asks the server who it is and finds what does not fit its window; a complete run needs
-        no server.
+        """Reads the server's facts, and finds the cells that do not fit into its window. A complete
+        run needs no server.
 
         Raises:
             ProviderError: there is no server, or it refuses.
@@ -85,7 +85,7 @@ class TaskRun:
         if not self.pending:
             return
         run, settings, limits = self._run, self._request.settings, self._limits
-        if run.manifest.answered_by:  # one reply shows whether another model answers now
+        if run.manifest.answered_by:  # the first reply shows whether another model answers now
             limits = replace(limits, first_connections=1)
         try:
             await pool.ask_all(

@@ -64,7 +64,7 @@ class PlannedRun:
         self._fits: dict[CellKey, CellFit] = {}
 
     def _plan(self) -> None:
-        """Adds the plan to the manifest's complete cells; says which samples leave the plan."""
+        """Adds the plan to the manifest's complete cells; warns if samples leave the plan."""
         manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
         manifest.complete(
             cell
@@ -79,7 +79,7 @@ class PlannedRun:
         if fewer:
             self._warn(
                 f"{self.request.plan.task.name}: {fewer:,} samples that an earlier command planned "
-                "and did not complete are taken back; their answers stay in the journal"
+                "and did not complete are no longer planned; their answers stay in the journal"
             )
 
     @property
@@ -180,9 +180,10 @@ class PlannedRun:
 Judge: TypeAlias = Callable[[Record], bool | None]
 """Says whether the reply of a record is correct; `None` for a record that has no reply."""
 MAX_NAMES = 16
-"""Names of models that a manifest keeps. A server with more names gives each reply a new one."""
+"""Names of models that a manifest keeps. A server with more names probably
+gives each reply a new one."""
 _SAID_NAMES = 3
-"""Names of models that the user is told."""
+"""Names of models that a message to the user lists."""
 _NAME_CHARS = 200
 
 
@@ -246,8 +247,8 @@ def _manifest(request: RunRequest) -> Manifest:
     task, folder = request.plan.task, request.folder
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder)
-        wanted = request.model.label, task.spec.digest(), asdict(request.settings)
-        if (manifest.model, manifest.task_digest, manifest.settings) != wanted:
+        identity = request.model.label, task.spec.digest(), asdict(request.settings)
+        if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
                 "use another --out or --fresh"

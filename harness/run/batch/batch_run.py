@@ -1,6 +1,6 @@
-"""One run whose pending samples go into batches: prepares, submits, looks at and imports them.
+"""One run whose pending samples go into batches: fills, submits, polls and imports these.
 
-A batch may take a day, and the command need not wait: the run's folder knows what was submitted,
+A batch may take a day, and the command need not wait: the run's folder has a list of its batches,
 and the same command goes on from there.
 """
 
@@ -32,10 +32,10 @@ from providers.base import (
 )
 
 SETTLE_S = 10.0
-"""How long a request of a killed command may take to become a batch that can be found."""
+"""Seconds until the service lists a batch that a command created just before it was killed."""
 _MIN_SHARE = 0.1
-"""Share of the budget that the worst case of a wave takes, unless it is the last one: however small
-a batch is, it may take a day."""
+"""Least share of the budget for the worst case of a wave, unless it is the last one: many small
+waves would take long, because even a small batch may take a day."""
 
 
 class BatchRun:
@@ -73,7 +73,7 @@ class BatchRun:
             if batch.address != context.service.address:
                 raise JournalError(
                     f"{request.folder} has a batch at {batch.address}, not at "
-                    f"{context.service.address}; go on there, or delete "
+                    f"{context.service.address}; use that address again, or delete "
                     f"{request.folder / PENDING_FILE} to give it up"
                 )
 
@@ -94,7 +94,7 @@ class BatchRun:
         self._run.save()
 
     async def begin(self, server: dict[str, object]) -> None:
-        """Finds out what is to be submitted; `server` are the facts of the service.
+        """Finds the samples that are to be submitted; `server` are the facts of the service.
 
         Raises:
             JournalError: another model or server answered before.
@@ -161,7 +161,7 @@ class BatchRun:
         return batch
 
     async def submit(self, batch: BatchJob) -> None:
-        """Uploads a batch and creates it at the service; one that is refused is forgotten.
+        """Uploads a batch and creates it at the service; a refused batch is removed from the list.
 
         Raises:
             ProviderError: the service refuses it, or does not answer.
@@ -188,7 +188,9 @@ class BatchRun:
             raise
 
     async def recover(self) -> None:
-        """Finds batches whose ids were not written down, and submits those that never were."""
+        """Finds the batches of killed commands that had not saved the id, and submits those that
+        the service does not have.
+        """
         clocks = self._context.clocks
         for batch in [batch for batch in self.batches.jobs if batch.id is None]:
             young_s = clocks.now() - batch.since_s
@@ -203,14 +205,14 @@ class BatchRun:
                 self.batches.close(batch)
 
     def _update(self, batch: BatchJob, state: BatchState) -> None:
-        """Writes down the id and the status of a batch, where they changed."""
+        """Saves the id and the status of a batch if they changed."""
         if (batch.id, batch.status) == (state.id, state.status):
             return
         batch.id, batch.status = state.id, state.status
         self.batches.save()
 
     async def look(self, batch: BatchJob) -> BatchState:
-        """How far a batch is.
+        """The state of a batch.
 
         Raises:
             StopRunError: the service does not know it.
@@ -222,13 +224,16 @@ class BatchRun:
         except UnknownModelError as error:
             raise StopRunError(
                 f"{self.name}: batch {batch.id} is not at {batch.address} ({error}); is the key of "
-                f"another account? deleting {self.batches.folder / PENDING_FILE} gives it up"
+                "another account? to give the batch up, delete "
+                f"{self.batches.folder / PENDING_FILE}"
             ) from error
         self._update(batch, state)
         return state
 
     async def collect(self, batch: BatchJob, state: BatchState) -> bool:
-        """Imports the replies of an ended batch; whether the batch is finished with."""
+        """Imports the replies of an ended batch; `False` if some could not be fetched, so that the
+        batch stays in the list.
+        """
         context = self._context
         about = f"{self.name}: batch {state.id}"
         if state.status == "failed":
@@ -239,9 +244,9 @@ class BatchRun:
             return True
         if state.completed and state.output_file is None:
             context.warn(
-                f"{about} says that {state.completed:,} requests are answered and names no file of "
-                f"them; the same command looks again, and deleting "
-                f"{self.batches.folder / PENDING_FILE} gives it up"
+                f"{about} has {state.completed:,} answered requests, but names no file of replies; "
+                "give the same command again to look for it, or, to give the batch up, delete "
+                f"{self.batches.folder / PENDING_FILE}"
             )
             return False
         summary = ImportSummary()
@@ -253,8 +258,8 @@ class BatchRun:
             context.warn(complaint)
         if gone:  # answers that are paid for
             context.warn(
-                f"{about}: the same command looks for its answers again, and deleting "
-                f"{self.batches.folder / PENDING_FILE} gives them up"
+                f"{about}: give the same command again to look for its answers, or, to give them "
+                f"up, delete {self.batches.folder / PENDING_FILE}"
             )
             return False
         if state.status != "completed":
@@ -269,7 +274,7 @@ class BatchRun:
         return True
 
     async def _import(self, what: str, file: str, batch: BatchJob, summary: ImportSummary) -> bool:
-        """Imports one file of an ended batch; whether the service still had it."""
+        """Imports one file of an ended batch; `False` if the service no longer has it."""
         path = self.batches.replies_of(batch, what)
         try:
             await self._context.ask(lambda: self._context.service.fetch(file, path))
@@ -281,8 +286,8 @@ class BatchRun:
             read_replies([path], {self._tag: self._importer}.get, batch.id, summary)
         except StopRunError as error:  # another model answers by now
             raise StopRunError(
-                f"{error}; what was paid for is in {path}: 'bench export batch' with another "
-                "--out, then 'bench import' of that file with it, keep it"
+                f"{error}; the replies that were paid for are in {path}: to keep them, give 'bench "
+                "export batch' another --out, then 'bench import' that file with the same --out"
             ) from error
         if summary.unused == before:
             path.unlink(missing_ok=True)
@@ -292,7 +297,7 @@ class BatchRun:
 def _remedy(problem: str) -> str:
     if "token_limit_exceeded" in problem or "nqueued token" in problem:
         return (
-            "; the same command submits it once other batches are done, and --lengths or "
-            "--samples make it smaller"
+            "; give the same command again when other batches have ended, or make the batch "
+            "smaller with --lengths or --samples"
         )
     return ""

@@ -16,7 +16,7 @@ from providers.base import BatchForm, BatchService, StopRunError, TransientError
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
 """Seconds between two looks at the same batch: at first, and once it has taken long."""
 STALL_TIMEOUT_S = 3600.0
-"""Longest that a service may fail to answer; its batches go on meanwhile."""
+"""Seconds for which a service may fail to answer; its batches go on meanwhile."""
 _Result = TypeVar("_Result")
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -44,12 +44,12 @@ class BatchContext:
     clocks: Clocks = field(default_factory=Clocks)
 
     async def ask(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
-        """What the service says; asked again while it fails in ways that may pass.
+        """The result of `call`, which is repeated while the service fails with a `TransientError`.
 
         Raises:
-            TransientError: it failed so for an hour.
-            StopRunError: it asks for a pause that is longer than that.
-            ProviderError: it fails in another way.
+            TransientError: the service has failed for an hour.
+            StopRunError: the service asks for a pause of more than an hour.
+            ProviderError: the service failed in another way.
         """
         began_s = self.clocks.clock()
         wait_s = FIRST_POLL_S

@@ -29,7 +29,7 @@ class BatchEngine:
     def __init__(
         self, requests: Sequence[RunRequest], context: BatchContext, old_runs: OldRuns
     ) -> None:
-        """The service is closed when `run` ends; `old_runs` make way once it has answered."""
+        """The service is closed when `run` ends; `old_runs` are moved when it has answered."""
         self._requests = requests
         self._context = context
         self._old_runs = old_runs
@@ -41,8 +41,8 @@ class BatchEngine:
         return [run.outcome for run in self._runs]
 
     async def run(self) -> None:
-        """Submits what is pending, waits, and imports. Where a batch fails nothing more is
-        submitted, and the others are waited for.
+        """Submits what is pending, waits, and imports. After a failed batch nothing more is
+        submitted, but the other batches are waited for.
 
         Raises:
             ProviderError: the service refuses or does not answer, or another model answers than
@@ -117,7 +117,9 @@ def _left(runs: Sequence[BatchRun], budget: Budget) -> float | None:
 async def _until_one_ends(
     live: Sequence[tuple[BatchRun, BatchJob]], context: BatchContext, shown: dict[str, str]
 ) -> list[tuple[BatchRun, BatchJob, BatchState]]:
-    """Looks at batches, ever more rarely, until some have ended; says what is not `shown` yet."""
+    """Asks for the states of batches, ever more rarely, until some have ended. Prints a state that
+    has changed; `shown` has the last line of each batch.
+    """
     wait_s = FIRST_POLL_S
     while True:
         ended = []

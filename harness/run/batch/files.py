@@ -1,7 +1,7 @@
 """Lines of batch files: which sample a request is of, files within the vendors' limits, replies.
 
-A line's `custom_id` says which sample of which run it is and begins the hash of its prompt, so that
-an answer is known for what it is wherever it comes back from, days later and in any order.
+A line's `custom_id` names the run and the sample, and has the beginning of the prompt's hash. So
+the sample of a reply is known in any file and in any order, and a changed prompt is noticed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CUSTOM_ID = re.compile(
     rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})",
     re.ASCII,
 )
-"""64 characters of letters, digits and hyphens at most, as the narrowest of the vendors wants."""
+"""At most 64 letters, digits and hyphens: the narrowest limit of the vendors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FileLimits:
 
     requests: int = 50_000
     size: int = 200_000_000
-    """Bytes; of the two readings of "200 MB" the smaller."""
+    """Bytes: "200 MB", read as the smaller of its two meanings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,14 @@ class CustomId:
 
 
 def run_tag(out: Path, folder: Path) -> str:
-    """A run by its folder under `out`, which its model, task, version and settings decide."""
+    """The tag of a run: a hash of its folder under `out`, which has the model, task, version and
+    settings in its name.
+    """
     return _short(folder.relative_to(out / "runs").as_posix(), _RUN_DIGITS)
 
 
 def condition_tag(condition: Condition) -> str:
-    """What a `custom_id` has of a condition."""
+    """The tag of a condition: a hash of its label."""
     return _short(condition.label, _DIGITS)
 
 
@@ -72,7 +74,7 @@ def _short(text: str, digits: int) -> str:
 
 
 def custom_id(run: str, sample: Sample) -> str:
-    """The name of a request that asks `sample` for the run of that tag."""
+    """The `custom_id` of the request for `sample`; `run` is the tag of its run."""
     condition = condition_tag(sample.condition)
     prompt = sample.prompt_hash[:_DIGITS]
     return f"{run}-{condition}-{sample.length}-{sample.index}-{prompt}"
@@ -102,7 +104,7 @@ def request_line(
 
 
 class RequestFile:
-    """A file of requests that is being written; it has its name once it is kept."""
+    """A file of requests that is being written; `keep` gives it its final name."""
 
     def __init__(self, partial: Path, limits: FileLimits) -> None:
         """Raises `JournalError` where it cannot be written."""
@@ -147,9 +149,9 @@ class RequestFile:
 
 
 class SplitFile:
-    """`requests.jsonl`, or `requests-1.jsonl` and so on where one file cannot hold all lines.
+    """`requests.jsonl`, or `requests-1.jsonl` and so on if one file cannot hold all lines.
 
-    Use as a context manager; whatever is raised inside, no half a file stays.
+    Use as a context manager. Files that were not kept are removed when it ends.
     """
 
     def __init__(self, path: Path, limits: FileLimits) -> None:
@@ -172,7 +174,7 @@ class SplitFile:
         self._parts[-1].write(line)
 
     def keep(self) -> list[Path]:
-        """Gives the files their names; those names in order."""
+        """Gives the files their names, and returns them in order."""
         paths = [self._path]
         if len(self._parts) != 1:
             numbers = range(1, len(self._parts) + 1)
@@ -190,7 +192,7 @@ class ReplyLine:
     read: dict[str, Any] | None
     """`None` where it is no JSON object."""
     torn: bool = False
-    """Whether that is because it is the last one and has no end."""
+    """Whether it is no JSON object and is the last line, without a line end."""
 
 
 def reply_lines(path: Path) -> Iterator[ReplyLine]:
@@ -213,7 +215,7 @@ def reply_lines(path: Path) -> Iterator[ReplyLine]:
 def _read_object(line: bytes) -> dict[str, Any] | None:
     try:
         read = orjson.loads(line)
-    except orjson.JSONDecodeError:  # half a character is no JSON to it
+    except orjson.JSONDecodeError:  # orjson refuses lone surrogates
         try:
             read = json.loads(line)
         except (ValueError, RecursionError):

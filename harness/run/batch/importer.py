@@ -1,7 +1,7 @@
 """Replies from files, into the journals of the runs that asked for them.
 
-A line that cannot be used costs itself only, and none is written twice: the same file may be read
-again, whole or in part, beside direct answers to the same samples.
+A line that cannot be used is skipped and counted. No sample gets two answers: the same file may be
+read again, whole or in part, also if some of its samples were asked directly.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ Fate: TypeAlias = Literal[
     "unknown",
     "changed",
 ]
-"""What became of a line."""
+"""What was done with a line."""
 USED: tuple[Fate, Fate, Fate] = ("answered", "failed", "known")
-"""What lines that went well became."""
+"""The fates of lines that were used."""
 _UNUSED: Mapping[Fate, str] = {
-    "torn": "a last line that breaks off",
-    "no JSON": "no JSON object",
-    "foreign": "no custom_id of ours",
-    "no run": "of a run that is not here; --out names the folder that holds it",
-    "unknown": "of a sample that its task does not have",
-    "changed": "to another prompt: the task changed since it was asked",
-    "request": "a request and no reply to one",
+    "torn": "the last line is cut off",
+    "no JSON": "the line is no JSON object",
+    "foreign": "the line has no custom_id of Eyechart",
+    "no run": "the reply's run is not here; give the folder that holds it with --out",
+    "unknown": "the reply's task has no such sample",
+    "changed": "the reply is to another prompt: the task changed after the request",
+    "request": "the line is a request, not a reply",
 }
 """Why a line could not be used."""
 
@@ -92,7 +92,8 @@ class ReplyImporter:
         """Why the latest sample without a reply has none."""
 
     def take(self, custom_id: CustomId, line: Mapping[str, Any], batch: str | None = None) -> Fate:
-        """Writes what `line` says of the sample that `custom_id` names; `batch` names its batch.
+        """Writes the reply or error on `line` for the sample that `custom_id` names; `batch` is the
+        id of its batch.
 
         Raises:
             StopRunError: another model answered than before.
@@ -149,7 +150,7 @@ class ReplyImporter:
             return self._form.reply(line)
         except ProviderError:
             raise
-        except Exception as error:  # what we did not expect of a server costs its line only
+        except Exception as error:  # an unexpected reply costs only its own line
             raise SampleError(redact(f"{type(error).__name__}: {error}")) from error
 
 
@@ -172,7 +173,7 @@ class ImportSummary:
         return sum(self.fates[fate] for fate in _UNUSED)
 
     def complaints(self) -> list[str]:
-        """A line for each kind of lines that could not be used."""
+        """A message for each reason why lines could not be used."""
         return [
             f"{self.firsts[fate]}: {what} ({self.fates[fate]:,} such)"
             for fate, what in _UNUSED.items()
@@ -186,9 +187,10 @@ def read_replies(
     batch: str | None = None,
     summary: ImportSummary | None = None,
 ) -> ImportSummary:
-    """Reads files of replies line by line; `importer_of` gives the run of a tag, where it is here.
+    """Reads files of replies line by line; `importer_of` returns the importer of the run with a
+    tag, or `None` if there is no such run here.
 
-    `batch` names the batch they come from, `summary` counts the lines of earlier files.
+    `batch` is the id of the batch of these files; `summary` has the counts of earlier files.
 
     Raises:
         JournalError: a file or a run's folder cannot be used.
@@ -230,7 +232,7 @@ class ReplyImporters:
         self.opened: dict[Path, ReplyImporter] = {}
 
     def of(self, tag: str) -> ReplyImporter | None:
-        """The run of `tag`; `None` where there is none here."""
+        """The importer of the run with this tag; `None` if there is no such run here."""
         folder = self._folders.get(tag)
         if folder is None:
             return None

@@ -1,7 +1,8 @@
-"""What a run's folder knows of its batches that are under way, so that none is submitted twice.
+"""The list of a run's batches that are under way, in its folder: so no batch is submitted twice.
 
-A batch's token is written before it is submitted and its id after, so that one that was submitted
-in between is found by its token. The file of its requests stays beside it until it is imported.
+A batch's token is saved before the batch is submitted, and its id after. If a command is killed in
+between, the next command finds the batch by its token. The file of the batch's requests stays in
+the folder until the batch is imported.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ class BatchJob(BaseModel):
     """Of the Batch API that has it."""
     requests: int
     most: float
-    """Dollars that it costs at most; 0 where no price is known."""
+    """Dollars that it costs at most; 0 if no price is known."""
     since_s: float
     """When its file of requests was written, in seconds since 1970."""
     id: str | None = None
-    """The vendor's name for it; `None` until the vendor has said it."""
+    """The vendor's name for it; `None` until it is known."""
     status: str = ""
-    """As the vendor gave it last."""
+    """The last status that the vendor reported."""
 
 
 class PendingBatches:
@@ -58,8 +59,8 @@ class PendingBatches:
         except (OSError, ValidationError) as error:
             reason = " ".join(str(error).split())
             raise JournalError(
-                f"{folder / PENDING_FILE} cannot be read ({reason}); it names batches that may be "
-                "paid for: mend it, or delete it to submit them anew"
+                f"{folder / PENDING_FILE} cannot be read ({reason}); it lists batches that may be "
+                "paid for: repair it, or delete it to submit their requests again"
             ) from error
 
     def requests_of(self, batch: BatchJob) -> Path:
@@ -71,16 +72,16 @@ class PendingBatches:
         return self.folder / _REQUESTS.format(f"{token}-partial")
 
     def replies_of(self, batch: BatchJob, what: str) -> Path:
-        """The file of a batch's output or errors; one that was not wholly used stays."""
+        """The file of a batch's output or errors; it stays if some of its lines were not used."""
         return self.folder / f"replies-{batch.token}-{what}.jsonl"
 
     def add(self, batch: BatchJob) -> None:
-        """Writes down a batch that is about to be submitted."""
+        """Saves a batch that is about to be submitted."""
         self.jobs.append(batch)
         self.save()
 
     def close(self, batch: BatchJob) -> None:
-        """Forgets a batch that is imported, or that came to nothing."""
+        """Removes a batch that is imported or was refused."""
         self.jobs.remove(batch)
         self.save()
         self.requests_of(batch).unlink(missing_ok=True)
@@ -127,5 +128,5 @@ def refuse_if_under_way(folder: Path) -> None:
         requests = sum(batch.requests for batch in batches)
         raise JournalError(
             f"{requests:,} samples of {folder} are being asked in a batch ({names}); 'bench run "
-            f"--batch' waits for it, and deleting {folder / PENDING_FILE} gives it up"
+            f"--batch' waits for it; to give it up, delete {folder / PENDING_FILE}"
         )
