@@ -1,7 +1,7 @@
-"""Anthropic and whatever speaks its messages form, through the official SDK, an optional extra.
+"""Anthropic, and servers with the same messages API, through the official SDK, an optional extra.
 
-The SDK's own retries are off: the runner's are the only ones. Replies are not streamed, and
-nothing is asked to be cached.
+The SDK does not retry: only the runner does. Replies are not streamed, and no request asks for
+caching.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _REJECTED = (
 
 
 class AnthropicProvider:
-    """One model behind one address that speaks the messages form."""
+    """One model at one address with the messages API."""
 
     def __init__(
         self,
@@ -80,7 +80,11 @@ class AnthropicProvider:
         self._dropped: set[str] = set()
 
     async def complete(self, request: Request) -> Reply:
-        """The reply; a parameter that the server rejects by name is left out from then on."""
+        """The model's reply; a parameter that the server rejects is left out of all later requests.
+
+        Raises:
+            ProviderError: as `Provider.complete` says.
+        """
         while True:
             body = self._body(request)
             try:
@@ -117,19 +121,19 @@ class AnthropicProvider:
             body["temperature"] = request.temperature
         return {name: value for name, value in body.items() if name not in self._dropped}
 
-    def _adapt(self, sent: Mapping[str, Any], said: str) -> bool:
-        """Whether a 400 with the message `said` rejects a parameter that is left out from now on.
+    def _adapt(self, sent: Mapping[str, Any], message: str) -> bool:
+        """Whether the `message` of a 400 rejects a parameter, which is left out from now on.
 
-        Newer models choose themselves how long they think: they reject a budget, not thinking.
+        Newer models decide themselves how long they think: they reject a budget, but not thinking.
         """
         optional = [name for name in ("temperature", "thinking") if name in sent]
         name = next(
-            (option for option in optional if re.search(_REJECTED.format(option), said)), None
+            (option for option in optional if re.search(_REJECTED.format(option), message)), None
         )
         if name == "thinking" and "budget_tokens" in sent["thinking"]:
             if not self._adaptive:
                 self._adaptive = True
-                self._notify("a thinking budget; it is asked to think as long as it sees fit")
+                self._notify("a thinking budget; it decides itself how long it thinks")
         elif name is not None and name not in self._dropped:
             self._dropped.add(name)
             self._notify(f"{name!r}; it is asked without")
@@ -140,7 +144,7 @@ class AnthropicProvider:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """The SDK's errors as ours, without the key."""
+        """Raises the SDK's errors as errors of `providers.base`."""
         import anthropic  # noqa: PLC0415  optional: here by now
 
         try:
@@ -159,16 +163,16 @@ class AnthropicProvider:
         except httpx2.HTTPError as error:
             raise BrokenConnectionError(f"the connection broke: {error}") from error
         except UnicodeEncodeError as error:
-            raise BadRequestError(f"the prompt is no text: {error.reason}") from error
+            raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
 
     async def facts(self) -> Mapping[str, object]:
-        """Where the model was asked and how."""
+        """The address, and how long the model may think."""
         thinks = {"think_tokens": self._think_tokens, "effort": self._facts.effort}
         where = {"engine": "anthropic", "base_url": redact_address(str(self._client.base_url))}
         return where | (thinks if self._facts.reasoning else {})
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
-        """Unknown: the vendor's tokenizer is not available, and its counting costs requests."""
+        """`None`: the vendor's tokenizer is not available, and its API counts only by requests."""
         return None
 
     async def aclose(self) -> None:
@@ -176,13 +180,13 @@ class AnthropicProvider:
 
 
 def open_provider(settings: ModelSettings) -> AnthropicProvider:
-    """The model at the settings' address, else at `ANTHROPIC_BASE_URL`, else at the vendor's.
+    """Opens a model at the settings' address, else at `ANTHROPIC_BASE_URL`, else at the vendor's.
 
-    An address in the settings is the user's own: no key is needed there, and none of the
-    environment's secrets that the SDK would send by itself goes there.
+    An address in the settings is the user's own: it needs no key, and it gets none of the secrets
+    that the SDK takes from the environment and sends by itself.
 
     Raises:
-        SetupError: the key or the package is missing, or something is asked that is not had here.
+        SetupError: the key or the package is missing, or Anthropic does not support the settings.
     """
     if len(settings.base_urls) > 1:
         raise SetupError(f"anthropic takes one --base-url, not {len(settings.base_urls)}")
@@ -206,7 +210,7 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
     if problem := address_problem(address):
         raise SetupError(f"{BASE_URL} {redact_address(address)!r} {problem}")
     client = anthropic.AsyncAnthropic(
-        # a given one keeps the SDK from looking for others
+        # otherwise the SDK looks for a key itself
         api_key=_NO_KEY if settings.base_urls else _key(),
         base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
         max_retries=0,
@@ -242,7 +246,7 @@ def reply_of(read: Any) -> Reply:
 
 
 def _joined(blocks: list[Any], kind: str) -> str:
-    """The blocks of a kind as one text; each has it under its kind's name."""
+    """The texts of all blocks of a kind, joined; the field of a text has the name of the kind."""
     chosen = (part for part in blocks if isinstance(part, dict) and part.get("type") == kind)
     return "".join(_text(part.get(kind)) or "" for part in chosen)
 

@@ -27,7 +27,7 @@ from providers.base import (
     Usage,
 )
 from providers.documents import CUE
-from providers.lm_eval.args import facts_of, label_of, read_args, told_of
+from providers.lm_eval.args import facts_of, label_of, manifest_args, read_args
 from providers.lm_eval.bridge import LmEvalProvider
 from providers.lm_eval.loading import Quiet
 from providers.registry import needs, open_model, parse_model
@@ -599,7 +599,7 @@ class TestNames:
     def test_secrets_are_told_to_nobody(self) -> None:
         """Neither in the manifest's facts nor in its command."""
         args = read_args([f"api_key={KEY}", "tokenizer=t", "think_end_token=</think>"])
-        assert told_of(args) == {"tokenizer": "t", "think_end_token": "</think>"}
+        assert manifest_args(args) == {"tokenizer": "t", "think_end_token": "</think>"}
         assert KEY not in redact(f"bench run --model-arg api_key={KEY}")
 
     def test_others_take_no_model_arguments(self) -> None:

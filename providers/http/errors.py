@@ -167,10 +167,10 @@ def _message(body: str) -> tuple[str, str]:
     return code, " ".join(as_text(message).split()) or text
 
 
-def as_text(said: object) -> str:
+def as_text(value: object) -> str:
     """A text as it is, any other value as JSON; empty if it is nested too deeply."""
     try:
-        return said if isinstance(said, str) else json.dumps(said)
+        return value if isinstance(value, str) else json.dumps(value)
     except (RecursionError, TypeError, ValueError):
         return ""
 

@@ -1,6 +1,6 @@
-"""What `--model-arg KEY=VALUE` says of a model of lm-eval's: its name, and what is told of it.
+"""Reads `--model-arg KEY=VALUE` for lm-eval's models: a model's name, and what the manifest keeps.
 
-Reads no value: what lm-eval makes of `dtype=float32` or `batch_size=8` is lm-eval's own business.
+Values are not interpreted: lm-eval itself reads `dtype=float32` or `batch_size=8`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from providers.base import SetupError
 from providers.secrets import keep_address, keep_secret, redact
 
 _NAMES = ("model", "pretrained", "path", "model_path", "engine", "load", "base_url")
-"""Arguments that say which model it is, the first of them that is given."""
+"""Arguments that name the model; the first of them that is given counts."""
 _WEIGHTS = (
     *("revision", "subfolder", "gguf_file", "peft", "delta", "lora_local_path", "steer_path"),
     *("autogptq", "quantization"),
 )
-"""Arguments that make other weights of the same model."""
+"""Arguments that choose other weights of the same model."""
 _HOW = frozenset(
     {
         *("batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"),
         *("verify_certificate", "ca_cert_path", "trust_remote_code", "offload_folder"),
     }
 )
-"""Arguments that say how to run it, and change no answer."""
+"""Arguments about how the model is run; they do not change its replies."""
 _SECRET = re.compile(
     r"key$|secret|password|credential|auth|header|cookie|^(?:hf_|access_)?token$", re.IGNORECASE
 )
@@ -35,10 +35,10 @@ _SECOND = re.compile(r",\s*([A-Za-z_]\w*)=")
 
 
 def read_args(given: Sequence[str]) -> dict[str, str]:
-    """Name -> value as it was typed; values of secret names are kept out of all that is written.
+    """Name -> value as it was typed. Values of secret names are masked in all that is written.
 
     Raises:
-        SetupError: one is not of the form KEY=VALUE, or comes twice.
+        SetupError: an argument is not of the form KEY=VALUE, or is given twice.
     """
     args: dict[str, str] = {}
     for argument in given:
@@ -67,8 +67,8 @@ def _items(value: str) -> Iterator[tuple[str, str]]:
         read = ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return
-    for name, said in read.items() if isinstance(read, dict) else ():
-        yield str(name), str(said)
+    for name, text in read.items() if isinstance(read, dict) else ():
+        yield str(name), str(text)
 
 
 def is_secret(name: str) -> bool:
@@ -77,21 +77,21 @@ def is_secret(name: str) -> bool:
 
 
 def label_of(args: Mapping[str, str]) -> str:
-    """What follows `lm-eval/TYPE/` in tables and folders: the model, then what makes other weights.
+    """What follows `lm-eval/TYPE/` in tables and folders: the model, then what chooses its weights.
 
     `EleutherAI/pythia-70m`, or `EleutherAI/pythia-70m,revision=step1000,peft=my/adapter`: two
     checkpoints never share a run's folder or a leaderboard's row. The model is the first of
     `model`, `pretrained`, `path`, `model_path`, `engine`, `load` and `base_url` that is given;
-    empty for types that need none. Other arguments (`dtype`) are no part of it: they are in the
-    manifest, and a run is not continued under others.
+    empty for types that need none. Other arguments (`dtype`) are not in the label but in the
+    manifest, and a run is not continued if they change.
     """
     model = next((args[name] for name in _NAMES if name in args), "")
     others = (f"{name}={args[name]}" for name in _WEIGHTS if name in args)
     return redact(",".join(filter(None, [model, *others])))
 
 
-def told_of(args: Mapping[str, str]) -> dict[str, str]:
-    """The arguments that shape answers, for the manifest; never a key."""
+def manifest_args(args: Mapping[str, str]) -> dict[str, str]:
+    """The arguments that may change replies, for the manifest; never a key."""
     return {
         name: redact(value)
         for name, value in sorted(args.items())
@@ -100,20 +100,20 @@ def told_of(args: Mapping[str, str]) -> dict[str, str]:
 
 
 def facts_of(args: Mapping[str, str]) -> dict[str, object]:
-    """What the arguments say of who answers, before anything is loaded: themselves, and what lies
-    in folders and files of weights that they name.
+    """The facts that are known before the model is loaded: the arguments, and hashes of the folders
+    and files of weights that they name.
     """
     digests = {
         name: _digest(files)
         for name in (*_NAMES, *_WEIGHTS)
         if name in args and (files := list(_weights_in(Path(args[name]).expanduser())))
     }
-    told: dict[str, object] = {"model_args": told_of(args)}
-    return told | ({"weights": digests} if digests else {})
+    facts: dict[str, object] = {"model_args": manifest_args(args)}
+    return facts | ({"weights": digests} if digests else {})
 
 
 _PROBES, _PROBE = 8, 65_536
-"""Places in a file that are looked at, and bytes at each: training changes all of them."""
+"""Number of samples of a file, and bytes of each; training changes every sample."""
 
 
 def _weights_in(path: Path) -> Iterator[Path]:
@@ -121,13 +121,13 @@ def _weights_in(path: Path) -> Iterator[Path]:
         if path.is_file():
             yield path
         elif (path / "config.json").is_file() or (path / "adapter_config.json").is_file():
-            yield from sorted(one for one in path.iterdir() if one.is_file())
+            yield from sorted(file for file in path.iterdir() if file.is_file())
     except (OSError, ValueError):  # a name that no file can have
         return
 
 
 def _digest(files: Sequence[Path]) -> str:
-    """Of names, sizes and samples of the content, so that many gigabytes take no time."""
+    """Hash of names, sizes and samples of the content: many gigabytes would take too long."""
     digest = hashlib.sha256()
     for path in files:
         size = path.stat().st_size

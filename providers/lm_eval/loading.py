@@ -1,4 +1,4 @@
-"""Loads a model through lm-eval's own registry, and keeps what libraries print out of the way."""
+"""Loads a model through lm-eval's own registry, and redirects what libraries print."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ AT_ONCE = 32
 _ENGINES = {"vllm": 256, "vllm-vlm": 256, "sglang": 256, "trtllm": 256}
 """The same of engines that make their own batches of what they are given."""
 _AUTO = 64
-"""What `batch_size=auto` begins with, as lm-eval does; shortage of memory finds the rest."""
+"""First batch size for `batch_size=auto`, as in lm-eval; it gets smaller if memory is short."""
 _DEVICE = "cuda:0"
-"""What `lm_eval` asks for by default; models that are told so use the CPU where there is none."""
+"""The default device of lm-eval; its models use the CPU if there is no GPU."""
 _EXTRA = {"torch": "hf", "transformers": "hf", "accelerate": "hf", "peft": "hf", "vllm": "vllm"}
 """Package -> the extra of lm-eval's that brings it; others are installed by their own names."""
 _SHOWN = 400
@@ -35,13 +35,14 @@ _QUIET = {
     "TQDM_DISABLE": "1",
     "TRANSFORMERS_VERBOSITY": "error",
 }
-"""What progress bars and tokenizers read when they are imported."""
+"""Environment variables that progress bars and tokenizers read when they are imported."""
 
 
 class Quiet:
-    """Until it is closed, standard output and the logs of libraries go to a file, or nowhere.
+    """Until it is closed, standard output and the logs of libraries go to a file, or are discarded.
 
-    Standard output as the operating system has it: engines with processes of their own write there.
+    The file descriptor of standard output is redirected, because engines with processes of their
+    own write to it.
     """
 
     def __init__(self, log: Path | None) -> None:
@@ -62,13 +63,13 @@ class Quiet:
             os.dup2(self._file.fileno(), _STDOUT)
 
     def loggers(self) -> None:
-        """Takes from libraries that were imported meanwhile the log handlers they made."""
+        """Removes the log handlers that libraries have made when they were imported."""
         for name in ("lm_eval", "transformers", "huggingface_hub", "datasets"):
             logging.getLogger(name).handlers.clear()
             logging.getLogger(name).propagate = True
 
     def close(self) -> None:
-        """Puts everything back."""
+        """Restores standard output and the logs."""
         if self._stdout is not None:
             with suppress(OSError, ValueError):
                 sys.stdout.flush()
@@ -84,7 +85,7 @@ class Quiet:
 
 
 def one_line(error: BaseException) -> str:
-    """What a foreign error says, for a message of ours."""
+    """Class and message of another library's error, as a part of a message of ours."""
     message = redact(" ".join(str(error).split()))
     return f"{type(error).__name__}: {message}"[:_SHOWN] if message else type(error).__name__
 
@@ -98,30 +99,31 @@ def missing() -> SetupError:
 
 
 def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
-    """The model of lm-eval's type `kind`, and the class that all that ask over HTTP derive from.
+    """The model of lm-eval's type `kind`, and the base class of all types that send HTTP requests.
 
     Raises:
-        SetupError: no such type, or it cannot be loaded; says why.
+        SetupError: there is no such type, or it cannot be loaded.
     """
     try:
         importlib.import_module("lm_eval.models")
         registry = importlib.import_module("lm_eval.api.registry")
         over_http = importlib.import_module("lm_eval.models.api_models").TemplateAPI
         _check_kind(kind, list(registry.MODEL_REGISTRY))
-        made = registry.get_model(kind)
+        model_class = registry.get_model(kind)
         quiet.loggers()
-        asks = issubclass(made, over_http)
+        is_remote = issubclass(model_class, over_http)
         values = _values(args)
-        if not asks and str(values.get("batch_size")).startswith("auto"):
+        if not is_remote and str(values.get("batch_size")).startswith("auto"):
             values["batch_size"] = int(values.get("max_batch_size", _AUTO))
-        return made.create_from_arg_obj(values, _defaults(kind, args, asks=asks)), over_http
+        defaults = _defaults(kind, args, is_remote=is_remote)
+        return model_class.create_from_arg_obj(values, defaults), over_http
     except ProviderError:
         raise
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        wanted = f"'lm-eval[{_EXTRA[package]}]'" if package in _EXTRA else package or "…"
+        requirement = f"'lm-eval[{_EXTRA[package]}]'" if package in _EXTRA else package or "…"
         raise SetupError(
-            f"lm-eval's {kind} lacks a package ({one_line(error)}): pip install {wanted}"
+            f"lm-eval's {kind} lacks a package ({one_line(error)}): pip install {requirement}"
         ) from error
     except (Exception, SystemExit) as error:  # whatever a model's library raises
         raise SetupError(
@@ -150,12 +152,12 @@ def _values(args: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _defaults(kind: str, args: Mapping[str, str], *, asks: bool) -> dict[str, Any]:
-    """What is said where the user says nothing; a type that asks servers needs no tokenizer."""
-    if asks:
-        given: dict[str, Any] = {"batch_size": 1, "tokenizer_backend": "none"}
+def _defaults(kind: str, args: Mapping[str, str], *, is_remote: bool) -> dict[str, Any]:
+    """Default arguments, without those of the user; a type behind a server needs no tokenizer."""
+    if is_remote:
+        defaults: dict[str, Any] = {"batch_size": 1, "tokenizer_backend": "none"}
         if "tokenizer" in args:
-            del given["tokenizer_backend"]
+            del defaults["tokenizer_backend"]
     else:
-        given = {"batch_size": _ENGINES.get(kind, AT_ONCE), "device": _DEVICE}
-    return {name: value for name, value in given.items() if name not in args}
+        defaults = {"batch_size": _ENGINES.get(kind, AT_ONCE), "device": _DEVICE}
+    return {name: value for name, value in defaults.items() if name not in args}

@@ -88,21 +88,21 @@ class OpenAIForm:
             renamed.pop(name, None)
         return renamed
 
-    def adapt(self, name: str, said: str) -> bool:
-        """Leaves out the parameter `name` from now on, or sends it under the name in the message
-        `said`.
+    def adapt(self, name: str, message: str) -> bool:
+        """Leaves out the parameter `name` from now on, or sends it under the other name that the
+        server's `message` has.
 
         Returns false for the limit of tokens, which is never left out because it limits the cost.
         """
         if name in self.dropped or name in self._renamed:
-            return True  # another request found out meanwhile
+            return True  # the reply to another request has changed it meanwhile
         other = next(
-            (new for old, new in _OTHER_NAMES.items() if old == name and new in said), None
+            (new for old, new in _OTHER_NAMES.items() if old == name and new in message), None
         )
         model = self._settings.model
         if other is not None:
             self._renamed[name] = other
-            self._settings.notify(f"{model} wants {other!r} for {name!r}")
+            self._settings.notify(f"{model} takes {other!r} instead of {name!r}")
         elif name in _OTHER_NAMES.values() or name in _OTHER_NAMES:
             return False
         else:

@@ -1,6 +1,6 @@
-"""vLLM servers, over plain aiohttp: the hot path, where an SDK would cost more than the answer.
+"""vLLM servers, over plain aiohttp: an SDK would take more time than a short reply.
 
-With base URLs it joins servers that run; without, it starts one of its own (`vllm_server`).
+With base URLs it uses running servers; without, it starts one itself (`providers.vllm.server`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
 _PROBE = Request("1", 1)
 _SHOWN = 300
 _MOST_TOKENS = 10**12
-"""No window has more."""
+"""A larger window is not believed."""
 
 
 class VllmProvider:
@@ -73,8 +73,8 @@ class VllmProvider:
             with self._replicas.use(request.prefix) as url:
                 return reply_of(await self._post(session, url, self._path, body))
         except (BrokenConnectionError, BadReplyError) as error:
-            if self._server is not None and (said := await self._server.last_words()):
-                raise StopRunError(said) from error
+            if self._server is not None and (end := await self._server.last_words()):
+                raise StopRunError(end) from error
             raise
 
     async def facts(self) -> Mapping[str, object]:
@@ -96,12 +96,12 @@ class VllmProvider:
         return first | ({} if self._server is None else self._server.facts())
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """By the first server's own tokenizer and template."""
+        """Counts with the first server's own tokenizer and template; `None` if it cannot count."""
         await self._open()
         url = next(iter(self._replicas))
         counts = []
         for prompt in prompts:
-            read = await self._tokenized(url, self._asked(prompt))
+            read = await self._tokenized(url, self._tokenize_body(prompt))
             if read is None or not is_count(read.get("count")):
                 return None
             counts.append(read["count"])
@@ -131,16 +131,16 @@ class VllmProvider:
             return self._session
 
     def _authorization(self) -> dict[str, str]:
-        """The key, unless an address brings a user and password of its own."""
-        named = any("@" in url for url in self._replicas)
-        return {"Authorization": f"Bearer {self._key}"} if self._key and not named else {}
+        """The header with the key; empty if an address has a user and a password."""
+        has_user = any("@" in url for url in self._replicas)
+        return {"Authorization": f"Bearer {self._key}"} if self._key and not has_user else {}
 
     async def _post(
         self, session: aiohttp.ClientSession, url: str, path: str, body: Mapping[str, Any]
     ) -> Any:
         try:
             sent = orjson.dumps(body)
-        except orjson.JSONEncodeError as error:  # half a character
+        except orjson.JSONEncodeError as error:  # a lone surrogate
             raise BadRequestError(f"the prompt cannot be sent: {error}") from error
         sending = session.post(f"{url}{path}", data=sent, allow_redirects=False)
         return await _read(sending, url, TIMEOUT_S)
@@ -192,16 +192,16 @@ class VllmProvider:
             return None
         return hashlib.sha256(tokens).hexdigest()[:16]
 
-    def _asked(self, prompt: str) -> dict[str, Any]:
+    def _tokenize_body(self, prompt: str) -> dict[str, Any]:
         """The body for `/tokenize`, without the model."""
         if self._settings.api == "completions":
             return {"prompt": as_document(prompt)}
         messages = body_of(Request(prompt, 1), self._settings)["messages"]
         return {"messages": messages, "add_generation_prompt": True}
 
-    async def _tokenized(self, url: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The reply of `/tokenize`; `None` from servers without it."""
-        server, body = url.removesuffix("/v1"), {"model": self._settings.model, **asked}
+    async def _tokenized(self, url: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The reply of `/tokenize` to `body` with the model; `None` from servers without it."""
+        server, body = url.removesuffix("/v1"), {"model": self._settings.model, **body}
         try:
             read = await self._post(await self._open(), server, "/tokenize", body)
         except ProviderError:
@@ -214,8 +214,8 @@ async def _read(
 ) -> Any:
     """The JSON of a reply; raises a `ProviderError` and nothing else.
 
-    Redirects are not followed: a prompt goes nowhere but to the address that the user named, and
-    most redirects would turn it into a GET without one.
+    Redirects are not followed: prompts are sent only to the address that the user gave, and most
+    redirects would turn a request into a GET without one.
     """
     try:
         async with sending as response:
@@ -228,7 +228,7 @@ async def _read(
 
 
 def _as_ours(error: Exception, url: str, within_s: float) -> ProviderError:
-    """One of `_CLIENT_ERRORS`, while `url` was asked."""
+    """The error of `providers.base` for one of `_CLIENT_ERRORS`, in a request to `url`."""
     if isinstance(error, TimeoutError):
         return ReplyTimeoutError(f"{redact_address(url)}: no reply within {within_s:.0f} s")
     why = " ".join(str(error).split()) or type(error).__name__
@@ -236,10 +236,11 @@ def _as_ours(error: Exception, url: str, within_s: float) -> ProviderError:
 
 
 def open_provider(settings: ModelSettings) -> VllmProvider:
-    """The model at the settings' base URLs, else on a server of its own.
+    """Opens the model at the settings' base URLs, or else on a server that is started here.
 
     Raises:
-        SetupError: vLLM is to be started and is not installed, or arguments go nowhere.
+        SetupError: vLLM must be started here and is not installed, or there are arguments for a
+            server that is not started here.
     """
     if settings.base_urls:
         if settings.server_args:

@@ -22,9 +22,9 @@ from providers.secrets import redact, scrub
 
 _HOST = "127.0.0.1"
 _POLL_S = 0.5
-"""Seconds between two health checks of a server that starts."""
+"""Seconds between two health checks while the server starts."""
 _NEWS_S = 15.0
-"""Seconds between two messages that the server still starts."""
+"""Seconds between two messages while the server starts."""
 _FAREWELL_S = 15.0
 """Seconds that the server may take to end after SIGTERM; then it gets SIGKILL."""
 _DYING_S = 2.0
