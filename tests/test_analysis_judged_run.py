@@ -137,3 +137,18 @@ def test_a_manifest_without_cells_has_no_condition(lab: Lab) -> None:
     write_manifest(wanted.folder, run.manifest)
     empty = read_run(wanted.folder)
     assert (empty.conditions, empty.missing, len(empty.cells)) == ({}, 0, 0)
+
+
+def test_one_scored_sample_is_enough_for_a_row(lab: Lab) -> None:
+    """A row of one sample has an accuracy; one whose only sample failed has none."""
+
+    def failing_at_three(request: Request) -> str:
+        if "length=3" in request.sample_id:
+            raise BadRequestError("400")
+        return right(request)
+
+    wanted = lab.wanted(lengths=[2, 3, 5], samples=1)
+    lab.run(wanted, ScriptedProvider(failing_at_three))
+    judged = read_run(wanted.folder).conditions[Condition({"separator": "none"})]
+    assert judged.lengths == [2, 5]
+    assert list(judged.scored_cells["n"]) == [1, 1]

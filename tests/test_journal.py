@@ -941,6 +941,25 @@ class TestDurability:
         write_manifest(tmp_path, TestManifest().manifest())
         assert synced == [(tmp_path / MANIFEST).stat().st_size]
 
+    def test_the_name_of_a_durable_file_is_on_the_disk(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The folder is synced after the file has its name; of other files nothing is synced."""
+        path = tmp_path / "file"
+        synced: list[tuple[int, bool]] = []
+        true_sync = os.fsync
+
+        def sync(file: int) -> None:
+            true_sync(file)
+            synced.append((os.fstat(file).st_ino, path.exists()))
+
+        monkeypatch.setattr(os, "fsync", sync)
+        replace_file(path, b"durable", durable=True)
+        assert synced == [(path.stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+        synced.clear()
+        replace_file(path, b"not durable")
+        assert synced == []
+
 
 class TestLongIntegers:
     """No integer becomes a float."""

@@ -150,6 +150,16 @@ class TestRoundTrip:
         assert len(records(lab.the_run())) == 32
         assert "batch_cancelled" in records(lab.the_run())[-1]["failure"]["message"]
 
+    def test_the_same_failure_twice_in_a_file_is_written_once(self, lab: Lab) -> None:
+        """And another reason for it is written too."""
+        export(lab)
+        first = requests(lab.folder / "requests.jsonl")[0]
+        lines = [left_out(first), left_out(first), left_out(first, "batch_cancelled")]
+        done = take(lab, write(lab.folder / "replies.jsonl", lines))
+        assert "0 new answers, 2 without a reply, 1 known before" in done.err
+        messages = [record["failure"]["message"] for record in records(lab.the_run())]
+        assert messages == ["batch_expired: too late", "batch_cancelled: too late"]
+
     def test_requests_are_no_replies(self, lab: Lab) -> None:
         """The wrong file is told from the right one, and nothing is written."""
         export(lab)

@@ -84,6 +84,25 @@ REASONS = {
         ): "differs only for five or more backticks in a row"
         for digit in "24"
     },
+    ("score/integers.py", "_MOST_DIGITS = 4_000", "3999"): (
+        "far more digits than an answer has, and fewer than Python refuses"
+    ),
+    (
+        "score/extraction.py",
+        'if not pattern or begin < 0 or (begin and reply[begin - 1] != "\\n"):',
+        "(begin + 1)",
+    ): "only the speed: the general way finds the same answer",
+    ("score/verdict.py", "every_row = (1 << len(left)) - 1", "2"): (
+        "the bit of the additional row is never read"
+    ),
+    (
+        "run/limiter.py",
+        "_SHARE_WEIGHT = 1 / 8",
+        "7",
+    ): "the weight of an average, without a best value",
+    ("run/batch/batch_run.py", "token = secrets.token_hex(8)", "7"): (
+        "56 random bits are unique as well"
+    ),
     **{
         ("run/limits.py", f"{name}: float = {seconds}", str(seconds + change)): (
             "nobody sees one second more or less"
