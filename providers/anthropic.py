@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -88,7 +89,8 @@ class AnthropicProvider:
         while True:
             body = self._body(request)
             try:
-                return await self._send(request.prompt, body)
+                reply = await self._send(request.prompt, body)
+                return replace(reply, dropped_params=tuple(sorted(self._dropped)))
             except BadRequestError as error:
                 if not self._adapt(body, str(error)):
                     raise

@@ -253,6 +253,15 @@ def test_a_rejected_parameter_is_dropped_once_and_for_all(said: str) -> None:
     assert [reply.text for reply in replies] == ["7"] * 3
     assert len(server.asked) == 4
     assert told == ["claude-haiku-4-5 does not take 'temperature'; it is asked without"]
+    assert [reply.dropped_params for reply in replies] == [("temperature",)] * 3
+
+
+def test_a_reply_to_a_whole_request_has_no_dropped_parameter() -> None:
+    """The record says only what was left out."""
+    with fake_server(always(Response(body=message("7")))) as server:
+        (reply,) = ask(server, own(server))
+    assert server.asked[0].body["temperature"] == 0.0
+    assert reply.dropped_params == ()
 
 
 def test_thinking_models_are_asked_their_way(thinker: str) -> None:
