@@ -121,7 +121,7 @@ def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
     function = BATCH_FORMS.get(name.provider)
     if function is None and name.provider in FACTORIES:
         raise SetupError(
-            f"{name.label} is not asked in the Batch form of OpenAI; that form is for openai/…, "
+            f"{name.label} does not take the Batch form of OpenAI; that form is for openai/…, "
             "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
         )
     return cast("BatchForm", _load(function or COMPATIBLE_FORM)(_checked(name, settings)))

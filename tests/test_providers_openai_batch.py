@@ -153,7 +153,7 @@ def test_errors_are_what_they_are_in_direct_runs(
 @pytest.mark.parametrize("model", ["tiny", "anthropic/x", "azure/x", "scripted/x"])
 def test_others_have_no_batch_form(model: str) -> None:
     """Said in one line."""
-    with pytest.raises(SetupError, match="is not asked in the Batch form"):
+    with pytest.raises(SetupError, match="does not take the Batch form"):
         open_batch_form(parse_model(model), ModelSettings("x"))
 
 

@@ -617,7 +617,7 @@ class TestStopping:
             stopped_at_once(lab, server)
             done = batched(lab, server, "--fresh")
         assert done.code == 0
-        assert "goes on, and its answers are paid for" in done.err
+        assert "is still under way, and its answers are paid for" in done.err
         assert server.created == 2
 
     @pytest.mark.parametrize("refused", ["GET /v1/batches", "POST /v1/files"])

@@ -469,7 +469,7 @@ class TestExport:
     @pytest.mark.parametrize("model", ["tiny", "anthropic/x", "scripted/x"])
     def test_other_providers(self, lab: Lab, model: str) -> None:
         """Are not asked in this form."""
-        export(lab, "--model", model).one_line(2, "is not asked in the Batch form of OpenAI")
+        export(lab, "--model", model).one_line(2, "does not take the Batch form of OpenAI")
         assert not lab.out.exists()
 
     def test_a_folder_is_no_file(self, lab: Lab) -> None:

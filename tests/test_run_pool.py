@@ -626,7 +626,9 @@ class TestDraining:
 
         asyncio.run(main())
         (line,) = said
-        assert line.startswith("3 requests are on their way and may be paid for: 1 s for their")
+        assert line.startswith(
+            "3 requests are in flight and may be paid for: waiting up to 1 s for"
+        )
 
     def test_who_is_to_ask_again_is_not_waited_for(self) -> None:
         """A fault while the run ends has nothing to wait for."""

@@ -47,7 +47,9 @@ class OldRuns:
             if not request.folder.exists():
                 continue
             if (request.folder / PENDING_FILE).exists():
-                self._warn(f"a batch of {request.folder} goes on, and its answers are paid for")
+                self._warn(
+                    f"a batch of {request.folder} is still under way, and its answers are paid for"
+                )
             replaced = set_aside(request.out, request.folder)
             self.moved.append((request, replaced))
             self._say(f"the old run is now {replaced}")

@@ -181,8 +181,8 @@ class WorkerPool:
         if number := len(self.client.in_flight):
             drain_s = self.client.limits.interrupt_drain_s
             self.client.say(
-                f"{number} requests are on their way and may be paid for: {drain_s:.0f} s for "
-                "their replies; interrupt again to leave them"
+                f"{number} requests are in flight and may be paid for: waiting up to {drain_s:.0f} "
+                "s for their replies; interrupt again to stop at once"
             )
 
     def _stop(self, error: Exception, drain_s: float) -> None:

@@ -256,8 +256,8 @@ def _manifest(request: RunRequest) -> Manifest:
     else:
         if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
-                f"{folder} has answers but no {MANIFEST}, so it is not known what made them; "
-                "put it back or start over with --fresh"
+                f"{folder} has answers but no {MANIFEST}, so their model and settings are unknown; "
+                "restore the file or start over with --fresh"
             )
         manifest = Manifest(
             model=request.model.label,
