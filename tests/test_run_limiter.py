@@ -96,6 +96,17 @@ def test_one_quick_reply_sets_no_standard() -> None:
     assert limiter.limit == 1024
 
 
+def test_the_standard_is_the_smallest_limit_with_the_best_latency() -> None:
+    """Replies that take four times as long are worth it while ten times as many are in flight."""
+    limiter = AdaptiveLimiter(1000, first=16)
+    for _ in range(484):
+        limiter.grow(1.0)
+    assert limiter.limit == 500
+    for _ in range(100):
+        limiter.grow(4.0)
+    assert limiter.limit == 600
+
+
 def test_replies_faster_than_the_clock_are_no_trouble() -> None:
     """Some clocks tick slowly."""
     limiter = Time().limiter(200)

@@ -100,6 +100,9 @@ REASONS = {
         "_SHARE_WEIGHT = 1 / 8",
         "7",
     ): "the weight of an average, without a best value",
+    ("run/limiter.py", "expected_tokens: float = 0.0", "1.0"): (
+        "read only under a token rate, and then it is given"
+    ),
     ("run/batch/batch_run.py", "token = secrets.token_hex(8)", "7"): (
         "56 random bits are unique as well"
     ),
