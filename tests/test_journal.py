@@ -26,7 +26,7 @@ from harness.journal.answers import Answered
 from harness.journal.files import replace_file
 from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
-from harness.journal.record import SAMPLES, Failure, Record, read_records
+from harness.journal.record import SAMPLES, Failure, Record, decode, read_records
 from harness.journal.writer import Journal, set_aside
 from harness.spec import Cell, Condition, Line, Settings, TaskSpec, lines_of
 from harness.task.catalogue import open_task
@@ -326,6 +326,15 @@ WRONG: dict[str, Callable[[dict[str, Any]], Any]] = {
     "failure of no kind": lambda good: good.update(reply=None, failure={"type": "X"}),
 }
 """What may be wrong with a record -> how to spoil a good one so."""
+
+
+@pytest.mark.parametrize("value", [1, None, True, ["none"], {}])
+def test_the_values_of_a_condition_are_texts(value: object) -> None:
+    """Else the line is no record, also where no task has such a condition."""
+    fields = orjson.loads(line(0))
+    assert decode(orjson.dumps(fields)).condition == CONDITION
+    with pytest.raises(ValueError, match="condition"):
+        decode(orjson.dumps(fields | {"condition": {"separator": value}}))
 
 
 @pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG.keys())
