@@ -160,6 +160,16 @@ class TestRoundTrip:
         messages = [record["failure"]["message"] for record in records(lab.the_run())]
         assert messages == ["batch_expired: too late", "batch_cancelled: too late"]
 
+    @pytest.mark.parametrize("code", ["context_length_exceeded", "content_filter"])
+    def test_the_same_refusal_twice_in_a_file_is_written_once(self, lab: Lab, code: str) -> None:
+        """It is an answer like any other."""
+        export(lab)
+        first = requests(lab.folder / "requests.jsonl")[0]
+        refusal = reply(first, status=400, body={"error": {"message": "no", "code": code}})
+        done = take(lab, write(lab.folder / "replies.jsonl", [refusal, refusal, answered(first)]))
+        assert "1 new answers, 0 without a reply, 2 known before" in done.err
+        assert len(records(lab.the_run())) == 1
+
     def test_requests_are_no_replies(self, lab: Lab) -> None:
         """The wrong file is told from the right one, and nothing is written."""
         export(lab)

@@ -27,6 +27,7 @@ REASONS = {
     ("journal/writer.py", "self._lock = FileLock(folder / _LOCK, timeout=0)", "1"): (
         "the same refusal, one second later"
     ),
+    ("journal/writer.py", "if self._file >= 0:", "1"): "descriptor 0 is that of standard input",
     ("journal/writer.py", "self._file = -1", "2"): "every negative number means: no file is open",
     ("journal/answers.py", "return int.from_bytes(digest[:8]) or 1", "2"): (
         "only one text in 2**64 has the hash 0"
@@ -59,11 +60,14 @@ REASONS = {
     ("score/integers.py", "left = _FIRST_NUMBER.search(line, 0, equals)", "-1"): (
         "a search from -1 begins at 0"
     ),
-    (
-        "score/extraction.py",
-        'line_end = solid.find("\\n", opening, len(solid) - 3)',
-        "(len(solid) + 3)",
-    ): "the last three characters are backticks",
+    **{
+        (
+            "score/extraction.py",
+            'line_end = solid.find("\\n", opening, len(solid) - 3)',
+            changed,
+        ): "the last three characters are backticks"
+        for changed in ("(len(solid) + 3)", "2")
+    },
     ("run/limiter.py", "_LATENCY_WEIGHT = 1 / 32", "33"): "a constant found by measuring",
     (
         "analysis/judged_run.py",
