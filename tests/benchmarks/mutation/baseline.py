@@ -18,6 +18,7 @@ PACKAGES = {
     "score": ("score_verdict", "score_extraction", "export_lm_eval"),
     "analysis": (
         *("analysis_cells", "analysis_comparison", "analysis_judged_run", "analysis_results"),
+        "columns",
         *("analysis_tables", "doors", "analysis_interval", "analysis_curve"),
         *("analysis_effective_length", "analysis_paired", "analysis_leaderboard"),
         "report_page",
