@@ -152,3 +152,20 @@ def test_one_scored_sample_is_enough_for_a_row(lab: Lab) -> None:
     judged = read_run(wanted.folder).conditions[Condition({"separator": "none"})]
     assert judged.lengths == [2, 5]
     assert list(judged.scored_cells["n"]) == [1, 1]
+
+
+def test_the_times_of_a_run_are_those_of_its_first_and_its_last_record(lab: Lab) -> None:
+    """Whatever the order of the lines; records without a time are left out."""
+    wanted = lab.wanted(lab.plain, samples=1)
+    lab.run(wanted)
+    (sample,) = wanted.plan
+    lines = []
+    for at in (200.0, None, 100.0, 300.5, 250.0):
+        record = answered(sample, Reply("Final answer: 9"), attempts=1, latency_s=None)
+        record.at = at
+        lines.append(encode(record) + b"\n")
+    path = wanted.folder / SAMPLES
+    path.write_bytes(b"".join(lines))
+    assert read_run(wanted.folder).times == (100.0, 300.5)
+    path.write_bytes(lines[1])
+    assert read_run(wanted.folder).times is None

@@ -27,6 +27,9 @@ REASONS = {
     ("journal/writer.py", "self._lock = FileLock(folder / _LOCK, timeout=0)", "1"): (
         "the same refusal, one second later"
     ),
+    ("journal/writer.py", "if not path.exists() or path.stat().st_size == 0:", "-1"): (
+        "an empty file has no last line, which is looked at next"
+    ),
     ("journal/writer.py", "if self._file >= 0:", "1"): "descriptor 0 is that of standard input",
     ("journal/writer.py", "self._file = -1", "2"): "every negative number means: no file is open",
     ("journal/answers.py", "return int.from_bytes(digest[:8]) or 1", "2"): (
