@@ -170,6 +170,13 @@ def leftovers(lab: Lab) -> list[str]:
 class TestWell:
     """Batches that end as they should."""
 
+    def test_a_batch_that_is_new_is_not_looked_for(self, lab: Lab) -> None:
+        """The list of an account's batches may be long; it is read only after a fault."""
+        with serve() as server:
+            assert batched(lab, server).code == 0
+            assert server.asked.count("POST /v1/batches") == 1
+            assert "GET /v1/batches" not in server.asked
+
     def test_the_same_as_a_direct_run(self, lab: Lab) -> None:
         """Tables, fingerprints and all; the records say which batch they are from."""
         with serve() as server:
