@@ -27,7 +27,7 @@ from harness.run.batch.files import FileLimits
 from harness.run.batch.pending import PENDING_FILE
 from harness.run.fresh import OldRuns
 from harness.task import generator
-from providers.base import ModelSettings, StopRunError
+from providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
 from providers.registry import open_batch_form, open_batches, parse_model
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import records, wait_for
@@ -435,6 +435,49 @@ class TestFaults:
             assert server.created == 1
             assert "is asked again in 0 s: 429: fault 429" in done.err
             assert_as_direct(lab, server)
+
+    def test_waits_double_until_the_longest(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where a service fails again and again; a longer pause that it asks for is kept."""
+        monkeypatch.setattr(context, "FIRST_POLL_S", 1.0)
+        monkeypatch.setattr(context, "LONGEST_POLL_S", 10.0)
+        waits: list[float] = []
+        said: list[str] = []
+        answers: Iterator[ServerFaultError | OverloadedError | int] = iter(
+            [
+                *(ServerFaultError("500") for _ in range(6)),
+                OverloadedError("503", retry_after_s=77.0),
+                42,
+            ]
+        )
+
+        async def sleep(pause_s: float) -> None:
+            waits.append(pause_s)
+
+        async def call() -> int:
+            answer = next(answers)
+            if isinstance(answer, int):
+                return answer
+            raise answer
+
+        async def main() -> int:
+            settings = ModelSettings(MODEL, base_urls=("http://127.0.0.1:9/v1",))
+            service = open_batches(NAME, settings)
+            shared = BatchContext(
+                service=service,
+                form=open_batch_form(NAME, settings),
+                budget=Budget(),
+                say=print,
+                warn=said.append,
+                clocks=Clocks(sleep=sleep),
+            )
+            try:
+                return await shared.ask(call)
+            finally:
+                await service.aclose()
+
+        assert asyncio.run(main()) == 42
+        assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 77.0]
+        assert said == ["http://127.0.0.1:9/v1/ is asked again in 1 s: 500"]
 
     @pytest.mark.parametrize("page", [1, 100])
     def test_a_batch_whose_creation_was_not_heard_of_is_found(self, lab: Lab, page: int) -> None:
