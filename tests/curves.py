@@ -1,48 +1,41 @@
-"""Curves for tests of the analysis, and a check of intervals by simulation."""
+"""Curves of simulated answers on the lines of a built-in task."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from harness.analysis.curve import Curve, curve
-from harness.analysis.interval import Z95
+from harness.analysis.curve import Curve, Floats
+from harness.spec import Line, line_start, lines_of
 
-LENGTHS = (5, 10, 20, 50, 100, 200, 500)
-
-
-def answers(right: object, lengths: tuple[int, ...] = LENGTHS) -> Curve:
-    """A curve from rows of 0 and 1, one column a length."""
-    table = np.asarray(right)
-    indexes, columns = np.indices(table.shape)
-    return curve(np.asarray(lengths)[columns.ravel()], indexes.ravel(), table.ravel())
+LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
+LINES = tuple(lines_of(LENGTHS, "bands"))
+_START = line_start(0, "simulated")
 
 
-def shares(*percent: int, n: int = 100) -> Curve:
-    """A curve with these accuracies."""
-    lengths = LENGTHS[: len(percent)]
-    return answers([[index < share * n / 100 for share in percent] for index in range(n)], lengths)
+def logistic(crossing: float, slope: float = 3.0, lapse: float = 0.0) -> Callable[[Floats], Floats]:
+    """Accuracy over length: half of the ceiling at `crossing`."""
+    return lambda lengths: (1 - lapse) / (1 + (lengths / crossing) ** slope)
 
 
-def falling(middle: float, slope: float) -> np.ndarray:
-    """Accuracies of a logistic curve at `LENGTHS`."""
-    return 1 / (1 + (np.asarray(LENGTHS) / middle) ** slope)
-
-
-def hold_95_percent(
-    true: float, estimates: Sequence[float], intervals: Sequence[Sequence[float]], spare: float = 0
-) -> bool:
-    """Asserts that intervals hold what they should, and are no wider than that takes.
-
-    95 % of them hold the true value, less three standard errors of the simulation. Their mean width
-    is at most 1.3 times that of the middle 95 % of a normal distribution with the standard
-    deviation of the estimates, and `spare` more; 120 estimates tell that deviation to 6 %.
-    """
-    low, high = np.transpose(intervals)
-    missed = ((true < low) | (high < true)).mean()
-    assert missed <= 0.05 + 3 * math.sqrt(0.95 * 0.05 / len(intervals))
-    width, spread = (high - low).mean(), 2 * Z95 * np.std(estimates)
-    assert 0 < width <= 1.3 * spread + spare
-    return True
+def simulated(
+    accuracy: Callable[[Floats], Floats], n: int | Mapping[Line, int], seed: int = 0
+) -> Curve:
+    """Independent answers; `n` on each line, or on each of the named lines."""
+    counts = dict.fromkeys(LINES, n) if isinstance(n, int) else {k: v for k, v in n.items() if v}
+    rows = max(counts.values())
+    lengths = np.array(
+        [[line.length_of(index, _START) for line in LINES] for index in range(rows)], float
+    )
+    right = np.random.default_rng(seed).random(lengths.shape) < accuracy(lengths)
+    used = [place for place, line in enumerate(LINES) if line in counts]
+    lengths, right = lengths[:, used], right[:, used]
+    lines = tuple(LINES[place] for place in used)
+    scored = np.arange(rows)[:, None] < np.array([counts[line] for line in lines])
+    return Curve(
+        lines,
+        np.where(scored, right, False).astype(float),
+        scored.astype(float),
+        np.where(scored, lengths, np.nan),
+    )

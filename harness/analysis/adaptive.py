@@ -1,9 +1,10 @@
 """Which samples an adaptive run asks next: those that tell most about the effective length.
 
 A run begins at its shortest lines and opens longer ones until the accuracy has probably fallen
-below the threshold. Then each wave asks most of its samples where the crossing probably lies, and a
-quarter on the shorter line that is least certain to reach the threshold, so that a dip is found. A
-condition ends when its interval is narrow enough. All decisions follow from the run's folder alone.
+below the threshold. Then each wave asks three quarters of its samples where the crossing may lie,
+and a quarter on the shorter line that is least certain to reach the threshold, so that a dip is
+found. A condition ends when its interval is narrow enough and no shorter line is in doubt, or when
+it has no single threshold. All decisions follow from the run's folder alone.
 
 `tests/benchmarks/adaptive.py` shows what this saves, and that stopping early keeps the coverage.
 """
@@ -21,6 +22,7 @@ from harness.analysis.curve import Curve, Threshold
 from harness.analysis.effective_length import at_most
 from harness.analysis.fit import Fit, Tails, fit
 from harness.analysis.judged_run import JudgedRun
+from harness.analysis.one_threshold import has_one_threshold
 from harness.spec import CellKey, Condition, Line
 
 FIRST_LINES = 3
@@ -32,6 +34,11 @@ BEYOND = 0.1
 probability."""
 CHECKING = 0.25
 """Share of a wave for the shorter line that is least certain."""
+LEAST_SAMPLES, MOST_DOUBT = 5, 0.72
+"""A line below the interval has at least so many samples, and its own answers leave at most this
+probability of an accuracy below the threshold."""
+MISFIT_LEVEL = 0.005
+"""Level of the test for a single threshold; it is low because each wave tests."""
 STOPPING: Tails = (0.025, 0.975)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
@@ -116,15 +123,47 @@ def next_samples(
     beyond = float(fitted.reaches(np.array([lines[last_opened].high], float))[0])
     if unopened and beyond > BEYOND:
         return dict.fromkeys(unopened[:FIRST_LINES], first), ""
-    if (not unopened or beyond <= 1 - STOPPING[1]) and (why := _why_done(fitted, lines, aim)):
+    lines_in_doubt = _lines_in_doubt(samples, fitted, planned, aim)
+    if (not unopened or beyond <= 1 - STOPPING[1]) and (
+        why := _why_done(fitted, lines, aim, certain=not lines_in_doubt)
+    ):
         return {}, why
-    more = _wave(samples, fitted, planned, aim)
+    more = _wave(samples, fitted, planned, aim, lines_in_doubt)
     return more, "" if more else f"every line near the crossing has {aim.most_samples:,} samples"
 
 
-def _why_done(fitted: Fit, lines: Sequence[Line], aim: Aim) -> str:
-    """Why the condition needs no more samples; empty where it does."""
-    if fitted.octaves(STOPPING) > aim.precision:
+def _lines_in_doubt(
+    samples: Curve, fitted: Fit, planned: Mapping[Line, int], aim: Aim
+) -> list[Line]:
+    """Lines below the interval that may not reach the threshold, or have few samples."""
+    low = fitted.place(STOPPING[0])
+    if low == -math.inf:
+        return []
+    shortest = fitted.bins.longest if low == math.inf else fitted.bins.length(low)
+    counts = {
+        line: (int(correct), int(n))
+        for line, correct, n in zip(
+            samples.lines, samples.correct.sum(axis=0), samples.n, strict=True
+        )
+    }
+    return [
+        line
+        for line, asked in planned.items()
+        if line.high < shortest
+        and asked < aim.most_samples
+        and (
+            asked < LEAST_SAMPLES or _doubt(*counts.get(line, (0, 0)), fitted.required) > MOST_DOUBT
+        )
+    ]
+
+
+def _why_done(fitted: Fit, lines: Sequence[Line], aim: Aim, *, certain: bool) -> str:
+    """Why the condition needs no more samples; empty where it does. `certain`: no line is in
+    doubt.
+    """
+    if not has_one_threshold(fitted.correct, fitted.answered, fitted.required, level=MISFIT_LEVEL):
+        return "its accuracy has no single threshold"
+    if not certain or fitted.octaves(STOPPING) > aim.precision:
         return ""
     median = fitted.median
     if median.sign == ">":
@@ -134,22 +173,33 @@ def _why_done(fitted: Fit, lines: Sequence[Line], aim: Aim) -> str:
     return f"its effective length is known to {aim.precision:g} octaves"
 
 
-def _wave(samples: Curve, fitted: Fit, planned: Mapping[Line, int], aim: Aim) -> dict[Line, int]:
-    """A wave of samples, as far as lines have room for more."""
+def _wave(
+    samples: Curve,
+    fitted: Fit,
+    planned: Mapping[Line, int],
+    aim: Aim,
+    lines_in_doubt: Sequence[Line],
+) -> dict[Line, int]:
+    """A wave of samples, as far as lines have room for more.
+
+    Where the interval is narrow enough, all of them go to the lines in doubt.
+    """
     lines = list(planned)
     room = {line: max(0, aim.most_samples - planned[line]) for line in lines}
     more: Counter[Line] = Counter()
-    checks = round(CHECKING * aim.wave)
+    narrow = fitted.octaves(STOPPING) <= aim.precision
+    checks = aim.wave if narrow and lines_in_doubt else round(CHECKING * aim.wave)
     matched = aim.wave - checks
-    for draw in range(matched):
-        more[_line_at(lines, fitted, (draw + 0.5) / matched)] += 1
-    shorter = lines[: max(1, lines.index(_line_at(lines, fitted, 0.5)))]
+    for place in _where_to_look(fitted, matched):
+        more[_line_at(lines, fitted, place)] += 1
+    middle = lines.index(_line_at(lines, fitted, fitted.place(0.5)))
+    checked_lines = lines_in_doubt if checks == aim.wave else lines[: max(1, middle)]
     correct = dict(zip(samples.lines, samples.correct.sum(axis=0), strict=True))
     scored = dict(zip(samples.lines, samples.n, strict=True))
     for _ in range(checks):
         # a sample of this wave counts as correct until its reply is there
         checked = max(
-            shorter,
+            checked_lines,
             key=lambda line: _doubt(
                 int(correct.get(line, 0)) + more[line],
                 int(scored.get(line, 0)) + more[line],
@@ -168,10 +218,23 @@ def _doubt(correct: int, n: int, required: float) -> float:
     return 1 - at_most(correct, n + 1, required)
 
 
-def _line_at(lines: Sequence[Line], fitted: Fit, probability: float) -> Line:
-    """The line below which the crossing lies with this probability; the nearest one outside."""
-    place = fitted.place(probability)
+def _where_to_look(fitted: Fit, count: int) -> list[float]:
+    """Places, in bins, for `count` samples: half of them where the crossing lies with equal
+    probabilities, half spread evenly over its interval, since the ends of that are to move.
+    """
+    last = len(fitted.below) - 1
+    low, high = (min(max(fitted.place(tail), 0), last) for tail in STOPPING)
+    evenly = count // 2
+    likely = count - evenly
+    return [
+        *(fitted.place((draw + 0.5) / likely) for draw in range(likely)),
+        *(low + (high - low) * (draw + 0.5) / evenly for draw in range(evenly)),
+    ]
+
+
+def _line_at(lines: Sequence[Line], fitted: Fit, place: float) -> Line:
+    """The line at a place, in bins; the nearest one outside the range."""
     if place == -math.inf:
         return lines[0]
-    longest = fitted.bins.longest if place == math.inf else fitted.bins.length(place)
-    return next((line for line in lines if line.high + 0.5 >= longest), lines[-1])
+    length = fitted.bins.longest if place == math.inf else fitted.bins.length(place)
+    return next((line for line in lines if line.high + 0.5 >= length), lines[-1])

@@ -19,6 +19,8 @@ _NEAR = 2.0
 _GROUP = 2
 """Bins that are one group of neighbouring lengths: a quarter of an octave."""
 _LEAST_VARIANCE = 0.3
+_PRIOR_ROWS, _PRIOR = 5, 0.25
+"""Weight and correlation of what is assumed of rows before any answer."""
 
 
 def nearness(accuracy: Floats, threshold: float) -> Floats:
@@ -41,16 +43,24 @@ def row_residuals(
     return residuals, residuals.sum(axis=1)
 
 
-def between_rows(residuals: Floats, sums: Floats, scored: Floats) -> float:
+def between_rows(residuals: Floats, scored: Floats) -> float:
     """Variance of the rows' sums, as a multiple of that of independent answers; at least 1.
 
-    The cluster-robust variance of a mean (Liang and Zeger 1986, Biometrika 73) over the naive one.
+    Answers to one row go together with the correlation that the products of their residuals show
+    (the cluster-robust variance of Liang and Zeger 1986, Biometrika 73, over the naive one). As
+    few rows show little, they are joined by `_PRIOR_ROWS` rows of correlation `_PRIOR`.
     """
     rows = int(scored.any(axis=1).sum())
     independent = float((residuals**2).sum())
-    if rows < 2 or not independent:  # noqa: PLR2004  a variance needs two
+    if not independent:
         return 1.0
-    return max(1.0, float((sums**2).sum()) / independent * rows / (rows - 1))
+    together = float((residuals.sum(axis=1) ** 2).sum()) - independent
+    most = float((abs(residuals).sum(axis=1) ** 2).sum()) - independent
+    if most <= 0:  # no row was asked at two lengths
+        return 1.0
+    correlation = max(0.0, together / most)
+    correlation = (rows * correlation + _PRIOR_ROWS * _PRIOR) / (rows + _PRIOR_ROWS)
+    return 1 + correlation * most / independent
 
 
 def between_lengths(correct: Floats, answered: Floats, accuracy: Floats, weights: Floats) -> float:

@@ -108,7 +108,10 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     """
     scored = samples.scored > 0
     lengths = samples.true_lengths[scored]
-    bins = Bins(float(lengths.min()), max(float(lengths.max()), longest))
+    bins = Bins(
+        float(min(line.low for line in samples.lines)),
+        max(float(max(line.high for line in samples.lines)), longest),
+    )
     places = np.zeros(scored.shape, np.int64)
     places[scored] = bins.places(lengths)
     correct, answered = (
@@ -123,7 +126,7 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     accuracy = first.accuracy[0]
     weights = nearness(accuracy, required)
     residuals, row_sums = row_residuals(samples, places, accuracy, weights)
-    dispersion = between_rows(residuals, row_sums, samples.scored) * between_lengths(
+    dispersion = between_rows(residuals, samples.scored) * between_lengths(
         correct, answered, accuracy, weights
     )
     second = falling_curve(correct[None] / dispersion, answered[None] / dispersion, required)

@@ -13,11 +13,13 @@ _SCALES = (2, 4)
 """Numbers of bins in a group: a quarter and half an octave."""
 
 
-def has_one_threshold(correct: Floats, answered: Floats, threshold: float) -> bool:
+def has_one_threshold(
+    correct: Floats, answered: Floats, threshold: float, *, level: float = LEVEL
+) -> bool:
     """Whether the answers agree with an accuracy that falls below the threshold once, or never.
 
     They do not where groups of neighbouring lengths are below the threshold and longer ones above
-    it, and a falling accuracy would give such a rise in less than `LEVEL` of the cases. That is
+    it, and a falling accuracy would give such a rise in less than `level` of the cases. That is
     the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright and
     Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups, with its
     distribution from answers drawn from the best falling curve. Arguments have shape (B,).
@@ -35,7 +37,7 @@ def has_one_threshold(correct: Floats, answered: Floats, threshold: float) -> bo
     ]
     largest = np.max(standardised, axis=0)
     as_large = int((largest[1:] >= largest[0] - 1e-9).sum())
-    return bool((1 + as_large) / (1 + _DRAWS) >= LEVEL)
+    return bool((1 + as_large) / (1 + _DRAWS) >= level)
 
 
 def _rises_across(correct: Floats, answered: Floats, scale: int, threshold: float) -> bool:

@@ -1,0 +1,118 @@
+"""Which samples an adaptive run asks next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim, next_samples
+from harness.analysis.curve import Floats, Threshold
+from harness.analysis.fit import Fit, fit
+from harness.spec import Line
+from tests.curves import LINES, logistic, simulated
+
+
+def asked(
+    accuracy: Callable[[Floats], Floats], aim: Aim, seed: int = 0
+) -> tuple[dict[Line, int], str, list[dict[Line, int]]]:
+    """All samples of a run that goes on until its end, why it ended, and its waves."""
+    planned, waves = dict.fromkeys(LINES, 0), []
+    while True:
+        samples = simulated(accuracy, planned, seed) if any(planned.values()) else None
+        more, why = next_samples(samples, planned, aim)
+        if not more:
+            return planned, why, waves
+        waves.append(more)
+        for line, count in more.items():
+            planned[line] += count
+
+
+def fitted(accuracy: Callable[[Floats], Floats], planned: dict[Line, int], seed: int = 0) -> Fit:
+    """The fit of what was asked."""
+    return fit(simulated(accuracy, planned, seed), Threshold())
+
+
+def test_it_begins_with_the_shortest_lines() -> None:
+    """Two samples on each of three."""
+    more, why = next_samples(None, dict.fromkeys(LINES, 0), Aim(0.5))
+    assert more == dict.fromkeys(LINES[:FIRST_LINES], FIRST_SAMPLES)
+    assert not why
+
+
+@pytest.mark.parametrize("crossing", [12, 60, 250])
+def test_it_ends_when_the_interval_is_narrow_enough(crossing: float) -> None:
+    """With fewer samples than a full run, and most of them near the crossing."""
+    curve = logistic(crossing, slope=4)
+    planned, why, _ = asked(curve, Aim(0.8))
+    result = fitted(curve, planned)
+    truth = crossing * (1 / 0.85 - 1) ** (1 / 4)
+    low, high = result.interval()
+    assert why == "its effective length is known to 0.8 octaves"
+    assert result.octaves() <= 0.81
+    assert low.length <= truth <= high.length
+    near = [line for line in planned if truth / 3 < line.length < truth * 3]
+    assert sum(planned[line] for line in near) > 0.5 * sum(planned.values())
+
+
+def test_it_asks_less_than_a_full_run_of_equal_width() -> None:
+    """Over twelve crossings; the width is that of a full run with 40 samples on each line."""
+    aim, requests = Aim(0.7), []
+    for seed, crossing in enumerate(np.geomspace(15, 250, 12)):
+        planned, _, _ = asked(logistic(float(crossing), slope=4), aim, seed)
+        requests.append(sum(planned.values()))
+    assert np.mean(requests) < 0.5 * 40 * len(LINES)
+
+
+def test_no_long_line_is_asked_where_short_ones_fail() -> None:
+    """Long rows cost most."""
+    planned, _, _ = asked(logistic(12, slope=4), Aim(0.8))
+    assert not any(count for line, count in planned.items() if line.length > 75)
+
+
+def test_a_model_that_never_fails() -> None:
+    """The run ends at the longest line, with few samples."""
+    planned, why, _ = asked(lambda lengths: np.full_like(lengths, 1.0), Aim(0.75))
+    assert why == "it still reaches 85 % at 500"
+    assert all(planned.values())
+    assert sum(planned.values()) < 100
+
+
+def test_a_model_that_always_fails() -> None:
+    """Only the shortest lines are asked."""
+    planned, why, _ = asked(np.zeros_like, Aim(0.75))
+    assert why == "it does not reach 85 % at 5"
+    assert sum(planned.values()) < 40
+
+
+def test_a_dip_at_short_lines_is_found() -> None:
+    """A quarter of each wave goes to the shorter line that is least certain."""
+
+    def dip(lengths: Floats) -> Floats:
+        return np.where((lengths > 8) & (lengths < 13), 0.3, logistic(150, 6)(lengths))
+
+    planned, why, _ = asked(dip, Aim(0.5))
+    assert why == "its accuracy has no single threshold"
+    assert planned[next(line for line in LINES if line.length == 10)] >= 6
+
+
+def test_more_precision_grows_the_same_samples() -> None:
+    """The waves of a coarse run are the first waves of a precise one."""
+    _, _, coarse = asked(logistic(60), Aim(1.5))
+    _, _, precise = asked(logistic(60), Aim(0.6))
+    assert precise[: len(coarse)] == coarse
+    assert len(precise) > len(coarse)
+
+
+def test_a_line_has_no_more_samples_than_allowed() -> None:
+    """The run ends where the lines near the crossing are full."""
+    planned, why, _ = asked(logistic(60, slope=1), Aim(0.2, most_samples=6))
+    assert max(planned.values()) == 6
+    assert "has 6 samples" in why
+
+
+def test_nothing_scored_ends_the_condition() -> None:
+    """Without an answer nothing can be chosen."""
+    more, why = next_samples(None, dict.fromkeys(LINES, 0) | {LINES[0]: 2}, Aim(0.5))
+    assert (more, why) == ({}, "nothing could be scored")

@@ -1,0 +1,94 @@
+"""Sentences about a comparison."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.analysis.comparison import compare_runs
+from harness.analysis.comparison_text import change_sentence, factor_text, finding
+from harness.analysis.further import LengthDifference
+from harness.analysis.interval import Bound
+from harness.analysis.judged_run import read_run
+from tests.conftest import Lab, right
+from tests.test_analysis_comparison import run, wrong_from
+
+
+def test_who_sees_further_is_named_first(lab: Lab) -> None:
+    """Whichever run is given first; the sentence is the same."""
+    sharp = read_run(run(lab, "scripted/sharp"))
+    blind = read_run(run(lab, "scripted/blind", wrong_from(5)))
+    sentence = finding(compare_runs(blind, sharp))
+    assert sentence == finding(compare_runs(sharp, blind))
+    assert sentence.startswith(
+        "scripted/sharp sees further than scripted/blind on lab/ones: to more than 5 symbols "
+        "against "
+    )
+    assert sentence.endswith(
+        "accuracy differs at length 5 (p < 0.001, exact McNemar with Holm's correction for 2 "
+        "tests)."
+    )
+
+
+def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
+    """Both are right everywhere, so their lengths are not known."""
+    folders = [run(lab, f"scripted/{name}", samples=4) for name in "ab"]
+    sentence = finding(compare_runs(*map(read_run, folders)))
+    assert sentence.startswith(
+        "no difference found between scripted/a and scripted/b on lab/ones: both effective lengths "
+        "lie beyond the longest line; area 1.00 against 1.00"
+    )
+    assert "4 pairs and 2 tests can show nothing" in sentence
+
+
+def test_a_larger_area_is_called_that(lab: Lab) -> None:
+    """A side that is worse everywhere but never reaches the threshold anywhere sees no less far."""
+    none = run(lab, "scripted/a", lambda _: "Final answer: 9", samples=40)
+    half = run(
+        lab,
+        "scripted/b",
+        lambda request: (
+            right(request) if request.sample_id.endswith(("0", "2", "4")) else "Final answer: 9"
+        ),
+        samples=40,
+    )
+    sentence = finding(compare_runs(read_run(none), read_run(half)))
+    assert sentence.startswith("scripted/b has a larger area than scripted/a on lab/ones: area 0.3")
+    assert "both effective lengths lie below the shortest line" in sentence
+
+
+def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
+    """One model fails on one length, the other on another: there is no single threshold."""
+    one = run(lab, "scripted/a", wrong_from(0, length=3))
+    other = run(lab, "scripted/b", wrong_from(0, length=5))
+    sentence = finding(compare_runs(read_run(one), read_run(other)))
+    assert sentence.startswith("no difference found")
+    assert "at least one side has no single threshold" in sentence
+    assert "; accuracy differs at lengths 3, 5 (p < 0.001" in sentence
+
+
+@pytest.mark.parametrize(
+    ("middle", "low", "high", "text"),
+    [
+        (1.0, 0.5, 1.5, "a factor of 2.00 (95 % interval 1.41 to 2.83)"),
+        (1.0, 0.5, math.inf, "a factor of 2.00 (95 %: at least 1.41)"),
+        (-1.0, -math.inf, -0.5, "a factor of 0.50 (95 %: at most 0.71)"),
+        (math.inf, 0.5, math.inf, "a factor that is not limited (95 %: at least 1.41)"),
+        (math.nan, -math.inf, math.inf, "an unknown factor"),
+    ],
+)
+def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, text: str) -> None:
+    """Octaves are written as factors; an end that is not limited is left open."""
+    length = Bound("=", 10.0)
+    assert factor_text(LengthDifference(length, length, middle, low, high, one_threshold=True)) == (
+        text
+    )
+
+
+def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
+    """First minus second, as in the table."""
+    folders = run(lab, "scripted/a"), run(lab, "scripted/b", wrong_from(5))
+    sentence = change_sentence(compare_runs(*map(read_run, folders)), 0.05)
+    assert sentence.startswith("scripted/b is worse than scripted/a: their areas differ by +")
+    assert sentence.endswith("90 % interval), and the margin is 5 points.")

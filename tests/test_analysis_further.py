@@ -1,0 +1,114 @@
+"""The difference of two effective lengths."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from harness.analysis.curve import Threshold
+from harness.analysis.further import LengthDifference, length_difference, mean_difference
+from harness.analysis.interval import Bound
+from tests.curves import logistic, simulated
+
+
+def difference(first: float, second: float, n: int = 40, seed: int = 0) -> LengthDifference:
+    """Of two logistic curves with these crossings, answered independently."""
+    return length_difference(
+        simulated(logistic(first), n, seed),
+        simulated(logistic(second), n, 1000 + seed),
+        Threshold(),
+    )
+
+
+def test_a_factor_of_four_is_found_and_measured() -> None:
+    """Two octaves, with an interval that holds them and is not wide."""
+    found = difference(160, 40)
+    assert found.further == 1
+    assert found.low < 2 < found.high
+    assert found.high - found.low < 2.5
+    assert found.octaves == pytest.approx(2, abs=0.7)
+
+
+def test_it_is_symmetric() -> None:
+    """Exchanging the sides changes the sign alone."""
+    curves = simulated(logistic(80), 30, 1), simulated(logistic(60), 30, 2)
+    forth = length_difference(*curves, Threshold())
+    back = length_difference(*reversed(curves), Threshold())
+    assert forth.low == pytest.approx(back.swapped.low, abs=0.03)
+    assert forth.high == pytest.approx(back.swapped.high, abs=0.03)
+
+
+def test_equal_sides_are_rarely_told_apart() -> None:
+    """Sixty comparisons of equal accuracies; also bounded from below: intervals are no wider than
+    they have to be.
+    """
+    found = [difference(60, 60, n=20, seed=seed) for seed in range(60)]
+    assert sum(one.further != 0 for one in found) <= 4
+    assert np.median([one.high - one.low for one in found]) < 2.2
+
+
+def test_answers_that_go_together_make_it_narrower() -> None:
+    """The same answers on both sides: the rows' sums are perfectly correlated."""
+    same = simulated(logistic(60), 40, 3)
+    together = length_difference(same, same, Threshold())
+    apart = difference(60, 60, seed=3)
+    assert together.high - together.low < 0.7 * (apart.high - apart.low)
+    assert together.octaves == pytest.approx(0, abs=0.02)
+
+
+def test_beyond_the_longest_line_on_one_side() -> None:
+    """The first sees further by at least so much; how much is not limited."""
+    found = length_difference(
+        simulated(lambda lengths: np.full_like(lengths, 0.99), 40),
+        simulated(logistic(40), 40, 1),
+        Threshold(),
+    )
+    assert found.first == Bound(">", 500.0)
+    assert found.further == 1
+    assert found.low > 2
+    assert math.isinf(found.high)
+    assert math.isinf(found.detectable)
+
+
+def test_beyond_the_longest_line_on_both_sides() -> None:
+    """Nothing is known, not even the sign."""
+    always = simulated(lambda lengths: np.full_like(lengths, 0.99), 20)
+    found = length_difference(always, always, Threshold())
+    assert (found.low, found.high, found.further) == (-math.inf, math.inf, 0)
+    assert math.isnan(found.octaves)
+
+
+def test_a_flat_curve_below_the_threshold_does_not_see_further() -> None:
+    """80 % everywhere has the larger area, and sees less far than one that holds to 70."""
+    found = length_difference(
+        simulated(lambda lengths: np.full_like(lengths, 0.8), 100),
+        simulated(logistic(90, slope=8), 100, 1),
+        Threshold(),
+    )
+    assert found.further == -1
+
+
+def test_without_a_single_threshold_nobody_sees_further() -> None:
+    """A dip that a falling curve cannot have."""
+    dip = simulated(lambda lengths: np.where((lengths > 16) & (lengths < 27), 0.2, 0.99), 40)
+    found = length_difference(simulated(logistic(60), 40), dip, Threshold())
+    assert not found.one_threshold
+    assert found.further == 0
+
+
+def test_the_mean_of_conditions_is_as_wide_as_they_are() -> None:
+    """Conditions share rows, so their number does not make the interval narrower."""
+    one, other = difference(60, 50), difference(60, 40)
+    mean = mean_difference([one, other])
+    assert mean.octaves == pytest.approx((one.octaves + other.octaves) / 2)
+    assert mean.high - mean.low == pytest.approx((one.high - one.low + other.high - other.low) / 2)
+    open_ended = LengthDifference(one.first, one.second, math.inf, 0.5, math.inf, True)
+    assert math.isinf(mean_difference([one, open_ended]).high)
+
+
+def test_what_could_have_been_found_shrinks_with_samples() -> None:
+    """A factor above 1."""
+    few, many = difference(60, 60, n=20), difference(60, 60, n=160)
+    assert few.detectable > many.detectable > 1
