@@ -94,6 +94,7 @@ LEADERBOARD = (
     "task_version",
     "condition",
     "model",
+    "default",
     "control",
     "n",
     "not_scored",

@@ -18,8 +18,11 @@ from harness.analysis.curve import (
     drawn_accuracies,
 )
 from harness.analysis.fit import TAILS, Fit, fit
-from harness.analysis.interval import Bound, Span
+from harness.analysis.interval import Bound, Span, span_text
 from harness.analysis.one_threshold import has_one_threshold
+
+NO_SINGLE_THRESHOLD = "no single threshold"
+"""What is said beside an effective length that is a tested length instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,16 @@ class EffectiveLength:
     area_ci: tuple[float, float]
     fit: Fit
     """The fitted curve."""
+
+    @property
+    def note(self) -> str:
+        """What to say beside the length; empty with a single threshold."""
+        return "" if self.one_threshold else NO_SINGLE_THRESHOLD
+
+    def __str__(self) -> str:
+        """`20 (18 to 23)`, `50 (20 to 100, no single threshold)`, `> 500 (200 to > 500)`."""
+        inside = ", ".join(filter(None, (span_text(self.length_ci), self.note)))
+        return f"{self.length} ({inside})"
 
 
 def effective_length(

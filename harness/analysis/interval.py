@@ -29,11 +29,14 @@ def wilson(successes: int, n: int) -> tuple[float, float] | None:
     return low, high
 
 
+Sign: TypeAlias = Literal["<", "=", ">"]
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """An estimated length within the tested range (`=`), or the end of that range it is beyond."""
 
-    sign: Literal["<", "=", ">"]
+    sign: Sign
     length: float
     """In symbols: the estimate, or the end of the tested range that it lies below or above."""
 

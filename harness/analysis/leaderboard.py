@@ -26,7 +26,7 @@ from harness.analysis.cells import csv_text, from_csv
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
 from harness.analysis.tables import estimate_columns, threshold_columns
-from harness.columns import ACCURACY_AT, ESTIMATE, LEADERBOARD
+from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
 from harness.journal.manifest import MANIFEST, Manifest
@@ -42,7 +42,16 @@ _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
 _COUNTS = ("task_version", "n", "not_scored")
 _COUNT = re.compile(r"[0-9]{1,15}")
-_NUMBERS = ("threshold", *ESTIMATE)
+_NUMBERS = ("threshold", *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS))
+_NEVER_EMPTY = ("threshold", "effective_length", "lapse", "tested_length", "area")
+_WORDS = {
+    "default": ("", "yes"),
+    "control": ("", "yes"),
+    "effective_length_bound": ("", "<", ">"),
+    "tested_length_bound": ("", "<", ">"),
+    "one_threshold": ("no", "yes"),
+}
+"""Column -> the texts that it may have."""
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
@@ -125,12 +134,16 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
+                "default": "yes" if _is_default(judged) else "",
                 "control": "yes" if judged.control else "",
                 "n": str(int(sums["n"])),
                 "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
                 "threshold": f"{of_threshold['threshold']:g}",
                 "threshold_of": of_threshold["threshold_of"],
-                **{name: _number(value) for name, value in estimate_columns(estimate).items()},
+                **{
+                    name: value if isinstance(value, str) else _number(value)
+                    for name, value in estimate_columns(estimate).items()
+                },
                 "settings": _settings(manifest),
                 "fingerprint": fingerprint,
                 "date": manifest.updated,
@@ -145,6 +158,12 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
             }
         )
     return rows, left_out
+
+
+def _is_default(judged: JudgedCondition) -> bool:
+    """Whether every axis has its default value; of several default values the first counts."""
+    axes = judged.run.spec.axes
+    return all(axes[axis].default[0] == value for axis, value in judged.condition.items())
 
 
 def _accuracies(judged: JudgedCondition) -> Row:
@@ -225,9 +244,11 @@ def _row_problem(row: Row) -> str | None:
             return f"{name} is no whole number: {value!r}"
         if _is_number(name) and value and not _NUMBER.fullmatch(value):
             return f"{name} is no number: {value!r}"
-    for names in (("threshold",), ("area",), ("effective_length_min", "effective_length_max")):
-        if not any(row[name] for name in names):
-            return f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} empty"
+        if name in _NEVER_EMPTY and not value:
+            return f"{name} is empty"
+        if name in _WORDS and value not in _WORDS[name]:
+            words = " or ".join(word or "empty" for word in _WORDS[name])
+            return f"{name} is not {words}: {value!r}"
     return None if lengths_of([row]) else "it has no accuracy at any length"
 
 

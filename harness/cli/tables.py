@@ -13,6 +13,7 @@ from rich.text import Text
 from harness.analysis.comparison import SIGNIFICANT, ConditionComparison
 from harness.analysis.comparison_text import change_sentence, finding
 from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun
 from harness.cli.terminal import one_line, show
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from harness.analysis.comparison import Comparison
+    from harness.analysis.effective_length import EffectiveLength
 
 GOOD, FAIR = 85, 50
 """Percent from which an accuracy is green, or yellow."""
@@ -124,10 +126,13 @@ def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: bo
     table.add_section()
     estimates = [_effective_length(run, part, threshold) for part in parts]
     scale = " of own" if threshold.relative else ""
-    table.add_row(
-        f"sees to ({100 * threshold.share:g} %{scale})", *(Text(length) for length, _ in estimates)
-    )
-    table.add_row("95 % interval", *(Text(interval, "dim") for _, interval in estimates))
+    lengths = ["-" if estimate is None else str(estimate.length) for estimate in estimates]
+    spans = ["" if estimate is None else span_text(estimate.length_ci) for estimate in estimates]
+    notes = ["" if estimate is None or estimate.one_threshold else "yes" for estimate in estimates]
+    table.add_row(f"sees to ({100 * threshold.share:g} %{scale})", *lengths)
+    table.add_row("95 % interval", *(Text(span, "dim") for span in spans))
+    if any(notes):
+        table.add_row(NO_SINGLE_THRESHOLD, *notes)
     for outcome in UNANSWERED:
         if cells[outcome].any():
             table.add_row(outcome, *(_count(part[[outcome]]) for part in parts))
@@ -135,13 +140,12 @@ def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: bo
     return table
 
 
-def _effective_length(run: JudgedRun, part: pd.DataFrame, threshold: Threshold) -> tuple[str, str]:
-    """The effective length over the shown lines of one condition, and its interval."""
+def _effective_length(
+    run: JudgedRun, part: pd.DataFrame, threshold: Threshold
+) -> EffectiveLength | None:
+    """The effective length over the shown lines of one condition."""
     condition = run.manifest.cells[part.index[0]].condition
-    estimate = run.conditions[condition].effective_length(threshold, part.index)
-    if estimate is None:
-        return "-", ""
-    return str(estimate.length), span_text(estimate.length_ci)
+    return run.conditions[condition].effective_length(threshold, part.index)
 
 
 def _count(part: pd.DataFrame) -> Text:

@@ -21,7 +21,6 @@ import yaml
 
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition
 from harness.export.publishable import Publishable, counted
 from harness.spec import lines_of
@@ -120,11 +119,10 @@ def _area(
     spec = publishable.run.spec
     same = spec.lengths is not None and lines_of(spec.lengths, spec.usual_spread) == lines
     low, high = estimate.area_ci
-    span = span_text(estimate.length_ci)
     per_length = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     notes = [
         f"area under accuracy over log length, 0 to 1 (95 % {low:.2f} to {high:.2f})",
-        f"sees to {estimate.length} symbols ({span}) at {estimate.threshold}",
+        f"sees to {estimate} symbols at {estimate.threshold}",
         f"{per_length} scored samples at each of lengths {', '.join(map(str, lines))}",
         *_notes(publishable, judged, judged.cells),
     ]

@@ -16,8 +16,8 @@ WIDTH, HEIGHT = 300, 170
 _ROW = 18
 _AIR = 8
 """Pixels between the outermost marks and the edge."""
-_MANY = 6
-"""Charts with more series than this have fainter bands."""
+MANY = 6
+"""Charts with more series than this have fainter bands and no fitted curves."""
 
 
 def _x(
@@ -60,10 +60,12 @@ def _tips(*names: str, **more: str) -> list[alt.Tooltip]:
     ]
 
 
-def accuracy_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
-    """Accuracy over length with its intervals, and above it the effective length of each series.
+def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Spec:
+    """Accuracy over length with its intervals and the fitted curve, and above it the effective
+    length of each series.
 
-    Data: `curve` (x, y, low, high, n), `estimate` (row, x, from, to, label, arrow), `threshold`.
+    Data: `curve` (x, y, low, high, n), `fit` (x, y), `estimate` (row, x, low, high, label, span,
+    lapse), `threshold`. `note` is the meaning of a star after a label; empty if there is none.
     """
     colour, dash = look.colour(), look.dash()
     y = alt.Y(
@@ -75,10 +77,13 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
     curve = _data("curve")
     tips = _tips("where", "length", "accuracy", "interval", "n")
     curves = alt.layer(
-        curve.mark_area(opacity=0.14 if rows <= _MANY else 0.06, line=False)
+        curve.mark_area(opacity=0.14 if rows <= MANY else 0.06, line=False)
         .encode(x, y.copy(), alt.Y2("high:Q"), colour, alt.Detail("dash:N"))
         .transform_calculate(y="datum.low"),
         _data("threshold").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
+        _data("fit")
+        .mark_line(strokeWidth=0.8, opacity=0.7)
+        .encode(x, y, colour, alt.Detail("dash:N")),
         curve.mark_line(strokeWidth=2, strokeJoin="round").encode(x, y, colour, dash),
         look.points(curve).encode(x, y, tooltip=tips),
     ).properties(width=WIDTH, height=HEIGHT)
@@ -92,7 +97,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
         look.points(estimate).encode(
             hidden,
             place,
-            tooltip=_tips("where", seen_to="label:N", between="span:N"),
+            tooltip=_tips("where", sees_to="label:N", between="span:N", lapse_rate="lapse:N"),
         ),
         estimate.mark_text(align="left", dx=8, color="var(--ink)", fontSize=LABEL).encode(
             place, alt.Text("label:N"), x=alt.value("width")
@@ -101,7 +106,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int) -> Spec:
         width=WIDTH,
         height=max(2, rows) * _ROW,
         title=alt.TitleParams(
-            "Effective length and its 95 % interval",
+            "Effective length and its 95 % interval" + (note and f" (*: {note})"),
             anchor="start",
             fontSize=LABEL,
             fontWeight="normal",

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
+from typing import Literal
 
 from harness.analysis.comparison import ConditionComparison, compare_conditions, compare_runs
 from harness.analysis.curve import Threshold
@@ -63,9 +64,8 @@ class Effect:
 
     @property
     def moved(self) -> bool:
-        """Whether the interval of the area's difference leaves out zero."""
-        low, high = self.area.difference_ci
-        return low > 0 or high < 0
+        """Whether one of the areas is larger."""
+        return _larger(self.area) is not None
 
     @property
     def apart(self) -> bool:
@@ -84,11 +84,15 @@ class Effect:
 
     @property
     def intervals(self) -> str:
-        """The intervals of both effective lengths as text; empty if both are single points."""
-        spans = self.before.length_ci, self.after.length_ci
-        if all(low == high for low, high in spans):
-            return ""
-        return " \u2192 ".join(map(span_text, spans))
+        """The intervals of both effective lengths as text, with the note of either."""
+        spans = " \u2192 ".join(map(span_text, (self.before.length_ci, self.after.length_ci)))
+        return ", ".join(filter(None, (spans, self.before.note or self.after.note)))
+
+
+def _larger(area: PairedArea) -> Literal["first", "second"] | None:
+    """The side whose area is larger; `None` if the interval of the difference contains 0."""
+    low, high = area.difference_ci
+    return "first" if low > 0 else "second" if high < 0 else None
 
 
 def _order(bound: Bound) -> float:
@@ -155,12 +159,12 @@ def finding(section: Section, run_details: RunDetails, section_effects: Sequence
         return f"{name} has no scored sample here."
     if not fair_effects:
         lengths = [
-            str(section.estimates[key_of(series)].length)
+            str(section.estimates[key_of(series)])
             for series in section.series
             if series.run_details is run_details and series.curve is not None
         ]
         only = f" under {len(lengths)} conditions" if len(lengths) > 1 else ""
-        return f"The effective length of {name} is {' / '.join(dict.fromkeys(lengths))}{only}."
+        return f"{name} sees to {' / '.join(dict.fromkeys(lengths))}{only}."
     moved = sorted(
         (effect for effect in fair_effects if effect.moved),
         key=lambda effect: (-abs(effect.shift), -abs(effect.area.difference)),
@@ -176,32 +180,20 @@ def finding(section: Section, run_details: RunDetails, section_effects: Sequence
 
 
 def _move_sentence(effect: Effect) -> str:
-    model, up = effect.run_details.name, effect.area.difference > 0
-    change = f"{'rises' if up else 'falls'} by {size_text(effect.area)}"
+    model, size = effect.run_details.name, size_text(effect.area)
+    change = "larger" if effect.area.difference > 0 else "smaller"
     where = f" ({effect.where})" if effect.where else ""
-    axis = _plain(effect.axis)
-    begin = f"With {axis} {effect.value} instead of {effect.baseline}{where}"
-    before, after = effect.before.length, effect.after.length
-    if effect.apart:
-        link = "; its" if effect.shift else ", but its"
-        return (
-            f"{begin}, {model} sees to {_length_text(effect.after)} instead of "
-            f"{_length_text(effect.before)}"
-            f"{link} accuracy {change}."
-        )
-    ends = (
-        f"stays {before}"
-        if before == after
-        else f"is {after} and {before}, with intervals that overlap"
+    axis, before, after = _plain(effect.axis), effect.before, effect.after
+    begin = (
+        f"With {axis} {effect.value} instead of {effect.baseline}{where}, the area of {model} is "
+        f"{size} {change}"
     )
-    return f"{begin}, the accuracy of {model} {change}; the effective length {ends}."
-
-
-def _length_text(estimate: EffectiveLength) -> str:
-    """The effective length, with its interval unless that is a single point."""
-    low, high = estimate.length_ci
-    interval = "" if low == high else f" ({span_text((low, high))})"
-    return f"{estimate.length}{interval}"
+    if effect.apart:
+        link = "" if effect.shift else "but "
+        return f"{begin}; {link}it sees to {after} instead of {before}."
+    if (before.length, before.note) == (after.length, after.note):
+        return f"{begin}; it sees to {after} with both."
+    return f"{begin}; it sees to {after} and {before}, intervals that overlap."
 
 
 def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
@@ -209,9 +201,9 @@ def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
     axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in unmoved))
     where = f" ({largest.where})" if largest.where else ""
     return (
-        f"No change of {axes} moves the accuracy of {model} measurably: the largest difference in "
-        f"area is {change_text(largest.area)}, of {_plain(largest.axis)} from {largest.baseline} "
-        f"to {largest.value}{where}."
+        f"No change of {axes} shows a difference in the area of {model}: the largest is "
+        f"{change_text(largest.area)}, of {_plain(largest.axis)} from {largest.baseline} to "
+        f"{largest.value}{where}."
     )
 
 
@@ -255,7 +247,8 @@ class Gap:
 
     def __str__(self) -> str:
         """One sentence that can be quoted."""
-        reversed_ = self.area.difference_ci[1] < 0
+        larger = _larger(self.area)
+        reversed_ = larger == "second"
         ahead, behind = (self.second, self.first) if reversed_ else (self.first, self.second)
         area = self.area.swapped if reversed_ else self.area
         low, high = area.difference_ci
@@ -263,8 +256,8 @@ class Gap:
             f"area {area.first:.2f} against {area.second:.2f}, difference "
             f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
         ).replace("-", "\u2212")
-        if low > 0:
-            return f"{ahead} sees further than {behind}: {numbers}."
+        if larger is not None:
+            return f"{ahead} has a larger area than {behind}: {numbers}."
         return f"No difference in area between {ahead} and {behind} is shown: {numbers}."
 
 

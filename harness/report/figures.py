@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.details import FIRST_ROUNDED
-from harness.analysis.interval import Bound
 from harness.columns import OUTCOMES
 from harness.report import charts
 from harness.report.effects import Effect
 from harness.report.looks import Look
 from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
 from harness.report.reported import Reported, counting_errors
-from harness.report.section import UNITS, Section, Series, key_of
+from harness.report.section import Section, Series
 
 _COMMON = 12
 """Answers in the chart of the commonest answers."""
@@ -28,74 +27,6 @@ _APART = 1.6
 """Ratio of two errors from which their labels do not overlap."""
 _LARGEST = 1e12
 """Answers beyond this are drawn at it."""
-
-
-def accuracy_figure(section: Section) -> Figure:
-    """Accuracy over length and effective length."""
-    look = look_of(section)
-    panels = []
-    most = 1
-    for model, title, panel_series in panels_of(section):
-        data: dict[str, Rows] = {
-            "curve": [],
-            "estimate": [],
-            "threshold": _thresholds(section, panel_series),
-        }
-        for row, series in enumerate(panel_series):
-            data["curve"] += _curve_rows(section, series)
-            data["estimate"] += _estimate_rows(section, series, row)
-        most = max(most, len(panel_series))
-        panels.append(Panel(model, title, data))
-    spec = charts.accuracy_chart(look, section.lengths, most)
-    return Figure("accuracy", "Accuracy by length", spec, tuple(panels), look)
-
-
-def _curve_rows(section: Section, series: Series) -> Rows:
-    return [
-        {
-            **marks_of(section, series),
-            **units_of(series.at(row["length"]), "x"),
-            "length": int(row["length"]),
-            "y": row["accuracy"],
-            "low": row["ci_low"],
-            "high": row["ci_high"],
-            "n": int(row["n"]),
-            "interval": f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %",
-        }
-        for _, row in series.cells.iterrows()
-        if row["n"]
-    ]
-
-
-def _estimate_rows(section: Section, series: Series, row: int) -> Rows:
-    estimate = section.estimates.get(key_of(series))
-    if estimate is None:
-        return []
-    low, high = estimate.length_ci
-    values: dict[str, Any] = {**marks_of(section, series), "row": row}
-    for name, bound in (("x", estimate.length), ("low", low), ("high", high)):
-        values |= units_of(series.at(bound.length), name)
-    for unit in UNITS:
-        values[f"label@{unit}"] = _in_unit(estimate.length, series, unit)
-        ends = [_in_unit(low, series, unit), _in_unit(high, series, unit)]
-        values[f"span@{unit}"] = " to ".join(dict.fromkeys(ends))
-    return [values]
-
-
-def _in_unit(bound: Bound, series: Series, unit: str) -> str:
-    value = series.at(bound.length)[unit]
-    if value is None:
-        return ""
-    text = f"{value:,.0f}"
-    return text if bound.sign == "=" else f"{bound.sign} {text}"
-
-
-def _thresholds(section: Section, panel_series: Sequence[Series]) -> Rows:
-    threshold = section.threshold
-    if not threshold.relative:
-        return [{"y": threshold.share}]
-    firsts = [series.curve.accuracies for series in panel_series if series.curve is not None]
-    return [{"y": float(threshold.of(first)[0])} for first in firsts]
 
 
 def outcomes_figure(section: Section) -> Figure:

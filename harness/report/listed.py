@@ -63,8 +63,10 @@ def estimates_table(section: Section) -> ReportTable:
                     (
                         _bound(estimate.length),
                         _span(estimate.length_ci),
-                        _bound(estimate.crossing_length),
-                        _span(estimate.crossing_length_ci),
+                        "yes" if estimate.one_threshold else "no",
+                        round(estimate.lapse, 3),
+                        _bound(estimate.tested_length),
+                        _span(estimate.tested_length_ci),
                         round(estimate.area, 3),
                         low,
                         high,
@@ -80,9 +82,11 @@ def estimates_table(section: Section) -> ReportTable:
 
 
 _ESTIMATE = (
-    "effective length",
+    "sees to",
     "95 % interval",
-    "crossing length",
+    "single threshold",
+    "lapse rate",
+    "tested length",
     "its interval",
     "area",
     "area low",

@@ -26,6 +26,7 @@ from harness.columns import OUTCOMES
 from harness.errors import JournalError
 from harness.journal.files import replace_file
 from harness.report import figures, listed, looks
+from harness.report.accuracy import accuracy_figure
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.files import write_charts
 from harness.report.listed import ReportTable
@@ -118,7 +119,7 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
     return PageSection(
         section,
         section_effects,
-        figures.accuracy_figure(section),
+        accuracy_figure(section),
         [
             *figures.effect_figures(section, section_effects),
             figures.outcomes_figure(section),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 from harness.analysis.cells import markdown_text
-from harness.analysis.interval import Bound, span_text
+from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from harness.analysis.interval import Bound, Sign, span_text
 from harness.analysis.leaderboard import Leaderboard, Row, lengths_of
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
@@ -19,15 +22,17 @@ _COMMENT = re.compile(r"^[ \t]*<!--.*-->[ \t]*\r?$", re.MULTILINE)
 
 
 def markdown(leaderboard: Leaderboard) -> str:
-    """A table for a README: a row for each task and model, with the conditions under which the
-    model sees furthest and least far, and its mean area over the conditions that all models of the
-    task have.
+    """A table for a README: a row for each task and model, with how far it sees under the task's
+    default condition (under the first one, if it was not asked that), the median and the range
+    over all conditions, and the mean area over the conditions that all models of the task have.
 
-    Controls are left out. Areas over different lengths have no mean.
+    Which condition the ends of the range belong to is not said: without a test, the first and the
+    last of several equal conditions differ by chance. Controls are left out. Areas over different
+    lengths have no mean.
     """
     ranked = [row for row in leaderboard.rows if not row["control"]]
     table = [
-        "| task | model | sees furthest (95 %) | sees least (95 %) | mean area |",
+        "| task | model | sees to (95 %) | median over conditions | mean area |",
         "| --- | --- | --- | --- | ---: |",
     ]
     for task in sorted({row["task"] for row in ranked}):
@@ -50,20 +55,11 @@ def markdown(leaderboard: Leaderboard) -> str:
             return sum(float(row["area"]) for row in common_rows) / len(common_rows)
 
         for (model, _), entrant_rows in sorted(by_entrant.items(), key=lambda item: -mean(item[1])):
-            ordered = sorted(entrant_rows, key=_furthest)
-            best, worst = (_sees(row, varied) for row in (ordered[-1], ordered[0]))
-            if ordered[0]["area"] == ordered[-1]["area"]:
-                worst = "–"
+            shown = next((row for row in entrant_rows if row["default"]), entrant_rows[0])
             area = f"{mean(entrant_rows):.2f}" if mean(entrant_rows) >= 0 else "–"
             names = f"{markdown_text(task)} | {markdown_text(model)}"
-            table.append(f"| {names} | {best} | {worst} | {area} |")
+            table.append(f"| {names} | {_sees(shown, varied)} | {_median(entrant_rows)} | {area} |")
     return "\n".join(table)
-
-
-def _furthest(row: Row) -> tuple[float, int, float]:
-    """The key to sort by: effective length, then area."""
-    bound = _bound(row["effective_length_min"], row["effective_length_max"])
-    return bound.length, "<=>".index(bound.sign), float(row["area"])
 
 
 def _varied(labels: Iterable[str]) -> set[str]:
@@ -76,23 +72,44 @@ def _varied(labels: Iterable[str]) -> set[str]:
 
 
 def _sees(row: Row, axes: set[str]) -> str:
-    """`20 (10 to 20), separator=comma`; with the values of `axes` only."""
-    length = _bound(row["effective_length_min"], row["effective_length_max"])
-    tested = lengths_of([row])
+    """`20 (18 to 23), separator=comma`; with the values of `axes` only, and a note inside the
+    parentheses where there is no single threshold.
+    """
+    length, tested = _length(row), lengths_of([row])
     low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
+    shortest = length if length.sign == "<" else Bound("<", tested[0])
+    longest = length if length.sign == ">" else Bound(">", tested[-1])
     ends = (
-        _bound(low, low) if low else Bound("<", tested[0]),
-        _bound(high, high) if high else Bound(">", tested[-1]),
+        Bound("=", float(low)) if low else shortest,
+        Bound("=", float(high)) if high else longest,
     )
+    note = f", {NO_SINGLE_THRESHOLD}" if row["one_threshold"] == "no" else ""
     condition = Condition.read(row["condition"]).items()
     pairs = [markdown_text(f"{axis}={value}") for axis, value in condition if axis in axes]
-    return ", ".join([f"{length} ({span_text(ends)})", *pairs])
+    return ", ".join([f"{length} ({span_text(ends)}{note})", *pairs])
 
 
-def _bound(low: str, high: str) -> Bound:
-    if not low:
-        return Bound("<", float(high))
-    return Bound("=" if high else ">", float(low))
+def _median(rows: Sequence[Row]) -> str:
+    """`20, range over 4 conditions 5 to > 500`; a dash for one condition.
+
+    Between two middle lengths it is their geometric mean, or the shorter if one is only a bound.
+    """
+    if len(rows) == 1:
+        return "–"
+    lengths = sorted(
+        map(_length, rows), key=lambda length: (length.length, "<=>".index(length.sign))
+    )
+    low, high = lengths[(len(rows) - 1) // 2], lengths[len(rows) // 2]
+    known = low.sign == high.sign == "="
+    middle = Bound("=", round(math.sqrt(low.length * high.length))) if known else low
+    span = span_text((lengths[0], lengths[-1]))
+    return f"{middle}, range over {len(rows)} conditions {span}"
+
+
+def _length(row: Row) -> Bound:
+    """The effective length of a row."""
+    sign = cast("Sign", row["effective_length_bound"] or "=")
+    return Bound(sign, float(row["effective_length"]))
 
 
 def around(path: Path) -> tuple[str, str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
-from harness.analysis.curve import Curve, Threshold
+from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.details import RunDetails, read_details
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
@@ -20,6 +22,9 @@ from harness.spec import Condition
 CORRECT = OUTCOMES.index("correct")
 UNSCORED = [OUTCOMES.index(name) for name in NOT_SCORED]
 UNITS = ("symbols", "characters", "tokens")
+
+
+_UNKNOWN = np.array([math.nan]), np.array([math.nan])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +60,25 @@ class Series:
         return samples
 
     def at(self, length: float) -> dict[str, float | None]:
-        """A tested length in every unit; `None` for a unit in which it is not known."""
-        row = self.cells.loc[self.cells["length"] == length].iloc[0]
-        lengths = (row["length"], row["characters"], row["prompt_tokens"])
-        return {
-            unit: float(value) if value > 0 else None
-            for unit, value in zip(UNITS, lengths, strict=True)
-        }
+        """A length in every unit, interpolated between tested lengths; `None` for a unit that is
+        unknown on one side of it.
+        """
+        values: dict[str, float | None] = {UNITS[0]: float(length)}
+        for unit, (lengths, means) in self._means.items():
+            value = float(np.interp(length, lengths, means, left=math.nan, right=math.nan))
+            values[unit] = None if math.isnan(value) else value
+        return values
+
+    @cached_property
+    def _means(self) -> dict[str, tuple[Floats, Floats]]:
+        """Unit -> the nominal lengths where it is known, ascending, and its mean at each."""
+        known = {}
+        for unit, name in zip(UNITS[1:], ("characters", "prompt_tokens"), strict=True):
+            means = self.cells.groupby("length")[name].mean()
+            means = means[means > 0]
+            lengths, values = means.index.to_numpy(float), means.to_numpy(float)
+            known[unit] = (lengths, values) if len(means) else _UNKNOWN
+        return known
 
     def label(self, axes: Iterable[str]) -> str:
         """Its values on `axes`."""

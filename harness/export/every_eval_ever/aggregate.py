@@ -231,22 +231,25 @@ class Evaluation:
             },
             score=round(estimate.area, 6),
             interval=estimate.area_ci,
-            uncertainty=self._sample_counts(judged),
+            uncertainty=self._sample_counts(judged) | _RESAMPLED,
             method=_BOOTSTRAP,
             details=strings(level="condition", lengths=judged.lengths),
         )
 
     def _effective_length(self, judged: JudgedCondition, estimate: EffectiveLength) -> Json:
-        """A bound outside the tested range becomes a number: 0 if no length passed, the longest
-        tested one if all passed. The details hold the bound itself.
+        """A bound outside the tested range becomes a number: 0 below the shortest tested length,
+        the longest tested one above it. The details hold the bound itself.
         """
         return self._result(
             judged,
             metric={
                 "evaluation_description": (
-                    "Longest tested length, in symbols, up to which accuracy stays at or above the "
-                    "threshold at every tested length; 0 if at none. Never beyond the longest "
-                    "tested length: where details say '>', the model may see further."
+                    "Length, in symbols, where accuracy falls below the threshold: the median of "
+                    "the posterior of a curve that never rises; 0 below the shortest tested "
+                    "length. Never beyond the longest tested length: where details say '>', the "
+                    "model sees to more. Where one_threshold is no, accuracy rises above the "
+                    "threshold again, and the value is the tested length: the longest line such "
+                    "that it and every shorter one reach the threshold."
                 ),
                 "metric_id": f"{self.publisher.benchmark}.length",
                 "metric_name": "Effective length",
@@ -258,15 +261,18 @@ class Evaluation:
             },
             score=_as_number(estimate.length),
             interval=tuple(map(_as_number, estimate.length_ci)),
-            uncertainty=self._sample_counts(judged),
-            method=_BOOTSTRAP,
+            uncertainty=self._sample_counts(judged)
+            | ({} if estimate.one_threshold else _RESAMPLED),
+            method=_POSTERIOR if estimate.one_threshold else _BOOTSTRAP,
             details=strings(
                 level="condition",
                 lengths=judged.lengths,
                 effective_length=str(estimate.length),
                 effective_length_ci=span_text(estimate.length_ci),
-                crossing_length=str(estimate.crossing_length),
-                crossing_length_ci=span_text(estimate.crossing_length_ci),
+                one_threshold="yes" if estimate.one_threshold else "no",
+                lapse=round(estimate.lapse, 6),
+                tested_length=str(estimate.tested_length),
+                tested_length_ci=span_text(estimate.tested_length_ci),
             ),
         )
 
@@ -274,7 +280,7 @@ class Evaluation:
         return {"shortest": min(judged.lengths), "longest": max(judged.lengths)}
 
     def _sample_counts(self, judged: JudgedCondition) -> Json:
-        return {"num_samples": int(judged.cells["n"].sum()), "num_bootstrap_samples": RESAMPLES}
+        return {"num_samples": int(judged.cells["n"].sum())}
 
     def _result(
         self,
@@ -361,6 +367,8 @@ class Evaluation:
 
 
 _BOOTSTRAP = "percentile bootstrap over rows, which keep their lengths"
+_RESAMPLED = {"num_bootstrap_samples": RESAMPLES}
+_POSTERIOR = "quantiles of the posterior of a falling curve, its likelihood divided by dispersion"
 
 
 def result_id(label: str, line: str | None, metric: str) -> str:

@@ -166,17 +166,17 @@ def by_outcome() -> Metric:
 @metric(name=f"{PACKAGE}/effective_length", scores="unreduced")
 @ours
 def effective_length() -> Metric:
-    """The effective length under each condition, as `bench` computes it: the share of right replies
-    among all replies stays at or above 85 %.
+    """The effective length under each condition, as `bench` computes it: where the share of right
+    replies among all replies falls below 85 %.
 
-    The bounds and those of the 95 % interval have their names in `effective_length.csv`; a length
-    outside the tested range has one bound only. Each epoch of a sample is a row of its own.
+    Values are numbers, so a length is a lower and an upper bound, `effective_length_min` and
+    `_max`; outside the tested range it has one of them only. The others have their names in
+    `effective_length.csv`; `one_threshold` is 1 or 0. Each epoch of a sample is a row of its own.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
         from harness.analysis.curve import curve  # noqa: PLC0415  NumPy is slow to load
         from harness.analysis.effective_length import effective_length as estimated  # noqa: PLC0415
-        from harness.analysis.tables import estimate_columns  # noqa: PLC0415
 
         replies = [score for score in scores if score.score.value != "error"]
         names = _row_names(_cell(score)[:2] for score in replies)
@@ -193,12 +193,16 @@ def effective_length() -> Metric:
                 indexes.append(place[1] + stride * epochs[place])
                 right.append(score.score.value == "correct")
                 epochs[place] += 1
-            columns = estimate_columns(
-                estimated(curve(lengths, indexes, right, lines=lines, places=places))
-            )
-            for name in columns:
-                if name.startswith("effective_length_"):
-                    rows[f"{names[condition]} {name}".lstrip()] = columns[name]
+            estimate = estimated(curve(lengths, indexes, right, lines=lines, places=places))
+            low, high = estimate.length_ci
+            values = {
+                "effective_length_min": estimate.length.at_least,
+                "effective_length_max": estimate.length.at_most,
+                "effective_length_ci_low": low.at_least,
+                "effective_length_ci_high": high.at_most,
+                "one_threshold": float(estimate.one_threshold),
+            }
+            rows |= {f"{names[condition]} {name}".lstrip(): value for name, value in values.items()}
         return cast("Value", rows)
 
     return compute
