@@ -85,7 +85,10 @@ class TestCommand:
         ]
         row = written(lab)[0]
         assert (row["n"], row["not_scored"], row["area"]) == ("8", "0", "1")
-        assert (row["effective_length_min"], row["effective_length_max"]) == ("5", "")
+        assert (row["effective_length"], row["effective_length_bound"]) == ("5", ">")
+        assert (row["tested_length"], row["tested_length_bound"]) == ("5", ">")
+        assert (row["one_threshold"], row["default"], row["control"]) == ("yes", "", "")
+        assert [row["default"] for row in written(lab)] == ["", "", "yes", "yes"]
         assert (row["accuracy_at_3"], row["accuracy_at_5"]) == ("1", "1")
         assert row["settings"] == "seed=0 temperature=0.0 max_tokens=auto api=chat"
         assert row["software"].startswith("eyechart=0.1.0 python=3.")
@@ -99,7 +102,7 @@ class TestCommand:
         wanted = lab.wanted(lengths=lengths, samples=1, axes={"separator": ["none"]})
         lab.asked(wanted)
         (row,) = rows(wanted)
-        assert row["effective_length_min"] == "1000000"
+        assert (row["tested_length"], row["tested_length_bound"]) == ("1000000", ">")
         assert (row["area"], row["area_ci_low"]) == ("1", "0.297613")
 
     def test_again_is_the_same(self, lab: Lab) -> None:
@@ -126,9 +129,10 @@ class TestCommand:
         made_by(lab, "--readme", readme)
         assert readme.read_text() == (
             f"# Title\n\n{BEGIN}\n"
-            "| task | model | sees furthest (95 %) | sees least (95 %) | mean area |\n"
+            "| task | model | sees to (95 %) | median over conditions | mean area |\n"
             "| --- | --- | --- | --- | ---: |\n"
-            "| lab/ones | scripted/a | > 5 (< 3 to > 5), separator=none | – | 1.00 |\n"
+            "| lab/ones | scripted/a | > 5 (3 to > 5), separator=none | > 5, range over 2 "
+            "conditions > 5 | 1.00 |\n"
             f"{END}\n\nmore\n"
         )
 
@@ -573,6 +577,9 @@ class TestFile:
             (",8,0,0.85,", ",8,0,,", "threshold is empty"),
             (",8,0,0.85,", ",8,0,1e999,", "threshold is no number: '1e999'"),
             ("lab/ones,1,", f"lab/ones,{'9' * 5000},", "task_version is no whole number"),
+            (",5,>,3,", ",,>,3,", "effective_length is empty"),
+            (",5,>,3,", ",5,=,3,", "effective_length_bound is not empty or < or >: '='"),
+            (",yes,0.", ",maybe,0.", "one_threshold is not no or yes: 'maybe'"),
         ],
     )
     def test_a_cell_that_is_none(self, lab: Lab, old: str, new: str, words: str) -> None:
@@ -597,7 +604,7 @@ def test_the_table_has_the_better_model_first(lab: Lab) -> None:
     assert [line.split(" | ")[-1] for line in lines] == ["1.00 |", "0.25 |"]
     assert lines[0].split(" | ")[3] == "–"
     alone = markdown(merge(part)).splitlines()[2]
-    assert alone == "| lab/ones | scripted/b | > 5 (< 3 to > 5) | – | 1.00 |"
+    assert alone == "| lab/ones | scripted/b | > 5 (3 to > 5) | – | 1.00 |"
 
 
 def test_the_file_has_the_largest_area_first(lab: Lab) -> None:
@@ -619,17 +626,83 @@ def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
         "absent": "yes",
     }
     (line,) = markdown(merge(found)).splitlines()[2:]
-    assert line == "| copying/first_last | fake/model | < 5 (< 5 to 5) | – | 0.00 |"
+    assert line == "| copying/first_last | fake/model | < 5 (< 5 to 7) | – | 0.00 |"
 
 
-def test_the_one_that_sees_furthest_has_the_longest_length(lab: Lab) -> None:
-    """Not the larger area; areas over different lengths have no mean."""
-    far, near = rows(made(lab))
-    far |= {"effective_length_min": "20", "effective_length_max": "20", "accuracy_at_20": "1"}
-    far["area"] = "0.5"
-    (line,) = markdown(merge([far, near])).splitlines()[2:]
-    assert line.split(" | ")[2].startswith("20 (")
-    assert line.split(" | ")[4] == "– |"
+def of_condition(row: Row, value: str, length: int, **more: str) -> Row:
+    """`row` with another condition and another effective length, which is within the range."""
+    return row | {
+        "condition": f"separator={value}",
+        "default": "yes" if value == "none" else "",
+        "effective_length": str(length),
+        "effective_length_bound": "",
+        "effective_length_ci_low": str(length - 1),
+        "effective_length_ci_high": str(length + 1),
+        **more,
+    }
+
+
+def shown(*found: Row) -> list[str]:
+    """The cells after task and model in the README table of one model."""
+    (line,) = markdown(merge(found)).splitlines()[2:]
+    return line.strip("| ").split(" | ")[2:]
+
+
+class TestShown:
+    """How far a model sees, in the table of a README."""
+
+    def test_the_default_condition_is_shown(self, lab: Lab) -> None:
+        """With its name and interval; of the others the median and the range, without names."""
+        row = rows(made(lab))[0]
+        found = shown(
+            of_condition(row, "none", 20),
+            of_condition(row, "comma", 50),
+            of_condition(row, "space", 10),
+        )
+        assert found[:2] == [
+            "20 (19 to 21), separator=none",
+            "20, range over 3 conditions 10 to 50",
+        ]
+
+    def test_without_the_default_the_first_is_shown(self, lab: Lab) -> None:
+        """In the order of the file."""
+        row = rows(made(lab))[0]
+        found = shown(of_condition(row, "space", 10), of_condition(row, "comma", 40))
+        assert found[0] == "40 (39 to 41), separator=comma"
+
+    @pytest.mark.parametrize(
+        ("length", "bound", "words"),
+        [
+            ("40", "", "20, range over 2 conditions 10 to 40"),
+            ("500", ">", "10, range over 2 conditions 10 to > 500"),
+            ("5", "<", "< 5, range over 2 conditions < 5 to 10"),
+            ("10", "", "10, range over 2 conditions 10"),
+            ("10", ">", "10, range over 2 conditions 10 to > 10"),
+        ],
+    )
+    def test_the_median_of_two(self, lab: Lab, length: str, bound: str, words: str) -> None:
+        """Their geometric mean; the shorter where one is only a bound."""
+        row = rows(made(lab))[0]
+        other = {"effective_length": length, "effective_length_bound": bound}
+        found = shown(of_condition(row, "none", 10), of_condition(row, "comma", 10, **other))
+        assert found[1] == words
+
+    def test_no_single_threshold_is_said(self, lab: Lab) -> None:
+        """Beside the length, which is then the tested length."""
+        row = of_condition(rows(made(lab))[0], "none", 20, one_threshold="no")
+        assert shown(row)[0] == "20 (19 to 21, no single threshold)"
+
+    def test_an_end_outside_the_tested_range(self, lab: Lab) -> None:
+        """It is empty in the file, and has a sign in the table."""
+        open_ends = {"effective_length_ci_low": "", "effective_length_ci_high": ""}
+        row = of_condition(rows(made(lab))[0], "none", 4, **open_ends)
+        assert shown(row)[0] == "4 (< 3 to > 5)"
+
+    def test_areas_over_different_lengths_have_no_mean(self, lab: Lab) -> None:
+        """Longer lengths would make the area smaller."""
+        one, other = rows(made(lab))
+        assert shown(one, other)[2] == "1.00"
+        assert shown(one, other | {"accuracy_at_20": "1"})[2] == "–"
 
 
 def test_the_published_file_reads() -> None:

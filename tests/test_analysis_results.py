@@ -126,15 +126,20 @@ class TestReach:
     """`effective_length.csv`: a row a condition."""
 
     def test_effective_length_as_bounds(self, lab: Lab) -> None:
-        """One end is empty outside the tested range; the threshold is beside it."""
+        """A sign says that it is outside the tested range; the threshold is beside it."""
         folder = scored(lab)
         (none, comma) = rows(folder / EFFECTIVE_LENGTHS)
         assert (none["separator"], comma["separator"]) == ("none", "comma")
         assert (none["n"], none["not_scored"], none["threshold"]) == ("8", "0", "0.85")
-        assert (none["effective_length_min"], none["effective_length_max"]) == ("", "3.0")
+        assert (none["effective_length_ci_low"], none["effective_length_ci_high"]) == ("", "")
+        assert (none["tested_length"], none["tested_length_bound"]) == ("3.0", "<")
+        lab.bench("score", "--threshold", "0.99", folder)
+        (none, _) = rows(folder / EFFECTIVE_LENGTHS)
+        assert (none["effective_length"], none["effective_length_bound"]) == ("3.0", "<")
         lab.bench("score", "--threshold", "0.5", folder)
         (none, _) = rows(folder / EFFECTIVE_LENGTHS)
-        assert (none["effective_length_min"], none["effective_length_max"]) == ("5.0", "")
+        assert (none["effective_length"], none["effective_length_bound"]) == ("5.0", ">")
+        assert (none["effective_length_ci_high"], none["one_threshold"]) == ("", "yes")
         assert none["threshold_of"] == "accuracy"
         assert float(none["area"]) == pytest.approx(0.75)
         assert float(none["area_ci_low"]) < 0.75 < float(none["area_ci_high"])
@@ -145,7 +150,7 @@ class TestReach:
         done = lab.bench("score", "--relative", folder)
         assert "sees to (85 % of own)" in done.out
         (none, _) = rows(folder / EFFECTIVE_LENGTHS)
-        assert (none["effective_length_min"], none["threshold_of"]) == ("5.0", "own accuracy")
+        assert (none["effective_length_bound"], none["threshold_of"]) == (">", "own accuracy")
 
     @pytest.mark.parametrize("share", ["0", "1.1", "-1", "nan"])
     def test_a_threshold_is_a_share(self, lab: Lab, share: str) -> None:
@@ -159,7 +164,8 @@ class TestReach:
         folder = lab.wanted().folder
         assert lab.bench("score", folder).code == 1
         (none, _) = rows(folder / EFFECTIVE_LENGTHS)
-        assert (none["area"], none["effective_length_min"], none["not_scored"]) == ("", "", "8")
+        assert (none["area"], none["effective_length"], none["not_scored"]) == ("", "", "8")
+        assert (none["one_threshold"], none["lapse"], none["tested_length"]) == ("", "", "")
 
 
 class TestDiagnosis:

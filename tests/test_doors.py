@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.judged_run import read_run
 from harness.analysis.leaderboard import merge, run_rows, write_leaderboard
+from harness.columns import ESTIMATE_TEXTS
 from harness.report.effects import effects, gaps
 from harness.report.listed import cells_table, estimates_table, pairs_table
 from harness.report.section import sections
@@ -24,7 +26,11 @@ from providers.base import BadRequestError, RefusedError, Reply, Request
 from tests.conftest import Lab, right
 
 KINDS = ("right", "wrong", "empty", "refused", "error")
-ENDS = ("min", "max", "ci_low", "ci_high")
+LENGTHS = tuple(
+    f"{name}{end}"
+    for name in ("effective_length", "tested_length")
+    for end in ("", "_ci_low", "_ci_high")
+)
 
 
 def scripted(seed: int, share: int) -> Callable[[Request], Any]:
@@ -106,8 +112,13 @@ def check_run(lab: Lab, folder: Path, printed: str) -> None:
     for of_page, of_file in zip(listed(estimates_table(section)), estimates, strict=True):
         assert of_page["area"] == near(number(of_file["area"]))
         if of_file["area"]:
-            assert of_page["effective length"][0] == length_text(of_file)
-            assert length_text(of_file) in printed
+            said = length_text(of_file, "effective_length")
+            assert of_page["sees to"][0] == said
+            assert said in printed
+            assert of_page["tested length"][0] == length_text(of_file, "tested_length")
+            assert of_page["single threshold"] == of_file["one_threshold"]
+            assert (NO_SINGLE_THRESHOLD in printed) >= (of_file["one_threshold"] == "no")
+            assert of_page["lapse rate"] == near(number(of_file["lapse"]))
     place = folder.parents[4] / folder.parents[1].name
     check_leaderboard(folder, place.with_suffix(".csv"), table, estimates)
     if any(row["area"] for row in estimates):
@@ -118,12 +129,9 @@ def scored(table: list[dict[str, str]]) -> list[dict[str, str]]:
     return [cell for cell in table if cell["n"] != "0"]
 
 
-def length_text(row: dict[str, str]) -> str:
-    """A length as people see it, from its bounds in a file."""
-    low, high = number(row["effective_length_min"]), number(row["effective_length_max"])
-    if low is None:
-        return f"< {high:g}"
-    return f"> {low:g}" if high is None else f"{low:g}"
+def length_text(row: dict[str, str], name: str) -> str:
+    """A length as people see it, from its columns in a file."""
+    return f"{row[f'{name}_bound']} {float(row[name]):g}".strip()
 
 
 def check_leaderboard(
@@ -138,8 +146,10 @@ def check_leaderboard(
     by_condition = {row["separator"]: row for row in estimates}
     for row in rows(board):
         of_file = by_condition[row["condition"].partition("=")[2]]
-        for name in (*(f"effective_length_{end}" for end in ENDS), "area", "n", "not_scored"):
+        for name in (*LENGTHS, "lapse", "area", "n", "not_scored"):
             assert number(row[name]) == near(number(of_file[name])), name
+        for name in ESTIMATE_TEXTS:
+            assert row[name] == of_file[name], name
         for cell in table:
             if cell["separator"] == of_file["separator"]:
                 accuracy = number(row[f"accuracy_at_{cell['length']}"])
@@ -167,6 +177,10 @@ def check_exports(
     for cell in scored(table):
         key = f"separator={cell['separator']}", "accuracy", int(cell["length"])
         assert scores[key] == near(number(cell["accuracy"]))
+    for row in (row for row in estimates if row["area"]):
+        below = row["effective_length_bound"] == "<"
+        length = scores[f"separator={row['separator']}", "effective_length", None]
+        assert length == (0 if below else float(row["effective_length"]))
     lab.bench("export", "hf-eval-results", folder, "-o", place, "--incomplete")
     on_hub = sorted(
         entry["value"]

@@ -16,10 +16,10 @@ from harness.analysis.curve import Threshold
 from harness.analysis.interval import Bound, Span
 from harness.analysis.judged_run import read_run
 from harness.columns import OUTCOMES
+from harness.report.accuracy import accuracy_figure
 from harness.report.charts import published_chart
 from harness.report.effects import effects
 from harness.report.figures import (
-    accuracy_figure,
     answer_figures,
     effect_figures,
     outcomes_figure,

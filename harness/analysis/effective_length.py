@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ class EffectiveLength:
     area: float
     """Area under accuracy over log length, as a share of the area at accuracy 1: 0 to 1."""
     area_ci: tuple[float, float]
-    fit: Fit
+    fit: Fit = field(compare=False)
     """The fitted curve."""
 
     @property
@@ -53,9 +53,10 @@ class EffectiveLength:
         return "" if self.one_threshold else NO_SINGLE_THRESHOLD
 
     def __str__(self) -> str:
-        """`20 (18 to 23)`, `50 (20 to 100, no single threshold)`, `> 500 (200 to > 500)`."""
-        inside = ", ".join(filter(None, (span_text(self.length_ci), self.note)))
-        return f"{self.length} ({inside})"
+        """`20 (18 to 23)`, `50 (20 to 100, no single threshold)`, `> 500`."""
+        length, span = str(self.length), span_text(self.length_ci)
+        inside = ", ".join(filter(None, (span if span != length else "", self.note)))
+        return f"{length} ({inside})" if inside else length
 
 
 def effective_length(

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from harness.analysis import tables
 from harness.analysis.interval import Bound, Span, span_text
-from harness.analysis.tables import diagnosis_table
 from harness.columns import SIGNS
 from harness.report.effects import Effect
 from harness.report.reported import Reported
@@ -109,8 +109,10 @@ def _span(span: Span) -> Value:
 
 def cell_diagnosis_table(section: Section) -> ReportTable:
     """The signs of how each cell goes wrong; columns without a value are left out."""
-    tables = [diagnosis_table(run_details.run) for run_details in section.runs]
-    table = pd.concat(tables, ignore_index=True)
+    table = pd.concat(
+        [tables.diagnosis_table(run_details.run) for run_details in section.runs],
+        ignore_index=True,
+    )
     table["model"] = [
         run_details.name for run_details in section.runs for _ in run_details.run.manifest.cells
     ]
@@ -129,7 +131,7 @@ def cells_table(section: Section) -> ReportTable:
     """`table.csv` of every run."""
     rows: list[dict[str, Value]] = []
     for run_details in section.runs:
-        for _, cell in run_details.run.cells.iterrows():
+        for _, cell in tables.cells_table(run_details.run, section.threshold).iterrows():
             row = {str(name): _value(value) for name, value in cell.items()}
             rows.append({**row, "model": run_details.name})
     return _report_table(_file_name(section, "cells"), f"Cells: {section.name}", rows)
