@@ -1,41 +1,74 @@
-"""Curves of simulated answers on the lines of a built-in task."""
+"""Curves for tests of the analysis, and a check of intervals by simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from harness.analysis.curve import Curve, Floats
-from harness.spec import Line, line_start, lines_of
+from harness.analysis.curve import Curve, curve
+from harness.analysis.interval import Z95
+from harness.spec import lines_of
 
-LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
-LINES = tuple(lines_of(LENGTHS, "bands"))
-_START = line_start(0, "simulated")
-
-
-def logistic(crossing: float, slope: float = 3.0, lapse: float = 0.0) -> Callable[[Floats], Floats]:
-    """Accuracy over length: half of the ceiling at `crossing`."""
-    return lambda lengths: (1 - lapse) / (1 + (lengths / crossing) ** slope)
+LENGTHS = (5, 10, 20, 50, 100, 200, 500)
+LINES = tuple(lines_of((5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500), "bands"))
 
 
-def simulated(
-    accuracy: Callable[[Floats], Floats], n: int | Mapping[Line, int], seed: int = 0
+def answers(right: object, lengths: tuple[int, ...] = LENGTHS) -> Curve:
+    """A curve from rows of 0 and 1, one column a length."""
+    table = np.asarray(right)
+    indexes, columns = np.indices(table.shape)
+    return curve(np.asarray(lengths)[columns.ravel()], indexes.ravel(), table.ravel())
+
+
+def shares(*percent: int, n: int = 100) -> Curve:
+    """A curve with these accuracies."""
+    lengths = LENGTHS[: len(percent)]
+    return answers([[index < share * n / 100 for share in percent] for index in range(n)], lengths)
+
+
+def banded(
+    accuracy: Callable[[float], float],
+    rng: np.random.Generator,
+    *,
+    n: int = 20,
+    nested: bool = False,
 ) -> Curve:
-    """Independent answers; `n` on each line, or on each of the named lines."""
-    counts = dict.fromkeys(LINES, n) if isinstance(n, int) else {k: v for k, v in n.items() if v}
-    rows = max(counts.values())
-    lengths = np.array(
-        [[line.length_of(index, _START) for line in LINES] for index in range(rows)], float
-    )
-    right = np.random.default_rng(seed).random(lengths.shape) < accuracy(lengths)
-    used = [place for place, line in enumerate(LINES) if line in counts]
-    lengths, right = lengths[:, used], right[:, used]
-    lines = tuple(LINES[place] for place in used)
-    scored = np.arange(rows)[:, None] < np.array([counts[line] for line in lines])
-    return Curve(
-        lines,
-        np.where(scored, right, False).astype(float),
-        scored.astype(float),
-        np.where(scored, lengths, np.nan),
-    )
+    """A curve of `n` samples on each of `LINES`, with this accuracy at each length.
+
+    With `nested` a row is easy or hard at all lengths: its answers go together.
+    """
+    luck = rng.random((n, 1)) if nested else rng.random((n, len(LINES)))
+    luck = np.broadcast_to(luck, (n, len(LINES)))
+    lengths, indexes, right, places = [], [], [], []
+    for place, line in enumerate(LINES):
+        for index in range(n):
+            length = line.length_of(index, 0)
+            lengths.append(length)
+            indexes.append(index)
+            right.append(bool(luck[index, place] < accuracy(length)))
+            places.append(place)
+    return curve(lengths, indexes, right, lines=LINES, places=places)
+
+
+def falling(middle: float, slope: float) -> np.ndarray:
+    """Accuracies of a logistic curve at `LENGTHS`."""
+    return 1 / (1 + (np.asarray(LENGTHS) / middle) ** slope)
+
+
+def hold_95_percent(
+    true: float, estimates: Sequence[float], intervals: Sequence[Sequence[float]], spare: float = 0
+) -> bool:
+    """Asserts that intervals hold what they should, and are no wider than that takes.
+
+    95 % of them hold the true value, less three standard errors of the simulation. Their mean width
+    is at most 1.3 times that of the middle 95 % of a normal distribution with the standard
+    deviation of the estimates, and `spare` more; 120 estimates tell that deviation to 6 %.
+    """
+    low, high = np.transpose(intervals)
+    missed = ((true < low) | (high < true)).mean()
+    assert missed <= 0.05 + 3 * math.sqrt(0.95 * 0.05 / len(intervals))
+    width, spread = (high - low).mean(), 2 * Z95 * np.std(estimates)
+    assert 0 < width <= 1.3 * spread + spare
+    return True

@@ -11,7 +11,7 @@ from harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim, next_samp
 from harness.analysis.curve import Floats, Threshold
 from harness.analysis.fit import Fit, fit
 from harness.spec import Line
-from tests.curves import LINES, logistic, simulated
+from tests.simulated import LINES, logistic, simulated
 
 
 def asked(

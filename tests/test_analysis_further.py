@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.curve import Threshold
 from harness.analysis.further import LengthDifference, length_difference, mean_difference
 from harness.analysis.interval import Bound
-from tests.curves import logistic, simulated
+from tests.simulated import logistic, simulated
 
 
 def difference(first: float, second: float, n: int = 40, seed: int = 0) -> LengthDifference:
