@@ -154,6 +154,13 @@ class TestNoSingleThreshold:
         assert found.length_ci == found.tested_length_ci
         assert str(found).endswith(", no single threshold)")
 
+    @pytest.mark.parametrize("n", [20, 1000, 20_000])
+    def test_a_dip_of_many_samples(self, n: int) -> None:
+        """All right, all wrong, all right; every number of it is one."""
+        found = effective_length(shares(100, 0, 100, n=n), resamples=50)
+        assert (str(found.length), found.one_threshold) == ("5", False)
+        assert np.isfinite(found.fit.below).all()
+
     def test_a_length_beyond_a_failed_one_does_not_count(self) -> None:
         """A model that is right at 500 for another reason has not seen 50."""
         found = effective_length(shares(100, 100, 100, 0, 0, 0, 100))

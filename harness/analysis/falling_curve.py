@@ -35,6 +35,8 @@ _NEVER = 0.12
 _LAPSE = 0.06
 """Scale of the prior of the error rate at the shortest length: levels of accuracy p above the
 threshold weigh exp(-(1 - p) / scale)."""
+_RANGE = 600.0
+"""Differences of logarithms up to this have an exponential above 0."""
 _LEAST, _MOST = 0.02, 0.995
 """The range of thresholds; the levels need room on both sides."""
 
@@ -122,21 +124,39 @@ def falling_curve(correct: Floats, answered: Floats, threshold: float) -> Fallin
     sets, bins = correct.shape
     likelihood = correct[..., None] * np.log(accuracies)
     likelihood += (answered - correct)[..., None] * np.log1p(-accuracies)
-    likelihood = np.exp(likelihood - likelihood.max(axis=-1, keepdims=True))
     likelihood = np.tile(likelihood, len(_RATES))
     forward = np.empty((bins, sets, len(chain.first)))
-    state = np.broadcast_to(chain.first, forward.shape[1:])
+    state = np.broadcast_to(np.log(chain.first), forward.shape[1:])
     for place in range(bins):
-        state = state * likelihood[:, place]
-        state = state / state.sum(axis=1, keepdims=True)
+        state = state + likelihood[:, place]
+        state = state - state.max(axis=1, keepdims=True)
         forward[place] = state
-        state = state @ chain.step
+        state = _next(state, chain.step)
     posterior = np.empty((sets, bins, levels))
-    backward = np.ones(forward.shape[1:])
+    backward = np.zeros(forward.shape[1:])
     for place in reversed(range(bins)):
-        state = forward[place] * backward
+        state = forward[place] + backward
+        state = np.exp(state - state.max(axis=1, keepdims=True))
         state /= state.sum(axis=1, keepdims=True)
         posterior[:, place] = state.reshape(sets, len(_RATES), levels).sum(axis=1)
-        backward = (backward * likelihood[:, place]) @ chain.step.T
-        backward /= backward.max(axis=1, keepdims=True)
+        backward = _next(backward + likelihood[:, place], chain.step.T)
     return FallingCurve(posterior[..., :_BELOW].sum(axis=-1), posterior @ accuracies)
+
+
+def _next(logs: Floats, step: Floats) -> Floats:
+    """The logarithm of exp(logs) @ step; `logs` has shape (R, S).
+
+    States are taken together in groups whose probabilities one float can hold: an accuracy that
+    falls and rises again, with hundreds of answers in a bin, needs states that are less probable
+    than the smallest float.
+    """
+    total = np.full_like(logs, -np.inf)
+    left = logs.copy()
+    while (top := left.max(axis=1, keepdims=True)).max() > -np.inf:
+        top = np.where(np.isfinite(top), top, 0.0)
+        group = left > top - _RANGE
+        with np.errstate(divide="ignore"):
+            part = np.log(np.exp(np.where(group, left - top, -np.inf)) @ step)
+        total = np.logaddexp(total, top + part)
+        left[group] = -np.inf
+    return total
