@@ -1,0 +1,107 @@
+"""How much more answers vary than independent ones, by simulation and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.analysis.dispersion import between_lengths, between_rows, nearness, row_residuals
+from tests.curves import answers
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(9)
+
+
+class TestNearness:
+    """Answers far from the threshold tell nothing about a crossing."""
+
+    def test_it_is_largest_at_the_threshold(self) -> None:
+        """And the same on both sides of it, in logits."""
+        weights = nearness(np.array([0.5, 0.731059, 0.268941, 0.999]), 0.5)
+        assert weights[0] == 1
+        assert weights[1] == pytest.approx(np.exp(-0.25), abs=1e-5)
+        assert weights[1] == pytest.approx(weights[2], abs=1e-5)
+        assert weights[3] < 0.01
+
+    @pytest.mark.parametrize("threshold", [0.0, 1.0])
+    def test_at_the_ends_it_is_a_number(self, threshold: float) -> None:
+        """A threshold may be 100 %."""
+        assert np.isfinite(nearness(np.array([0.01, 0.5, 0.99]), threshold)).all()
+
+
+class TestBetweenRows:
+    """Rows that are hard or easy at all lengths."""
+
+    def test_residuals_are_weighted_and_summed_over_a_row(self) -> None:
+        """What was not scored is 0."""
+        samples = answers([[1, 0], [1, 1]], (5, 10))
+        places = np.array([[0, 1], [0, 1]])
+        residuals, sums = row_residuals(samples, places, np.array([0.9, 0.5]), np.array([0.2, 1.0]))
+        assert residuals.ravel() == pytest.approx([0.02, -0.5, 0.02, 0.5])
+        assert sums == pytest.approx([-0.48, 0.52])
+
+    def test_of_independent_answers_it_is_about_one(self) -> None:
+        """In the mean over many runs; it is never less."""
+        draws = rng()
+        found = []
+        for _ in range(100):
+            residuals = draws.normal(size=(200, 6))
+            found.append(between_rows(residuals, residuals.sum(axis=1), np.ones((200, 6))))
+        assert min(found) >= 1
+        assert np.mean(found) == pytest.approx(1.0, abs=0.1)
+
+    @pytest.mark.parametrize("lengths", [2, 6])
+    def test_of_equal_answers_it_is_their_number(self, lengths: int) -> None:
+        """A row that is the same at all lengths tells as much as one answer."""
+        residuals = np.repeat(rng().normal(size=(4000, 1)), lengths, axis=1)
+        found = between_rows(residuals, residuals.sum(axis=1), np.ones(residuals.shape))
+        assert found == pytest.approx(lengths, rel=0.01)
+
+    def test_of_one_row_nothing_is_known(self) -> None:
+        """Nor where all answers are as expected."""
+        assert between_rows(np.ones((1, 6)), np.array([6.0]), np.ones((1, 6))) == 1
+        assert between_rows(np.zeros((5, 6)), np.zeros(5), np.ones((5, 6))) == 1
+
+
+class TestBetweenLengths:
+    """Neighbouring lengths that differ more than chance makes them."""
+
+    def test_of_binomial_counts_it_is_about_one(self) -> None:
+        """In the mean over many runs; it is never less."""
+        draws, accuracy = rng(), np.linspace(0.95, 0.2, 40)
+        answered = np.full(40, 12.0)
+        found = [
+            between_lengths(
+                draws.binomial(12, accuracy).astype(float), answered, accuracy, np.ones(40)
+            )
+            for _ in range(300)
+        ]
+        assert min(found) >= 1
+        assert np.mean(found) == pytest.approx(1.1, abs=0.1)
+
+    def test_of_lengths_that_differ_it_is_their_variance(self) -> None:
+        """Accuracies of 0.8 and 0.2 in turn, two bins each, about a fitted 0.5."""
+        accuracy, answered = np.full(40, 0.5), np.full(40, 10.0)
+        correct = np.where(np.arange(40) // 2 % 2, 8.0, 2.0)
+        # each group of two bins is 6 of 20 away from its expectation, of variance 5
+        assert between_lengths(correct, answered, accuracy, np.ones(40)) == pytest.approx(
+            20 * 36 / 5 / 19
+        )
+
+    def test_lengths_far_from_the_threshold_do_not_count(self) -> None:
+        """Their weight is 0."""
+        accuracy, answered = np.full(40, 0.5), np.full(40, 10.0)
+        correct = np.where(np.arange(40) < 20, 5.0, 10.0)
+        near = (np.arange(40) < 20).astype(float)
+        assert between_lengths(correct, answered, accuracy, np.ones(40)) > 5
+        assert between_lengths(correct, answered, accuracy, near) == 1
+
+    def test_bins_without_an_answer_do_not_count(self) -> None:
+        """However many there are."""
+        accuracy = np.full(40, 0.5)
+        answered = np.where(np.arange(40) < 4, 10.0, 0.0)
+        correct = np.array([2.0, 2.0, 8.0, 8.0] + [0.0] * 36)
+        assert between_lengths(correct, answered, accuracy, np.ones(40)) == pytest.approx(
+            2 * 36 / 5
+        )

@@ -1,0 +1,138 @@
+"""The fit of one condition: its estimate, its interval, and the dispersion in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.analysis.curve import Threshold
+from harness.analysis.falling_curve import Bins
+from harness.analysis.fit import Fit, fit
+from harness.analysis.interval import Bound
+from tests.curves import LINES, answers, banded, shares
+
+NONE = np.zeros(0)
+
+
+def known(*below: float) -> Fit:
+    """A fit from length 16 on with these probabilities, one bin of an eighth of an octave each."""
+    longest = 16 * 2 ** ((len(below) - 1) / 8)
+    return Fit(Bins(16, longest), 0.85, NONE, NONE, np.array(below), NONE, NONE, 1.0)
+
+
+class TestEnds:
+    """Estimate and interval from the probabilities alone."""
+
+    def test_the_estimate_is_the_median(self) -> None:
+        """Half-way between bins 7 and 9, which is an octave above the shortest."""
+        found = known(*[0.0] * 8, 0.5, *[1.0] * 8)
+        assert found.place(0.5) == 8
+        assert found.median == Bound("=", 32)
+
+    def test_between_two_bins_it_is_interpolated(self) -> None:
+        """Linearly in probability."""
+        assert known(0.0, 0.2, 0.6, 1.0).place(0.5) == pytest.approx(1.75)
+
+    def test_it_is_a_whole_length_that_is_still_seen(self) -> None:
+        """Rounded down; the ends of the interval are rounded outwards."""
+        found = known(*[0.0] * 5, *[1.0] * 12)
+        assert found.bins.length(found.place(0.5)) == pytest.approx(23.63, abs=0.01)
+        assert found.median == Bound("=", 23)
+        low, high = (found.bins.length(place) for place in (3.525, 5.475))
+        assert found.interval() == (Bound("=", np.floor(low)), Bound("=", np.ceil(high)))
+
+    @pytest.mark.parametrize(
+        ("below", "median", "low", "high"),
+        [
+            ((0.0, 0.0, 0.0), ">", ">", ">"),
+            ((1.0, 1.0, 1.0), "<", "<", "<"),
+            ((0.1, 0.2, 0.3), ">", "<", ">"),
+            ((0.0, 0.01, 0.3), ">", "=", ">"),
+            ((0.6, 1.0, 1.0), "<", "<", "="),
+        ],
+    )
+    def test_outside_the_tested_range_it_is_a_bound(
+        self, below: tuple[float, ...], median: str, low: str, high: str
+    ) -> None:
+        """At the end of the range that it is beyond."""
+        found = known(*below)
+        signs = (found.median.sign, *(bound.sign for bound in found.interval()))
+        assert signs == (median, low, high)
+        ends = {"<": found.bins.shortest, ">": found.bins.longest}
+        for bound in (found.median, *found.interval()):
+            assert bound.length == ends.get(bound.sign, bound.length)
+
+    def test_half_a_bin_is_added_to_both_ends(self) -> None:
+        """A step between two bins is known no better than that; the width is in octaves."""
+        found = known(*[0.0] * 8, *[1.0] * 8)
+        assert found.octaves() == pytest.approx((0.95 + 1) / 8)
+        assert found.octaves((0.5, 0.5)) == pytest.approx(1 / 8)
+        assert known(0.1, 0.2, 0.3).octaves() == pytest.approx(2 / 8)  # the tested range
+
+    def test_the_probability_to_reach_the_threshold(self) -> None:
+        """At any length of the range."""
+        found = known(0.1, 0.2, 0.7)
+        assert found.reaches(np.array([16.0, 19.0])) == pytest.approx([0.9, 0.3])
+
+
+class TestFit:
+    """From answers to probabilities."""
+
+    def test_answers_are_counted_in_the_bin_of_their_length(self) -> None:
+        """Not in that of their line; what was not scored is in none."""
+        samples = banded(lambda length: float(length <= 60), np.random.default_rng(0))
+        found = fit(samples, Threshold())
+        assert found.answered.sum() == samples.scored.sum()
+        assert found.correct.sum() == samples.correct.sum()
+        assert np.count_nonzero(found.answered) > 2 * len(LINES)
+        scored = samples.scored.copy()
+        scored[3:, :] = 0
+        fewer = replace(
+            samples,
+            scored=scored,
+            correct=samples.correct * scored,
+            true_lengths=np.where(scored > 0, samples.true_lengths, np.nan),
+        )
+        assert fit(fewer, Threshold()).answered.sum() == 3 * len(LINES)
+
+    def test_the_lapse_rate_is_that_of_the_shortest_length(self) -> None:
+        """With many answers it is the share of wrong ones."""
+        table = np.random.default_rng(1).random((2000, 7)) < [0.93] * 4 + [0.1] * 3
+        assert fit(answers(table), Threshold()).lapse == pytest.approx(0.07, abs=0.015)
+
+    def test_a_relative_threshold_is_a_share_of_the_fitted_accuracy(self) -> None:
+        """At the shortest length; an absolute one is itself."""
+        table = np.random.default_rng(2).random((2000, 7)) < [0.6] * 4 + [0.1] * 3
+        samples = answers(table)
+        assert fit(samples, Threshold(0.85)).required == 0.85
+        found = fit(samples, Threshold(0.85, relative=True))
+        assert found.required == pytest.approx(0.85 * 0.6, abs=0.02)
+        assert (found.median.sign, fit(samples, Threshold()).median.sign) == ("=", "<")
+
+    def test_answers_that_go_together_weigh_less(self) -> None:
+        """The same counts, once with rows that are right up to one and the same place."""
+        rows = np.linspace(0, 1, 50, endpoint=False)[:, None]
+        shares_of = np.array([1.0, 0.95, 0.9, 0.8, 0.6, 0.3, 0.1])
+        together = rows < shares_of
+        rng = np.random.default_rng(3)
+        apart = np.stack([rng.permutation(column) for column in together.T], axis=1)
+        tied, free = (fit(answers(table), Threshold()) for table in (together, apart))
+        assert tied.correct.tolist() == free.correct.tolist()
+        assert tied.dispersion > 1.5 * free.dispersion >= 1.5
+        assert tied.octaves() > free.octaves()
+
+    def test_rows_have_a_sum_each(self) -> None:
+        """Above 0 where the model was better on a row than on others."""
+        table = np.ones((20, 7))
+        table[:, 3:] = np.arange(20)[:, None] < 10
+        sums = fit(answers(table), Threshold()).row_sums
+        assert (sums[:10] > 0).all()
+        assert (sums[10:] < 0).all()
+
+    def test_of_one_line_it_is_one_bin(self) -> None:
+        """Without a curve."""
+        found = fit(shares(50), Threshold())
+        assert len(found.below) == 1
+        assert found.below[0] > 0.999
