@@ -648,6 +648,15 @@ def shown(*found: Row) -> list[str]:
     return line.strip("| ").split(" | ")[2:]
 
 
+def test_one_condition_of_a_task_is_the_default(lab: Lab) -> None:
+    """The one with the first default value of every axis, whatever was asked."""
+    text = lab.ones.read_text()
+    assert "default: [none, comma]" in text
+    wanted = made(lab, axes={"separator": ["comma", "none", "space"]})
+    by_condition = {row["condition"]: row["default"] for row in rows(wanted)}
+    assert by_condition == {"separator=none": "yes", "separator=space": "", "separator=comma": ""}
+
+
 class TestShown:
     """How far a model sees, in the table of a README."""
 

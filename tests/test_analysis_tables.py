@@ -286,6 +286,25 @@ class TestCounts:
         (row,) = table(wanted)
         assert (float(row["prompt_tokens"]), float(row["output_tokens"])) == (15.0, 3.0)
 
+    def test_each_line_has_the_probability_to_reach_the_threshold(self, lab: Lab) -> None:
+        """By the fitted curve, so it never rises; empty where nothing was scored."""
+        wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
+
+        def script(request: Request) -> Said:
+            if "separator=comma" in request.sample_id:
+                return BadRequestError("400")
+            seen = "length=2|" in request.sample_id or "length=4|" in request.sample_id
+            return right(request) if seen else "Final answer: 100"
+
+        lab.run(wanted, ScriptedProvider(script))
+        reaches = [row["reaches"] for row in table(wanted)]
+        assert reaches[4:] == [""] * 4
+        found = [float(text) for text in reaches[:4]]
+        assert found == sorted(found, reverse=True)
+        assert found[1] > 0.9
+        assert found[2] < 0.1
+        assert "-0.0" not in reaches
+
 
 class TestSeveralRecords:
     """A sample may have been asked more than once."""
@@ -451,6 +470,22 @@ class TestTerminal:
         assert self.shown(lab, lab.wanted(lab.plain)) == [
             *(["length", "accuracy %"], ["4", "100 ± 28"]),
             *(["sees to (85 %)", "> 4"], ["95 % interval", "> 4"], ["not scored", "0"]),
+        ]
+
+    def test_no_single_threshold_has_a_row(self, lab: Lab) -> None:
+        """Where a condition has none: the length is then the tested length."""
+        wanted = lab.wanted(lengths=[2, 4, 8], samples=20)
+
+        def dips(request: Request) -> str:
+            dip = "separator=comma|length=4|" in request.sample_id
+            return "Final answer: 100" if dip else right(request)
+
+        lab.asked(wanted, dips)
+        assert self.shown(lab, wanted)[4:] == [
+            ["sees to (85 %)", "> 8", "2"],
+            ["95 % interval", "> 8", "2"],
+            ["no single threshold", "", "yes"],
+            ["not scored", "0", "0"],
         ]
 
     def test_a_condition_that_does_not_vary_stands_in_the_title(self, lab: Lab) -> None:

@@ -233,7 +233,9 @@ def test_free_names_hold_texts_and_samples_hold_lines(lab: Lab, run: Path) -> No
 def test_an_effective_length_outside_the_tested_range_keeps_its_definition(
     lab: Lab, wrong_from: int, score: float, said: str
 ) -> None:
-    """The longest tested length that passed, 0 where none did; the details have the bound."""
+    """0 below the shortest tested length, the longest one above it; the details have the bound and
+    the tested length, and the interval has the name of its method.
+    """
 
     def reads(request: Request) -> str:
         words = request.prompt.splitlines()[-1].strip()
@@ -251,6 +253,11 @@ def test_an_effective_length_outside_the_tested_range_keeps_its_definition(
     (found,) = by_name(record, "eyechart.length").values()
     assert found["score"] == score
     assert found["details"]["effective_length"] == said
+    assert found["details"]["tested_length"] == said
+    assert found["details"]["one_threshold"] == "yes"
+    assert float(found["details"]["lapse"]) <= 1
+    assert "posterior" in found["uncertainty"]["confidence_interval"]["method"]
+    assert "num_bootstrap_samples" not in found["uncertainty"]
     (area,) = by_name(record, "eyechart.area").values()
     interval = area["uncertainty"]["confidence_interval"]
     assert 0 <= interval["lower"] <= area["score"] <= interval["upper"] <= 1

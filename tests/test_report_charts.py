@@ -31,6 +31,8 @@ from harness.report.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_
 from harness.report.panels import Figure
 from harness.report.reported import read_reported
 from harness.report.section import Section, sections
+from providers.base import Request
+from tests.conftest import right
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -113,6 +115,42 @@ def test_a_file_says_what_it_shows(counted: Section, tmp_path: Path) -> None:
     said = texts(svg.read_text())
     assert {"lab/ones: accuracy by length", "scripted/test", "none", "comma", "&gt; 5"} <= set(said)
     assert "var(" not in svg.read_text()
+
+
+def test_the_fitted_curve_is_drawn(lab: Lab) -> None:
+    """In every unit that is known, from the shortest length to the longest; it never rises. The
+    effective length is marked between the lengths that were asked.
+    """
+    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
+    lab.asked(wanted, lambda request: right(request) if at(request) <= 4 else "Final answer: 100")
+    data = accuracy_figure(section_of(wanted.folder)).panels[0].data
+    rows = [row for row in data["fit"] if row["colour"] == "none"]
+    assert (rows[0]["x@symbols"], rows[-1]["x@symbols"]) == (2, 16)
+    assert [row["y"] for row in rows] == sorted((row["y"] for row in rows), reverse=True)
+    assert rows[0]["y"] > 0.9
+    assert rows[-1]["y"] < 0.1
+    marked, shortest, *_, longest = data["estimate"][0], *data["curve"]
+    assert 4 < marked["x@symbols"] < 8
+    assert shortest["x@characters"] < marked["x@characters"] < longest["x@characters"]
+    assert (marked["x@tokens"], rows[0]["x@tokens"]) == (None, None)
+    assert marked["label@symbols"] == f"{marked['x@symbols']:.0f}"
+
+
+def at(request: Request) -> int:
+    """The length of a request's row."""
+    return int(request.sample_id.partition("|length=")[2].partition("|")[0])
+
+
+def test_no_single_threshold_is_said_in_the_chart(lab: Lab, tmp_path: Path) -> None:
+    """By a star, which the title explains; a curve that never rises is not drawn."""
+    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20, axes={"separator": ["none"]})
+    lab.asked(wanted, lambda request: "Final answer: 100" if at(request) == 4 else right(request))
+    figure = accuracy_figure(section_of(wanted.folder))
+    assert figure.panels[0].data["fit"] == []
+    (svg,) = write_charts([("lab/ones", [figure])], tmp_path, ["svg"])
+    assert {"2*", "Effective length and its 95 % interval (*: no single threshold)"} <= set(
+        texts(svg.read_text())
+    )
 
 
 def test_files_lie_by_task_and_model(counted: Section, tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ def falling_curve(correct: Floats, answered: Floats, threshold: float) -> Fallin
         state /= state.sum(axis=1, keepdims=True)
         posterior[:, place] = state.reshape(sets, len(_RATES), levels).sum(axis=1)
         backward = _next(backward + likelihood[:, place], chain.step.T)
-    return FallingCurve(posterior[..., :_BELOW].sum(axis=-1), posterior @ accuracies)
+    below = np.minimum(posterior[..., :_BELOW].sum(axis=-1), 1.0)  # sums round to a little more
+    return FallingCurve(below, posterior @ accuracies)
 
 
 def _next(logs: Floats, step: Floats) -> Floats:
