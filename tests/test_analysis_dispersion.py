@@ -47,7 +47,7 @@ class TestBetweenRows:
         found = []
         for _ in range(100):
             residuals = draws.normal(size=(200, 6))
-            found.append(between_rows(residuals, residuals.sum(axis=1), np.ones((200, 6))))
+            found.append(between_rows(residuals, np.ones((200, 6))))
         assert min(found) >= 1
         assert np.mean(found) == pytest.approx(1.0, abs=0.1)
 
@@ -55,13 +55,19 @@ class TestBetweenRows:
     def test_of_equal_answers_it_is_their_number(self, lengths: int) -> None:
         """A row that is the same at all lengths tells as much as one answer."""
         residuals = np.repeat(rng().normal(size=(4000, 1)), lengths, axis=1)
-        found = between_rows(residuals, residuals.sum(axis=1), np.ones(residuals.shape))
+        found = between_rows(residuals, np.ones(residuals.shape))
         assert found == pytest.approx(lengths, rel=0.01)
 
-    def test_of_one_row_nothing_is_known(self) -> None:
-        """Nor where all answers are as expected."""
-        assert between_rows(np.ones((1, 6)), np.array([6.0]), np.ones((1, 6))) == 1
-        assert between_rows(np.zeros((5, 6)), np.zeros(5), np.ones((5, 6))) == 1
+    def test_few_rows_are_taken_to_go_together_a_little(self) -> None:
+        """One row counts as a sixth, five rows of correlation 0.25 as the rest."""
+        assert between_rows(np.ones((1, 6)), np.ones((1, 6))) == pytest.approx(
+            1 + 5 * (1 + 5 * 0.25) / 6
+        )
+
+    def test_rows_at_one_length_have_nothing_to_go_together(self) -> None:
+        """Nor have rows where all answers are as expected."""
+        assert between_rows(np.ones((9, 1)), np.ones((9, 1))) == 1
+        assert between_rows(np.zeros((5, 6)), np.ones((5, 6))) == 1
 
 
 class TestBetweenLengths:

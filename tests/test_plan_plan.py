@@ -291,7 +291,7 @@ def test_items_that_are_ready_are_planned_as_far_as_they_go(lab: Lab) -> None:
     (lab.folder / "rows.jsonl").write_text("".join(lines))
     task = open_task("x/ready", path)
     planned = plan(task, samples=3)
-    assert [planned.cell_size(line) for line in planned.lines] == [3, 2]
+    assert [planned.cell_size(planned.conditions[0], line) for line in planned.lines] == [3, 2]
     assert planned.size == len(list(planned)) == 5
     assert [s.target for s in plan(task)] == ["0", "4", "1", "5", "2", "3"]
     for sample in planned:

@@ -76,9 +76,9 @@ class Watching:
         return lambda _record: True
 
     @contextmanager
-    def show(self, _request: RunRequest, progress: Progress, pending: int) -> Iterator[None]:
+    def show(self, _request: RunRequest, progress: Progress) -> Iterator[None]:
         assert progress.done == 0
-        self.pending.append(pending)
+        self.pending.append(progress.total)
         yield
 
 

@@ -41,16 +41,20 @@ class LiveProgress:
     def __enter__(self) -> Self:
         return self
 
-    def follow(self, progress: run_progress.Progress, pending: int) -> None:
-        """Shows `progress` of `pending` samples from now on; needs a running event loop."""
-        if self._bar.disable or not pending:
+    def follow(self, progress: run_progress.Progress) -> None:
+        """Shows `progress` from now on; needs a running event loop."""
+        if self._bar.disable:
             return
-        self._bar.start()
-        task = self._bar.add_task(self._name, total=pending, state="")
 
         async def watch() -> None:
+            while not progress.total:  # nothing is pending, or nothing yet
+                await asyncio.sleep(_REFRESH_S)
+            self._bar.start()
+            task = self._bar.add_task(self._name, total=progress.total, state="")
             while True:
-                self._bar.update(task, completed=progress.done, state=state(progress))
+                self._bar.update(
+                    task, total=progress.total, completed=progress.done, state=state(progress)
+                )
                 await asyncio.sleep(_REFRESH_S)
 
         self._watcher = asyncio.get_running_loop().create_task(watch())
@@ -81,12 +85,10 @@ class LiveDisplay:
         return judge
 
     @contextmanager
-    def show(
-        self, request: RunRequest, progress: run_progress.Progress, pending: int
-    ) -> Iterator[None]:
+    def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
         """Shows a run until the context ends."""
         with LiveProgress(request.name) as live:
-            live.follow(progress, pending)
+            live.follow(progress)
             yield
 
 

@@ -67,6 +67,8 @@ class Manifest:
     key; they stay in the plan."""
     fingerprint: str | None = None
     """Hash of the dataset; `None` until the fingerprint of every cell is known."""
+    adaptive: bool = False
+    """Whether the last command that planned samples chose them by the answers so far."""
     commands: list[str] = field(default_factory=list)
     created: str = ""
     updated: str = ""
@@ -75,17 +77,25 @@ class Manifest:
         """The task's spec at the time of the run."""
         return TaskSpec.model_validate(self.spec)
 
-    def plan_cells(self, asked: Sequence[Cell]) -> None:
+    def plan_cells(self, asked: Sequence[Cell], *, adaptive: bool = False) -> None:
         """Adds the cells that a command asks for to the plan.
 
         If they are a part of the plan, the rest of the plan is removed, except for complete cells.
-        Answers to removed cells stay in the journal, for a command that asks for them again.
+        Answers to removed cells stay in the journal, for a command that asks for them again. An
+        `adaptive` plan grows and has nothing removed; it has the complete cells alone of a plan
+        that was not adaptive, as it replaces that plan, unless it asks for nothing else.
         """
+        completed = {cell.key: cell.samples for cell in self.completed}
+        if adaptive and not self.adaptive:
+            if all(cell.samples <= completed.get(cell.key, 0) for cell in asked):
+                adaptive = False
         before = {cell.key: cell for cell in self.cells}
         is_part = all(
             cell.key in before and cell.samples <= before[cell.key].samples for cell in asked
         )
-        planned = {cell.key: cell for cell in (self.completed if is_part else self.cells)}
+        only_complete = not self.adaptive if adaptive else is_part
+        self.adaptive = adaptive
+        planned = {cell.key: cell for cell in (self.completed if only_complete else self.cells)}
         for cell in asked:
             known = planned.get(cell.key)
             if known is None or known.samples < cell.samples:
@@ -198,6 +208,7 @@ class _ManifestInFile(_InFile):
     cells: list[_CellInFile]
     completed: list[_CellInFile] = []
     fingerprint: str | None = None
+    adaptive: bool = False
     commands: list[str] = []
     created: Annotated[str, AfterValidator(_is_moment)] = ""
     updated: Annotated[str, AfterValidator(_is_moment)] = ""

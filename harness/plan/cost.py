@@ -73,6 +73,8 @@ class Budget:
 
     prices: Prices | None = None
     limit: float | None = None
+    requests: int | None = None
+    """Samples that may still be asked; `None` sets no limit. Attempts at one sample count once."""
     spent: float = 0.0
     full: bool = False
     """Whether what is left of the limit is too little for any further request."""
@@ -86,8 +88,21 @@ class Budget:
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing more may be sent."""
+        """Whether the dollars are spent, so that nothing more may be sent."""
         return self.full or (self.limit is not None and self.spent >= self.limit)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether more samples may be asked."""
+        return self.requests is None or self.requests > 0
+
+    def take_request(self) -> bool:
+        """Counts a sample as asked; `False` where no more may be."""
+        if not self.has_requests:
+            return False
+        if self.requests is not None:
+            self.requests -= 1
+        return True
 
     def worst(self, max_usage: MaxUsage) -> float:
         """Most dollars that such a request can cost; 0 if no prices are known."""

@@ -10,7 +10,7 @@ import hashlib
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -46,26 +46,39 @@ class Plan:
     lines: Sequence[Line]
     """Ascending."""
     samples: int
-    """Per cell."""
+    """Per cell; in an adaptive run at most."""
     seed: int
+    counts: Mapping[CellKey, int] | None = None
+    """Cell -> its samples, in an adaptive run; `None` where every cell has `samples`."""
 
     @property
     def size(self) -> int:
         """Number of requests."""
-        return sum(self.cell_size(line) for line in self.lines) * len(self.conditions)
+        return sum(self.sizes.values())
 
     @property
     def sizes(self) -> dict[CellKey, int]:
-        """Cell -> number of its samples, in the order of conditions and lines."""
-        return {
-            (condition, line): self.cell_size(line)
+        """Cell -> number of its samples, in the order of conditions and lines; an adaptive run has
+        no cells without samples.
+        """
+        sizes = {
+            (condition, line): self.cell_size(condition, line)
             for condition, line in product(self.conditions, self.lines)
         }
+        if self.counts is None:
+            return sizes
+        return {key: size for key, size in sizes.items() if size}
 
-    def cell_size(self, line: Line) -> int:
-        """Samples in each cell of `line`; fewer than `samples` where an items file has fewer."""
+    def cell_size(self, condition: Condition, line: Line) -> int:
+        """Samples in a cell; fewer than wanted where an items file has fewer."""
+        wanted = self.samples if self.counts is None else self.counts.get((condition, line), 0)
         available = self.task.items_at(line.length)
-        return self.samples if available is None else min(self.samples, available)
+        return wanted if available is None else min(wanted, available)
+
+    def with_counts(self, counts: Mapping[CellKey, int]) -> Plan:
+        """The adaptive plan with so many samples in each cell, under the plan's conditions."""
+        kept = {key: size for key, size in counts.items() if key[0] in self.conditions and size}
+        return replace(self, lines=sorted({line for _, line in kept}), counts=kept)
 
     def __iter__(self) -> Iterator[Sample]:
         """All samples: index by index, so that a run cut short has seen every cell.
@@ -73,13 +86,12 @@ class Plan:
         Within an index the conditions, and within a condition the lines ascending, so that
         prompts that begin alike are neighbours and a server's prefix cache serves them.
         """
-        sizes = [(line, self.cell_size(line)) for line in self.lines]
-        for index in range(max((size for _, size in sizes), default=0)):
+        sizes = self.sizes
+        for index in range(max(sizes.values(), default=0)):
             drawn: dict[int, Item] | None = {} if self.task.paired else None
-            for condition in self.conditions:
-                for line, size in sizes:
-                    if index < size:
-                        yield make_sample(self.task, condition, line, index, self.seed, drawn=drawn)
+            for (condition, line), size in sizes.items():
+                if index < size:
+                    yield make_sample(self.task, condition, line, index, self.seed, drawn=drawn)
 
     def sample(self, condition: Condition, line: Line, index: int) -> Sample:
         """The sample at one place of the plan."""

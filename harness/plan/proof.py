@@ -65,7 +65,7 @@ def repetition(task: Task) -> str | None:
     """
     usual = plan(task)
     condition, line = usual.conditions[0], usual.lines[-1]
-    size = usual.cell_size(line)
+    size = usual.cell_size(condition, line)
     different = len({usual.sample(condition, line, index).prompt for index in range(size)})
     if different >= _FEWEST_DIFFERENT * size:
         return None

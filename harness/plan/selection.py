@@ -91,7 +91,7 @@ def repeats(planned: Plan) -> str | None:
     that they differ in nothing but a label; looked for in the cells with the longest rows.
     """
     task, line = planned.task, planned.lines[-1]
-    count = min(_COMPARED, planned.cell_size(line))
+    count = min(_COMPARED, planned.cell_size(planned.conditions[0], line))
     if task.spec.items is not None or count < 2 or not all(one.is_exact for one in planned.lines):  # noqa: PLR2004
         return None
     for condition in planned.conditions:

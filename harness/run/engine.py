@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 from harness.journal.record import Warn
 from harness.journal.writer import Journal
 from harness.plan.cost import Budget
+from harness.run.chooser import Chooser, first_plan, next_plan
 from harness.run.fresh import OldRuns
 from harness.run.limits import RunLimits
 from harness.run.outcome import RunOutcome
@@ -39,10 +41,8 @@ class Display(Protocol):
         """The function that counts correct answers; `None` if the display does not show them."""
         ...
 
-    def show(
-        self, request: RunRequest, progress: Progress, pending: int
-    ) -> AbstractContextManager[object]:
-        """Shows the run until the context ends; `pending` is its number of samples to ask."""
+    def show(self, request: RunRequest, progress: Progress) -> AbstractContextManager[object]:
+        """Shows the run until the context ends."""
         ...
 
 
@@ -59,8 +59,11 @@ class RunEngine:
         old_runs: OldRuns,
         display: Display,
         warn: Warn,
+        choose: Chooser | None = None,
     ) -> None:
-        """The provider is closed when `run` ends; `old_runs` are moved when it has answered."""
+        """The provider is closed when `run` ends; `old_runs` are moved when it has answered. With
+        `choose` the runs are adaptive.
+        """
         self._requests = requests
         self._provider = provider
         self._limits = limits
@@ -68,15 +71,17 @@ class RunEngine:
         self._old_runs = old_runs
         self._display = display
         self._warn = warn
-        self._outcomes: list[RunOutcome] = []
+        self._choose = choose
+        self._runs: list[TaskRun] = []
 
     @property
     def outcomes(self) -> Sequence[RunOutcome]:
         """The runs that were begun so far."""
-        return self._outcomes
+        return [run.outcome for run in self._runs]
 
     async def run(self) -> None:
-        """Asks everything that is pending, until the budget is spent.
+        """Asks everything that is pending, until the budget is spent; of an adaptive run, wave
+        after wave.
 
         Raises:
             ProviderError: the server refuses or is not there, or another model answers than before.
@@ -88,16 +93,19 @@ class RunEngine:
                 await self._provider.facts()  # raises where there is no server
                 self._old_runs.move_away()
             for request in self._requests:
-                if self._budget.exhausted:
+                if self._budget.exhausted or not self._budget.has_requests:
                     return
                 await self._run_one(request)
         finally:
             await self._provider.aclose()
 
     async def _run_one(self, request: RunRequest) -> None:
+        choose, first = self._choose, request
         with Journal(request.folder, self._warn) as run_journal:
+            if choose is not None:
+                first = replace(request, plan=first_plan(request, choose, self._budget))
             run = TaskRun(
-                request,
+                first,
                 run_journal,
                 self._provider,
                 limits=self._limits,
@@ -106,6 +114,18 @@ class RunEngine:
                 judge=self._display.judge(request),
             )
             await run.begin()
-            self._outcomes.append(run.outcome)
-            with self._display.show(request, run.progress, run.pending):
+            self._runs.append(run)
+            with self._display.show(request, run.progress):
                 await run.ask()
+                if choose is not None:
+                    await self._ask_on(run, request, choose)
+
+    async def _ask_on(self, run: TaskRun, request: RunRequest, choose: Chooser) -> None:
+        """Asks the waves after the first one, until one brings no answer."""
+        while plan := next_plan(request, run.plan, choose, self._budget):
+            before = run.new
+            run.grow(plan)
+            await run.begin()
+            await run.ask()
+            if run.new == before:
+                return

@@ -35,6 +35,7 @@ async def ask_all(
     system: str = "",
     think_tokens: int = 0,
     limits: RunLimits = RunLimits(),  # noqa: B008  frozen
+    rates: RateLimiter | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda _line: None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -44,7 +45,8 @@ async def ask_all(
 
     `progress.budget` decides which requests may be sent; when it is spent, no more are sent.
     `system` is sent with every prompt; `think_tokens` are what the provider lets a reply take
-    besides its maximum. `say` takes lines that the user should see.
+    besides its maximum. `rates` go on from an earlier call with the same limits. `say` takes lines
+    that the user should see.
 
     Raises:
         StopRunError: the provider says that the run cannot go on, or nothing is answered any more.
@@ -54,7 +56,7 @@ async def ask_all(
     if the run is cancelled; a second cancellation ends it at once.
     """
     progress = progress or Progress()
-    rates = RateLimiter(rpm=limits.rpm, tpm=limits.tpm, clock=clock, sleep=sleep)
+    rates = rates or RateLimiter(rpm=limits.rpm, tpm=limits.tpm, clock=clock, sleep=sleep)
     limiter = AdaptiveLimiter(
         limits.max_connections, rates, first=limits.first_connections, clock=clock
     )

@@ -12,6 +12,8 @@ from harness.plan.cost import Budget
 class Progress:
     """What a run has done so far; a display reads it while the run goes on."""
 
+    total: int = 0
+    """Samples that were pending; grows with each wave of an adaptive run."""
     answered: int = 0
     failed: int = 0
     """Samples that stayed without a reply."""

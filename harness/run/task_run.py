@@ -7,8 +7,10 @@ from dataclasses import replace
 from harness.journal.record import Warn
 from harness.journal.writer import Journal
 from harness.plan.cost import Budget
+from harness.plan.plan import Plan
 from harness.run import pool
 from harness.run.batch.pending import refuse_if_under_way
+from harness.run.limiter import RateLimiter
 from harness.run.limits import RunLimits
 from harness.run.outcome import RunOutcome
 from harness.run.progress import Progress
@@ -18,7 +20,8 @@ from providers.base import Provider
 
 
 class TaskRun:
-    """One run: `begin` it, then `ask` its pending samples. The journal holds the folder's lock.
+    """One run: `begin` it, then `ask` its pending samples; an adaptive run `grow`s after that and
+    is begun and asked again. The journal holds the folder's lock.
 
     If `ask` raises an error or is cancelled, each reply that came is in the journal, and the
     manifest has the whole plan.
@@ -47,8 +50,11 @@ class TaskRun:
         self._warn = warn
         self._run = PlannedRun(request, run_journal, warn)
         self.pending = self._run.pending
-        """How many samples of the plan had no answer when the run was opened."""
-        self.progress = Progress(budget=budget or Budget())
+        """How many samples of the plan had no answer when they were planned."""
+        self.progress = Progress(budget=budget or Budget(), total=self.pending)
+        self._rates = RateLimiter(rpm=limits.rpm, tpm=limits.tpm)
+        self._has_server = False
+        self._has_asked = False
         self._writer = RunWriter(
             run_journal, self._run.manifest, warn, progress=self.progress, judge=judge
         )
@@ -57,6 +63,23 @@ class TaskRun:
     def outcome(self) -> RunOutcome:
         """How far the run is."""
         return RunOutcome(self._request, self.progress)
+
+    @property
+    def plan(self) -> Plan:
+        """The samples that are planned so far."""
+        return self._request.plan
+
+    @property
+    def new(self) -> int:
+        """How many records that are no errors the run got since it was opened."""
+        return self._writer.new
+
+    def grow(self, plan: Plan) -> None:
+        """Plans the next wave of an adaptive run: `plan` has the samples of all waves."""
+        self._request = replace(self._request, plan=plan)
+        self._run.grow(plan)
+        self.pending = self._run.pending
+        self.progress.total += self.pending
 
     async def begin(self) -> None:
         """Reads the server's facts, and finds the cells that do not fit into its window. A complete
@@ -70,8 +93,12 @@ class TaskRun:
             self._run.complete_fingerprint()
             self._run.save()
             return
-        refuse_if_under_way(self._request.folder)
-        self._run.set_server(await self._provider.facts())
+        if self._has_server:
+            self._run.save()
+        else:
+            refuse_if_under_way(self._request.folder)
+            self._run.set_server(await self._provider.facts())
+            self._has_server = True
         await self._run.find_overflows(self._provider)
 
     async def ask(self) -> None:
@@ -85,11 +112,15 @@ class TaskRun:
         if not self.pending:
             return
         run, settings, limits = self._run, self._request.settings, self._limits
-        if run.manifest.answered_by:  # the first reply shows whether another model answers now
+        if self._has_asked:
+            limits = replace(limits, first_connections=self.progress.connections or None)
+        elif run.manifest.answered_by:  # the first reply shows whether another model
+            # answers now
             limits = replace(limits, first_connections=1)
+        self._has_asked = True
         try:
             await pool.ask_all(
-                run.samples(self._writer),
+                run.samples(self._writer, budget=self.progress.budget),
                 self._provider,
                 self._writer,
                 temperature=settings.temperature,
@@ -97,6 +128,7 @@ class TaskRun:
                 system=settings.system or "",
                 think_tokens=self._request.model.think_tokens,
                 limits=limits,
+                rates=self._rates,
                 progress=self.progress,
                 say=self._warn,
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,8 @@ from harness.journal.record import SAMPLES, Record, Warn
 from harness.journal.software import software
 from harness.journal.writer import Journal
 from harness.plan.context_fit import CellFit, context_fits
-from harness.plan.plan import output_budget, sample_hash
+from harness.plan.cost import Budget
+from harness.plan.plan import Plan, output_budget, sample_hash
 from harness.run.batch.pending import PENDING_FILE
 from harness.run.progress import Progress
 from harness.run.records import overflow
@@ -48,23 +49,34 @@ class PlannedRun:
         self.manifest = manifest = _manifest(request)
         plan = request.plan
         self.start = line_start(plan.seed, plan.task.name)
-        self.answered = run_journal.answered(
-            (*(cell.line for cell in manifest.cells), *plan.lines), self.start
-        )
+        self._fits: dict[CellKey, CellFit] = {}
+        self._measured: set[CellKey] = set()
+        self._read()
         self._check(request.known_facts)
         for cell in manifest.cells:
             if (index := self.answered.first(cell.key)) is not None:
                 # a generator or items file that changed since is found before anything is asked
                 self.answered.covers(plan.sample(cell.condition, cell.line, index), cell.key)
-        self._cells = [
-            Cell(condition, line, size) for (condition, line), size in plan.sizes.items()
-        ]
         self._plan()
-        self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
-        self._fits: dict[CellKey, CellFit] = {}
+
+    def grow(self, plan: Plan) -> None:
+        """Plans the next wave of an adaptive run; reads again what is answered."""
+        self.request = replace(self.request, plan=plan)
+        self._read()
+        self._plan()
+
+    def _read(self) -> None:
+        lines = (*(cell.line for cell in self.manifest.cells), *self.request.plan.lines)
+        self.answered = self.journal.answered(lines, self.start)
 
     def _plan(self) -> None:
         """Adds the plan to the manifest's complete cells; warns if samples leave the plan."""
+        plan = self.request.plan
+        self._cells = [
+            Cell(condition, line, size) for (condition, line), size in plan.sizes.items()
+        ]
+        self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
+        self._all_made = False
         manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
         manifest.complete(
             cell
@@ -73,7 +85,10 @@ class PlannedRun:
             and self.answered.recorded_in(cell.key, cell.samples) == cell.samples
         )
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
-        manifest.plan_cells([*(manifest.cells if in_batches else ()), *self._cells])
+        manifest.plan_cells(
+            [*(manifest.cells if in_batches else ()), *self._cells],
+            adaptive=plan.counts is not None,
+        )
         now = {cell.key: cell.samples for cell in manifest.cells}
         fewer = sum(max(0, cell.samples - now.get(key, 0)) for key, cell in before.items())
         if fewer:
@@ -113,28 +128,35 @@ class PlannedRun:
 
     async def find_overflows(self, counter: Provider | None) -> None:
         """Finds the cells that the model's window cannot hold, and says so; `counter` counts
-        tokens, where it can.
+        tokens, where it can. Cells of earlier waves are not measured again.
         """
-        request = self.request
-        self._fits = await context_fits(
-            request.plan,
+        request, plan = self.request, self.request.plan
+        if self._measured:
+            sizes = plan.sizes.items()
+            plan = plan.with_counts({key: n for key, n in sizes if key not in self._measured})
+        self._measured.update(plan.sizes)
+        fits = await context_fits(
+            plan,
             request.model,
             self.manifest.server,
             counter,
             request.settings.max_tokens,
         )
-        for key, fit in self._fits.items():
+        self._fits |= fits
+        for key, fit in fits.items():
             if why := str(fit):
                 self._warn(f"{request.name} {key[0].label} at length {key[1]}: {why}")
 
     def samples(
-        self, writer: RunWriter, in_batches: Answered | None = None
+        self, writer: RunWriter, in_batches: Answered | None = None, budget: Budget | None = None
     ) -> Iterator[tuple[Sample, int]]:
-        """The pending samples with their output budgets, without those that are `in_batches`.
+        """The pending samples with their output budgets, without those that are `in_batches`, and
+        no more than the requests that the `budget` has left.
 
         Samples that do not fit the model's window are recorded here and never sent.
         """
         self._sums = dict.fromkeys(self._sums, 0)
+        self._all_made = False
         for sample in self.request.plan:
             key = self._add(sample)
             if self.answered.covers(sample, key):
@@ -145,12 +167,17 @@ class PlannedRun:
             fit = None if cell_fit is None else cell_fit.at(sample.length)
             if fit is not None and not fit.fits:
                 writer.unsent(sample, str(fit), known=self.answered.unsent.covers(sample, key))
+            elif budget is None or budget.take_request():
+                tokens = self.request.settings.max_tokens or output_budget(sample)
+                yield sample, tokens if fit is None else fit.at_most(tokens)
             else:
-                budget = self.request.settings.max_tokens or output_budget(sample)
-                yield sample, budget if fit is None else fit.at_most(budget)
+                return
+        self._all_made = True
 
     def set_fingerprint(self) -> None:
-        """Writes the dataset's fingerprint into the manifest, once `samples` gave all samples."""
+        """Writes the dataset's fingerprint into the manifest, if `samples` gave all samples."""
+        if not self._all_made:
+            return
         sizes = {cell.key: cell.samples for cell in self._cells}
         self.manifest.fingerprint_cells(self._sums, sizes)
 
@@ -168,6 +195,7 @@ class PlannedRun:
             return
         for sample in self.request.plan:
             self.answered.covers(sample, self._add(sample))
+        self._all_made = True
         self.set_fingerprint()
 
     def _add(self, sample: Sample) -> CellKey:
@@ -207,12 +235,15 @@ class RunWriter:
         self._said_all = False
         self._progress = progress or Progress()
         self._judge = judge
+        self.new = 0
+        """Records that are no errors."""
 
     def __call__(self, record: Record) -> None:
         """Raises `StopRunError` where another model answers than in earlier commands."""
         if record.model is not None:
             self._note_model(mask(record.model)[:_NAME_CHARS])
         self._journal.append(record)
+        self.new += not record.is_error
         if self._judge is not None and (correct := self._judge(record)) is not None:
             self._progress.judged += 1
             self._progress.correct += correct
@@ -239,6 +270,7 @@ class RunWriter:
         """Records a sample that does not fit the window, unless an earlier command did."""
         if not known:
             self._journal.append(overflow(sample, why))
+            self.new += 1
         self._progress.answered += 1
 
 

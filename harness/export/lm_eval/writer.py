@@ -296,7 +296,7 @@ def _write_cell(folder: _Folder, plan: Plan, cell: CellKey, *, form: _Form, inne
 
 def _samples(plan: Plan, cell: CellKey) -> Iterator[Sample]:
     condition, line = cell
-    for index in range(plan.cell_size(line)):
+    for index in range(plan.cell_size(condition, line)):
         yield plan.sample(condition, line, index)
 
 

@@ -14,6 +14,7 @@ from itertools import chain
 from harness.errors import JournalError
 from harness.journal.writer import Journal
 from harness.plan.cost import UsageMeter
+from harness.plan.plan import Plan
 from harness.run.batch.context import BatchContext
 from harness.run.batch.files import RequestFile, request_line, run_tag
 from harness.run.batch.importer import ImportSummary, ReplyImporter, read_replies
@@ -47,6 +48,7 @@ class BatchRun:
         self._request = request
         self._run = run = PlannedRun(request, run_journal, context.warn)
         self.name = request.name
+        self._pending_at_first = run.pending
         self._tag = run_tag(request.out, request.folder)
         self.batches = PendingBatches(request.folder)
         self.progress = Progress(budget=context.budget)
@@ -68,7 +70,6 @@ class BatchRun:
         self._lines: Iterator[tuple[bytes, float]] = iter(())
         self.next_line: tuple[bytes, float] | None = None
         """The next request, and what it costs at most; `None` after the last one."""
-        self._all_made = False
         for batch in self.batches.jobs:
             if batch.address != context.service.address:
                 raise JournalError(
@@ -83,14 +84,25 @@ class BatchRun:
         return RunOutcome(self._request, self.progress)
 
     @property
+    def plan(self) -> Plan:
+        """The samples that are planned so far."""
+        return self._request.plan
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether a further wave makes sense: no batch is under way, and the run got an answer or
+        needed none.
+        """
+        return not self.batches.jobs and (self._writer.new > 0 or not self._pending_at_first)
+
+    @property
     def is_complete(self) -> bool:
         """Whether nothing is pending and no batch is under way, so that no server is needed."""
         return not self._run.pending and not self.batches.jobs
 
     def save(self) -> None:
         """Writes the manifest."""
-        if self._all_made:
-            self._run.set_fingerprint()
+        self._run.set_fingerprint()
         self._run.save()
 
     async def begin(self, server: dict[str, object]) -> None:
@@ -109,7 +121,8 @@ class BatchRun:
                 "nothing new is submitted until it is imported"
             )
             return
-        self._lines = self._requests(self._run.samples(self._writer, in_batches))
+        samples = self._run.samples(self._writer, in_batches, self._context.budget)
+        self._lines = self._requests(samples)
         self._advance()
 
     def _requests(self, samples: Iterator[tuple[Sample, int]]) -> Iterator[tuple[bytes, float]]:
@@ -117,7 +130,6 @@ class BatchRun:
         for sample, max_tokens in samples:
             line = request_line(self._tag, sample, max_tokens, self._context.form, settings)
             yield line, self._context.budget.worst(self._meter.max_usage(sample.prompt, max_tokens))
-        self._all_made = True
 
     def _advance(self) -> None:
         self.next_line = next(self._lines, None)

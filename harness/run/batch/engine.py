@@ -2,24 +2,32 @@
 
 A batch cannot be stopped midway, so under a budget only as much is submitted as the budget pays for
 in the worst case; what that leaves of the budget is spent on the next wave.
+
+An adaptive run goes through a few batches, each with what the answers to the earlier ones leave
+open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
 
 from harness.journal.writer import Journal
 from harness.plan.cost import Budget
 from harness.run.batch.batch_run import BatchRun
 from harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, BatchContext
 from harness.run.batch.pending import BatchJob
+from harness.run.chooser import Chooser, first_plan, next_plan
 from harness.run.fresh import OldRuns
 from harness.run.outcome import RunOutcome
 from harness.run.run_request import RunRequest
 from providers.base import BadReplyError, BatchState, SampleError, SetupError, UnknownModelError
 
 _SLOWER = 1.5
+STAGES = 3
+"""Waves of an adaptive run in one command, at most: each may take a day."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
 
 
@@ -27,18 +35,25 @@ class BatchEngine:
     """Runs the runs of a command through a Batch API."""
 
     def __init__(
-        self, requests: Sequence[RunRequest], context: BatchContext, old_runs: OldRuns
+        self,
+        requests: Sequence[RunRequest],
+        context: BatchContext,
+        old_runs: OldRuns,
+        choose: Chooser | None = None,
     ) -> None:
-        """The service is closed when `run` ends; `old_runs` are moved when it has answered."""
+        """The service is closed when `run` ends; `old_runs` are moved when it has answered. With
+        `choose` the runs are adaptive.
+        """
         self._requests = requests
         self._context = context
         self._old_runs = old_runs
-        self._runs: list[BatchRun] = []
+        self._choose = choose
+        self._runs: dict[Path, BatchRun] = {}
 
     @property
     def outcomes(self) -> Sequence[RunOutcome]:
         """The runs that were begun so far."""
-        return [run.outcome for run in self._runs]
+        return [run.outcome for run in self._runs.values()]
 
     async def run(self) -> None:
         """Submits what is pending, waits, and imports. After a failed batch nothing more is
@@ -50,30 +65,68 @@ class BatchEngine:
             JournalError: a run's folder cannot be used.
             TaskError: a sample cannot be made.
         """
-        context = self._context
-        self._runs = runs = list[BatchRun]()
+        context, runs = self._context, self._runs
+        runs.clear()
         with ExitStack() as stack:
             try:
                 if self._old_runs.any:
                     await _has_answered(context)
                     self._old_runs.move_away()
-                for request in self._requests:
-                    run_journal = stack.enter_context(Journal(request.folder, context.warn))
-                    runs.append(BatchRun(request, run_journal, context))
-                if not all(run.is_complete for run in runs):
-                    server = dict(await context.service.facts())
-                    for run in runs:
-                        await run.begin(server)
-                    for run in runs:
-                        await run.recover()
-                    await _run_waves(runs, context)
+                journals = {
+                    request.folder: stack.enter_context(Journal(request.folder, context.warn))
+                    for request in self._requests
+                }
+                wanted = self._first_requests()
+                for _ in range(STAGES):
+                    for request in wanted:
+                        folder = request.folder
+                        runs[folder] = BatchRun(request, journals[folder], context)
+                    await _ask([runs[request.folder] for request in wanted], context)
+                    wanted = self._next_requests(wanted)
+                    if not wanted:
+                        break
             except SetupError:  # no run could be asked, so none has anything to show
-                self._runs = []
+                runs.clear()
                 raise
             finally:
-                for run in runs:
+                for run in runs.values():
                     run.save()
                 await context.service.aclose()
+
+    def _first_requests(self) -> list[RunRequest]:
+        """The runs with what is to be asked first; only the `Journal` of each may be open."""
+        choose, budget = self._choose, self._context.budget
+        if choose is None:
+            return list(self._requests)
+        return [
+            replace(request, plan=first_plan(request, choose, budget)) for request in self._requests
+        ]
+
+    def _next_requests(self, asked: Sequence[RunRequest]) -> list[RunRequest]:
+        """The runs of which an answer leaves something to ask."""
+        choose, folders = self._choose, {request.folder for request in asked}
+        requests = []
+        for request in self._requests if choose is not None else ():
+            run = self._runs[request.folder]
+            if request.folder not in folders or not run.may_grow:
+                continue
+            plan = next_plan(request, run.plan, choose, self._context.budget)
+            if plan is not None:
+                run.save()
+                requests.append(replace(request, plan=plan))
+        return requests
+
+
+async def _ask(runs: Sequence[BatchRun], context: BatchContext) -> None:
+    """Submits what is pending of `runs`, waits, and imports."""
+    if all(run.is_complete for run in runs):
+        return
+    server = dict(await context.service.facts())
+    for run in runs:
+        await run.begin(server)
+    for run in runs:
+        await run.recover()
+    await _run_waves(runs, context)
 
 
 async def _has_answered(context: BatchContext) -> None:
