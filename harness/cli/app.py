@@ -16,14 +16,17 @@ from typer.core import TyperGroup
 from harness.cli.export import export_app
 from harness.cli.interrupts import raise_in_work
 from harness.cli.options import (
+    AdaptiveOption,
     ApiOption,
     AxisOption,
     LengthsOption,
     LogprobsOption,
+    MaxRequestsOption,
     MaxTokensOption,
     ModelOption,
     OutOption,
     OwnTasksOption,
+    PrecisionOption,
     RelativeOption,
     RunsArgument,
     SamplesOption,
@@ -116,6 +119,7 @@ def _root(
         "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
         "bench run --task counting --model gpt-4o --dry-run",
         "bench run --task counting --model gpt-4o --budget 5",
+        "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
         "bench run --task counting --model gpt-4o --batch",
         "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
         "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
@@ -131,6 +135,9 @@ def run(
     spread: SpreadOption = None,
     samples: SamplesOption = None,
     axis: AxisOption = None,
+    adaptive: AdaptiveOption = False,
+    precision: PrecisionOption = None,
+    max_requests: MaxRequestsOption = None,
     seed: SeedOption = 0,
     temperature: TemperatureOption = 0.0,
     max_tokens: MaxTokensOption = "auto",
@@ -185,11 +192,17 @@ def run(
     """
     from harness.cli.dry_run import dry_run as show_plan
     from harness.cli.run import run as run_plans
-    from harness.cli.run_options import RunOptions, read_settings
+    from harness.cli.run_options import MOST_SAMPLES, RunOptions, read_settings
     from harness.plan import selection
 
     plans = selection.plans(
-        task, lengths=lengths, spread=spread, samples=samples, axes=axis or [], seed=seed
+        task,
+        lengths=lengths,
+        spread=spread,
+        samples=samples or (MOST_SAMPLES if adaptive else None),
+        axes=axis or [],
+        seed=seed,
+        in_bands=adaptive,
     )
     options = RunOptions.from_command(
         model=model,
@@ -207,11 +220,20 @@ def run(
         budget=budget,
         fresh=fresh,
         batch=batch,
+        adaptive=adaptive,
+        precision=precision,
+        max_requests=max_requests,
     )
+    chooser = None
+    if adaptive:
+        from harness.cli.adaptive import adaptive_chooser
+
+        chooser = adaptive_chooser(options, further=lengths is None)
     for planned in plans:
         if warning := selection.repeats(planned):
             warn(warning)
-    raise typer.Exit(show_plan(plans, options) if dry_run else run_plans(plans, options))
+    show = show_plan if dry_run else run_plans
+    raise typer.Exit(show(plans, options, chooser))
 
 
 @tasks_app.callback()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.analysis.paired import smallest_difference
 from harness.cli.run_options import RunOptions
@@ -13,12 +14,17 @@ from harness.cli.terminal import echo, take_logs, warn
 from harness.errors import COMPLETE
 from harness.journal.writer import Journal
 from harness.plan.context_fit import CellFit, context_fits
+from harness.plan.cost import Budget
 from harness.plan.estimate import Forecast, forecast
 from harness.plan.plan import Plan
+from harness.run.chooser import first_plan
 from harness.run.event_loop import run_in_loop
 from harness.run.run_request import RunRequest
 from harness.spec import CellKey, line_start
 from providers.base import Provider, SetupError
+
+if TYPE_CHECKING:
+    from harness.cli.adaptive import AdaptiveChooser
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +34,43 @@ class _Preview:
     request: RunRequest
     forecast: Forecast
     fits: Mapping[CellKey, CellFit]
+    goes_on: str = ""
+    """What follows the requests, in an adaptive run."""
 
 
-def dry_run(plans: Sequence[Plan], options: RunOptions) -> int:
-    """Prints the requests and the cost of the runs, and a prompt of each; sends nothing."""
+def dry_run(
+    plans: Sequence[Plan], options: RunOptions, chooser: AdaptiveChooser | None = None
+) -> int:
+    """Prints the requests and the cost of the runs, and a prompt of each; sends nothing. With a
+    `chooser` the requests are those of the first wave.
+    """
     requests = options.requests(plans)
+    goes_on = [""] * len(requests)
+    if chooser is not None:
+        goes_on = [_goes_on(request, options, chooser) for request in requests]
+        budget = Budget(requests=options.max_requests)
+        requests = [
+            replace(request, plan=first_plan(request, chooser, budget)) for request in requests
+        ]
     counter = _counter(options, requests[0].server_log)
     take_logs()
     previews = run_in_loop(_previews(requests, counter))
-    for preview in previews:
-        _show(preview)
+    for preview, text in zip(previews, goes_on, strict=True):
+        _show(replace(preview, goes_on=text))
     _show_cost(options, [preview.forecast for preview in previews])
     return COMPLETE
+
+
+def _goes_on(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> str:
+    """What follows the first wave of an adaptive run."""
+    most = chooser.most(request)
+    limit = f"{most:,} samples of this task"
+    if options.max_requests is not None and options.max_requests < most:
+        limit = f"{options.max_requests:,} of the command"
+    return (
+        "each wave follows from the replies before it, until the effective length is known to "
+        f"{options.precision:g} octaves; at most {limit}"
+    )
 
 
 def _counter(options: RunOptions, log: Path) -> Provider | None:
@@ -85,6 +116,7 @@ def _show(preview: _Preview) -> None:
         "counted" if run_forecast.exact else "estimated: one a digit or sign, one per five letters"
     )
     first = next(iter(plan))
+    cells = f"{plan.samples} a cell" if plan.counts is None else "the first wave"
     smallest = smallest_difference(plan.samples, len(plan.lines))
     can_show = (
         "nothing between two cells: these are too few samples"
@@ -101,8 +133,8 @@ def _show(preview: _Preview) -> None:
         ("conditions", str(len(plan.conditions))),
         *(("", condition.label) for condition in plan.conditions),
         ("lengths", ", ".join(map(str, plan.lines))),
-        ("requests", f"{plan.size:,} ({plan.samples} a cell){_answered(request)}"),
-        ("can show", can_show),
+        ("requests", f"{plan.size:,} ({cells}){_answered(request)}"),
+        ("adaptive", preview.goes_on) if preview.goes_on else ("can show", can_show),
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
     ]

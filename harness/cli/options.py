@@ -36,7 +36,9 @@ SpreadOption = Annotated[
         "with --lengths.",
     ),
 ]
-SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
+SamplesOption = Annotated[
+    int | None, typer.Option(min=1, help="Samples per cell; with --adaptive at most.")
+]
 SeedOption = Annotated[int, typer.Option(help="Seed from which every sample is drawn.")]
 TemperatureOption = Annotated[float, typer.Option(min=0.0)]
 MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
@@ -44,6 +46,23 @@ ApiOption = Annotated[
     str, typer.Option(metavar="chat|completions", help="completions: for base models.")
 ]
 SystemOption = Annotated[str | None, typer.Option(metavar="TEXT", help="A system prompt.")]
+AdaptiveOption = Annotated[
+    bool,
+    typer.Option(
+        "--adaptive", help="Ask where a reply tells most, until the effective length is known."
+    ),
+]
+PrecisionOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="OCTAVES",
+        help="With --adaptive: the width of the interval that is enough; default: 0.75.",
+    ),
+]
+MaxRequestsOption = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="With --adaptive: samples to ask, at most."),
+]
 LogprobsOption = Annotated[
     bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
 ]

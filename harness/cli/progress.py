@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from harness.analysis.judging import verdict_of
 from harness.cli.terminal import live_console, one_line
@@ -47,14 +54,15 @@ class LiveProgress:
             return
 
         async def watch() -> None:
-            while not progress.total:  # nothing is pending, or nothing yet
-                await asyncio.sleep(_REFRESH_S)
-            self._bar.start()
-            task = self._bar.add_task(self._name, total=progress.total, state="")
+            task: TaskID | None = None
             while True:
-                self._bar.update(
-                    task, total=progress.total, completed=progress.done, state=state(progress)
-                )
+                done, total = progress.done, progress.total
+                if task is not None:
+                    self._bar.update(task, total=total, completed=done, state=state(progress))
+                elif total:
+                    self._bar.start()
+                    task = self._bar.add_task(self._name, total=total, state="")
+                    continue
                 await asyncio.sleep(_REFRESH_S)
 
         self._watcher = asyncio.get_running_loop().create_task(watch())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, say, take_logs, warn
@@ -22,18 +23,22 @@ from harness.run.run_request import RunRequest
 from providers.base import ProviderError
 from providers.registry import open_batch_form, open_batches
 
+if TYPE_CHECKING:
+    from harness.cli.adaptive import AdaptiveChooser
 
-def run(plans: Sequence[Plan], options: RunOptions) -> int:
-    """Runs the plans one after another and prints a table for each; returns the exit code.
+
+def run(plans: Sequence[Plan], options: RunOptions, chooser: AdaptiveChooser | None = None) -> int:
+    """Runs the plans one after another and prints a table for each; returns the exit code. With a
+    `chooser` the runs are adaptive.
 
     Raises:
         ProviderError, JournalError, TaskError: the error that ended the runs; the tables are
             printed first.
     """
     requests = options.requests(plans)
-    budget = Budget(options.model.prices, options.budget)
+    budget = Budget(options.model.prices, options.budget, options.max_requests)
     old_runs = OldRuns(requests if options.fresh else (), say=say, warn=warn)
-    engine = _engine(requests, options, budget, old_runs)
+    engine = _engine(requests, options, budget, old_runs, chooser)
     ended_by: EyechartError | ProviderError | None = None
     interrupted = False
     take_logs()
@@ -53,7 +58,7 @@ def run(plans: Sequence[Plan], options: RunOptions) -> int:
         outcomes = [
             outcome for outcome in engine.outcomes if outcome.request.folder not in restored
         ]
-        missing = _report(requests, outcomes)
+        missing = _report(requests, outcomes, adaptive=chooser is not None)
         if budget.spent:
             say(f"cost about ${budget.spent:.4f}")
     finally:
@@ -61,14 +66,21 @@ def run(plans: Sequence[Plan], options: RunOptions) -> int:
             raise ended_by
     if interrupted:
         return INTERRUPTED
-    if not missing:
-        return COMPLETE
-    _warn_of_missing(missing, engine.outcomes, budget, same_command)
-    return INCOMPLETE
+    unfinished = 0 if chooser is None else _report_ends(requests, outcomes, chooser)
+    if missing:
+        _warn_of_missing(missing, engine.outcomes, budget, same_command)
+    elif unfinished:
+        why, remedy = _limit(budget) or ("", f"{same_command} goes on")
+        warn(f"{unfinished} conditions need more samples{why}; {remedy}")
+    return INCOMPLETE if missing or unfinished else COMPLETE
 
 
 def _engine(
-    requests: Sequence[RunRequest], options: RunOptions, budget: Budget, old_runs: OldRuns
+    requests: Sequence[RunRequest],
+    options: RunOptions,
+    budget: Budget,
+    old_runs: OldRuns,
+    chooser: AdaptiveChooser | None,
 ) -> Engine:
     """The engine that sends the requests of the runs, with its provider opened; raises
     `SetupError`.
@@ -79,7 +91,8 @@ def _engine(
         form = open_batch_form(options.name, settings)
         if options.model.prices is not None and not options.model.has_batch_price:
             warn(f"no batch price of {options.model.label} is known; its list price is assumed")
-        return BatchEngine(requests, BatchContext(service, form, budget, say, warn), old_runs)
+        context = BatchContext(service, form, budget, say, warn)
+        return BatchEngine(requests, context, old_runs, chooser)
     from harness.cli.progress import LiveDisplay
 
     return RunEngine(
@@ -90,17 +103,40 @@ def _engine(
         old_runs=old_runs,
         display=LiveDisplay(),
         warn=warn,
+        choose=chooser,
     )
 
 
-def _report(requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome]) -> int:
+def _report_ends(
+    requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome], chooser: AdaptiveChooser
+) -> int:
+    """Prints why nothing more is asked of each condition of adaptive runs; returns how many
+    conditions need more samples.
+    """
+    begun = {outcome.request.folder: outcome.request for outcome in outcomes}
+    unfinished = 0
+    for request in requests:
+        planned = begun.get(request.folder)
+        if planned is None:
+            unfinished += len(request.plan.conditions)
+            continue
+        for condition, why in chooser.ends(request, planned).items():
+            say(f"{request.name} {condition.label}: {why or 'needs more samples'}")
+            unfinished += not why
+    return unfinished
+
+
+def _report(
+    requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome], *, adaptive: bool
+) -> int:
     """Writes and prints the tables of the runs that were begun; returns how many samples of all
-    runs have no reply.
+    runs have no reply. What `adaptive` runs that were not begun would ask is not known.
     """
     begun = {outcome.request.folder: outcome.request for outcome in outcomes}
     _share_log([request.server_log for request in begun.values()])
     missing = sum(map(_report_run, begun.values()))
-    return missing + sum(request.plan.size for request in requests if request.folder not in begun)
+    unasked = sum(request.plan.size for request in requests if request.folder not in begun)
+    return missing if adaptive else missing + unasked
 
 
 def _share_log(logs: Sequence[Path]) -> None:
@@ -130,13 +166,22 @@ def _report_run(request: RunRequest) -> int:
     return plan.size - int(replied.sum())
 
 
+def _limit(budget: Budget) -> tuple[str, str] | None:
+    """Which limit of the command ended it, and what goes on; `None` if none did."""
+    if budget.exhausted:
+        over = "may not pay for more" if budget.full else "is spent"
+        return f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"
+    if not budget.has_requests:
+        return " (--max-requests is reached)", "the same command goes on"
+    return None
+
+
 def _warn_of_missing(
     missing: int, outcomes: Sequence[RunOutcome], budget: Budget, same_command: str
 ) -> None:
     """Prints how many samples have no reply, why, and what helps."""
-    if budget.exhausted:
-        over = "may not pay for more" if budget.full else "is spent"
-        why, remedy = f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"
+    if limit := _limit(budget):
+        why, remedy = limit
     else:
         failed = [outcome.progress for outcome in outcomes if outcome.progress.failed]
         why = f" (the last: {failed[-1].last_failure})" if failed else ""

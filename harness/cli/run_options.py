@@ -20,6 +20,12 @@ from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
 from providers.registry import ModelName, has_batches, known_facts, open_model, parse_model
 
+PRECISION = 0.75
+"""Octaves: with it the ends of an interval are a factor of 1.7 apart."""
+_FINEST = 0.15
+MOST_SAMPLES = 400
+"""Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
+
 
 def read_settings(
     *,
@@ -61,6 +67,11 @@ class RunOptions:
     """The limit of the cost, in dollars."""
     fresh: bool = False
     batch: bool = False
+    adaptive: bool = False
+    precision: float = PRECISION
+    """Octaves to which an adaptive run is to know each effective length."""
+    max_requests: int | None = None
+    """Samples that an adaptive command may ask, at most."""
 
     @classmethod
     def from_command(
@@ -79,6 +90,9 @@ class RunOptions:
         budget: float | None = None,
         fresh: bool = False,
         batch: bool = False,
+        adaptive: bool = False,
+        precision: float | None = None,
+        max_requests: int | None = None,
     ) -> RunOptions:
         """Checks the options and looks up the model.
 
@@ -99,6 +113,7 @@ class RunOptions:
                 raise UsageError(f"--{option} must be above 0, not {value:g}")
         if batch and (rpm is not None or tpm is not None):
             raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
+        _check_adaptive(precision, max_requests, adaptive=adaptive)
         _check_out(out)
         name = parse_model(model, model_args)
         if batch:
@@ -123,6 +138,9 @@ class RunOptions:
             budget=budget,
             fresh=fresh,
             batch=batch,
+            adaptive=adaptive,
+            precision=PRECISION if precision is None else precision,
+            max_requests=max_requests,
         )
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
@@ -150,6 +168,15 @@ class RunOptions:
     def open_provider(self, log: Path) -> Provider:
         """The provider; raises `SetupError`."""
         return open_model(self.name, self.model_settings(log))
+
+
+def _check_adaptive(precision: float | None, max_requests: int | None, *, adaptive: bool) -> None:
+    """Raises `UsageError` for options of adaptive runs without `--adaptive`, or beyond reach."""
+    for option, value in (("precision", precision), ("max-requests", max_requests)):
+        if value is not None and not adaptive:
+            raise UsageError(f"--{option} is of an adaptive run; add --adaptive")
+    if precision is not None and not (math.isfinite(precision) and precision > _FINEST):
+        raise UsageError(f"--precision must be above {_FINEST} octaves, not {precision:g}")
 
 
 def _check_out(out: Path) -> None:

@@ -86,9 +86,9 @@ class Manifest:
         that was not adaptive, as it replaces that plan, unless it asks for nothing else.
         """
         completed = {cell.key: cell.samples for cell in self.completed}
-        if adaptive and not self.adaptive:
-            if all(cell.samples <= completed.get(cell.key, 0) for cell in asked):
-                adaptive = False
+        is_complete = all(cell.samples <= completed.get(cell.key, 0) for cell in asked)
+        if is_complete and not self.adaptive:
+            adaptive = False
         before = {cell.key: cell for cell in self.cells}
         is_part = all(
             cell.key in before and cell.samples <= before[cell.key].samples for cell in asked

@@ -52,8 +52,11 @@ def plans(
     samples: int | None,
     axes: Sequence[str],
     seed: int,
+    in_bands: bool = False,
 ) -> list[Plan]:
-    """A plan for each task that `names` lists."""
+    """A plan for each task that `names` lists. With `in_bands` given lengths are bands where the
+    task can have them and `spread` is not given.
+    """
     wanted_spread = read_spread(spread)
     tasks = open_tasks(names)
     chosen_values = read_axes(axes)
@@ -63,13 +66,14 @@ def plans(
             close = difflib.get_close_matches(axis, known, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
             raise UsageError(f"no axis {axis!r} in {names!r}; {guess}")
+    bands: Spread | None = "bands" if in_bands and lengths else None
     task_plans = [
         plan(
             task,
             lengths=_read_lengths(lengths),
             samples=samples,
             axes=chosen_values,
-            spread=wanted_spread,
+            spread=wanted_spread or (bands if task.spec.items is None else None),
             seed=seed,
         )
         for task in tasks

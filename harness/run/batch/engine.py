@@ -105,8 +105,10 @@ class BatchEngine:
     def _next_requests(self, asked: Sequence[RunRequest]) -> list[RunRequest]:
         """The runs of which an answer leaves something to ask."""
         choose, folders = self._choose, {request.folder for request in asked}
-        requests = []
-        for request in self._requests if choose is not None else ():
+        requests: list[RunRequest] = []
+        if choose is None:
+            return requests
+        for request in self._requests:
             run = self._runs[request.folder]
             if request.folder not in folders or not run.may_grow:
                 continue
