@@ -116,8 +116,9 @@ class Slow:
         with Path(os.environ["SLOW_LOG"]).open("a") as log:
             log.write(request.sample_id + "\\n")
         await asyncio.sleep(float(os.environ["SLOW_S"]))
-        row = request.prompt.splitlines()[-1]
-        return Reply(f"Final answer: {row.count('1')}", usage=Usage(len(row), 3))
+        row = request.prompt.splitlines()[-1].replace(",", "")
+        wrong = len(row) > int(os.environ.get("SLOW_SEES", "1000000"))
+        return Reply(f"Final answer: {row.count('1') + wrong}", usage=Usage(len(row), 3))
 
     async def facts(self):
         return {"engine": "slow"}

@@ -18,7 +18,7 @@ import pytest
 
 from harness.analysis.results import TABLE
 from harness.cli import app
-from harness.journal.manifest import MANIFEST
+from harness.journal.manifest import MANIFEST, read_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.cost import Budget
 from harness.run.batch import batch_run, context, engine
@@ -159,6 +159,16 @@ def assert_as_direct(lab: Lab, server: BatchServer, *arguments: str | Path) -> N
     assert server.paid.total() + server.single == len(answered)
     assert direct(lab, server, *arguments, "--out", lab.folder / "direct").code == 0
     assert tables(lab.out) == tables(lab.folder / "direct")
+
+
+SEES = 25
+LENGTHS = ("--lengths", "5,10,20,40,80,160")
+
+
+def sees(body: dict[str, Any]) -> str:
+    """A model that miscounts rows of more than `SEES` symbols."""
+    row = body["messages"][-1]["content"].splitlines()[-1].replace(",", "")
+    return f"Final answer: {row.count('1') + (len(row) > SEES)}"
 
 
 def leftovers(lab: Lab) -> list[str]:
@@ -929,3 +939,47 @@ class TestRefused:
         """A batch is in one place."""
         urls = ("--base-url", "http://127.0.0.1:1/v1", "--base-url", "http://127.0.0.1:2/v1")
         lab.bench_run("--model", MODEL, "--batch", *urls).one_line(2, "give one --base-url")
+
+
+class TestAdaptive:
+    """Adaptive runs go through a few batches, each with what the answers before it leave open."""
+
+    def test_three_batches_find_the_breaking_point(self, lab: Lab) -> None:
+        """Two batches open the lines, and the third one is large."""
+        with serve(says=sees) as server:
+            done = batched(lab, server, "--adaptive", *LENGTHS)
+            assert done.code == 0
+            assert server.created <= engine.STAGES
+            assert set(server.paid.values()) == {1}
+            assert done.err.count("its effective length is known to 0.75 octaves") == 2
+            paid = server.paid.total()
+            assert batched(lab, server, "--adaptive", *LENGTHS).code == 0
+            assert server.paid.total() == paid
+        assert read_manifest(lab.the_run()).adaptive
+        assert leftovers(lab) == []
+
+    def test_what_three_batches_leave_open_is_incomplete(self, lab: Lab) -> None:
+        """The same command goes on with three more."""
+        lengths = ("--lengths", ",".join(str(5 * 2**power) for power in range(12)))
+        with serve(says=lambda body: sees({"messages": body["messages"]})) as server:
+            lab.monkeypatch.setattr(engine, "STAGES", 1)
+            done = batched(lab, server, "--adaptive", *lengths)
+            assert (done.code, server.created) == (1, 1)
+            assert "2 conditions need more samples; the same command goes on" in done.err
+            lab.monkeypatch.setattr(engine, "STAGES", 3)
+            assert batched(lab, server, "--adaptive", *lengths).code == 0
+            assert set(server.paid.values()) == {1}
+
+    def test_a_batch_that_goes_on_is_waited_for_before_anything_is_chosen(self, lab: Lab) -> None:
+        """A killed command's batch is imported by the next one, and its samples are the same."""
+        arguments = ("--adaptive", *LENGTHS, "--max-requests", "40")
+        with serve(Plot(end="failed", problems=[TOO_MUCH]), Plot(), says=sees) as server:
+            done = batched(lab, server, "--adaptive", *LENGTHS)
+            assert (done.code, server.created) == (1, 1)
+            assert "12 samples have no reply" in done.err
+            done = batched(lab, server, *arguments)
+            assert done.code == 1
+            assert "--max-requests is reached" in done.err
+            assert server.paid.total() == 40
+            assert batched(lab, server, "--adaptive", *LENGTHS).code == 0
+            assert set(server.paid.values()) == {1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from harness.analysis.adaptive import Aim, choose
 from harness.analysis.judged_run import JudgedRun, read_run
@@ -39,11 +40,16 @@ class AdaptiveChooser:
         """See `Chooser`."""
         run = _present(request)
         planned = 0 if run is None else sum(cell.samples for cell in run.manifest.cells)
+        lines = self.lines(request, run)
         choice = choose(
             run,
             request.plan.conditions,
-            self.lines(request, run),
-            replace(self.aim, most_samples=request.plan.samples),
+            lines,
+            replace(
+                self.aim,
+                precision=round(self.aim.precision + widest_gap(lines), 2),
+                most_samples=request.plan.samples,
+            ),
             most_requests=None if most is None else planned + most,
         )
         return Wave(choice.counts, choice.done)
@@ -85,6 +91,14 @@ def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser:
     """The chooser that the options ask for; `further` as in `AdaptiveChooser`."""
     aim = Aim(options.precision)
     return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if options.batch else aim, further)
+
+
+def widest_gap(lines: Sequence[Line]) -> float:
+    """Octaves between neighbouring lines that have no sample, so that nothing can tell where in
+    them a crossing lies: 0 for bands that meet.
+    """
+    gaps = [math.log2((longer.low - 1) / line.high) for line, longer in pairwise(lines)]
+    return max([0.0, *gaps])
 
 
 def _present(request: RunRequest) -> JudgedRun | None:

@@ -1,0 +1,419 @@
+"""`bench run --adaptive`: few requests, the same ones whatever happens, and limits that hold."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import hashlib
+import shutil
+import signal
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from harness.journal.manifest import MANIFEST, read_manifest
+from harness.journal.record import SAMPLES
+from harness.plan.selection import plans
+from providers.base import BadRequestError, Reply, Request, Usage
+from providers.scripted import ScriptedProvider
+from tests.conftest import has_lines, records, wait_for
+from tests.test_plan_cost import priced
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Done, Lab
+
+SEES = 25
+LENGTHS = ("--lengths", "5,10,20,40,80,160")
+
+
+def row_of(request: Request) -> str:
+    """The symbols of a prompt of the lab's tasks."""
+    return request.prompt.splitlines()[-1].replace(",", "").replace(" ", "")
+
+
+def sees(most: int) -> Callable[[Request], str]:
+    """A model that counts rows of at most `most` symbols, and miscounts longer ones by one."""
+
+    def reply(request: Request) -> str:
+        row = row_of(request)
+        return f"Final answer: {row.count('1') + (len(row) > most)}"
+
+    return reply
+
+
+class Window(ScriptedProvider):
+    """A right model with a window of `tokens`, where each character is a token."""
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__(sees(10**6))
+        self._tokens = tokens
+
+    async def facts(self) -> Mapping[str, object]:
+        return {"engine": "window", "max_model_len": self._tokens}
+
+    async def count_tokens(self, prompts: Any) -> list[int]:
+        return list(map(len, prompts))
+
+
+class Uneven(ScriptedProvider):
+    """Replies after a time that differs from sample to sample, and with `salt`."""
+
+    def __init__(self, salt: str) -> None:
+        super().__init__(sees(SEES))
+        self._salt = salt
+
+    async def complete(self, request: Request) -> Reply:
+        reply = await super().complete(request)
+        digest = hashlib.sha256(f"{self._salt}{request.sample_id}".encode()).digest()
+        await asyncio.sleep(digest[0] / 25_000)
+        return reply
+
+
+def adaptive(lab: Lab, model: str, *arguments: str | Path, **more: Any) -> Done:
+    """`bench run --adaptive`."""
+    return lab.bench_run("--adaptive", "--model", model, *arguments, **more)
+
+
+def ids(folder: Path) -> list[str]:
+    return [str(record["id"]) for record in records(folder)]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class TestFinding:
+    """What an adaptive run finds, and from how many samples."""
+
+    def test_few_samples_find_the_breaking_point(self, lab: Lab) -> None:
+        """The intervals contain it and are narrow enough; each condition says why it ended."""
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        assert done.code == 0
+        folder = lab.the_run()
+        for row in rows(folder / EFFECTIVE_LENGTHS):
+            low, high = (float(row[f"effective_length_ci_{end}"]) for end in ("low", "high"))
+            assert low <= SEES <= high <= 2**0.75 * low
+        assert 30 < len(ids(folder)) == len(set(ids(folder))) < 240
+        assert done.err.splitlines() == [
+            f"lab/ones separator={separator}: its effective length is known to 0.75 octaves"
+            for separator in ("none", "comma")
+        ]
+        assert read_manifest(folder).adaptive
+
+    def test_more_precision_takes_more_samples(self, lab: Lab) -> None:
+        """The same folder grows, and no sample is asked twice."""
+        model = lab.fake(sees(SEES))
+        adaptive(lab, model, *LENGTHS, "--precision", "1.5")
+        coarse = ids(lab.the_run())
+        adaptive(lab, model, *LENGTHS, "--precision", "0.6")
+        fine = ids(lab.the_run())
+        assert fine[: len(coarse)] == coarse
+        assert len(coarse) < len(fine) == len(set(fine))
+
+    def test_the_same_command_again_asks_nothing(self, lab: Lab) -> None:
+        """And says the same."""
+        first = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        before = ids(lab.the_run())
+        again = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        assert (again.code, again.out, again.err) == (first.code, first.out, first.err)
+        assert ids(lab.the_run()) == before
+
+    def test_two_tasks_with_two_conditions(self, lab: Lab) -> None:
+        """Each has a table; all four conditions and the task without axes are ended."""
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, task=f"{lab.ones},{lab.plain}")
+        assert done.code == 0
+        assert [line.partition(":")[0] for line in done.err.splitlines()] == [
+            "lab/ones separator=none",
+            "lab/ones separator=comma",
+            "lab/plain -",
+        ]
+        assert len(list(lab.out.rglob(TABLE))) == 2
+
+    def test_exact_lengths_stay_exact(self, lab: Lab) -> None:
+        """With --spread none each line has one length, and the crossing is known to lie between two
+        of them; without it lines are bands.
+        """
+        model = lab.fake(sees(SEES))
+        adaptive(lab, model, *LENGTHS, "--spread", "none")
+        exact = read_manifest(lab.the_run())
+        assert all(cell.line.is_exact for cell in exact.cells)
+        assert sum(cell.samples for cell in exact.cells) < 300
+        adaptive(lab, model, *LENGTHS, "--fresh")
+        bands = read_manifest(lab.the_run())
+        assert any(not cell.line.is_exact for cell in bands.cells)
+
+    def test_samples_limit_a_line(self, lab: Lab) -> None:
+        """A condition ends where its lines are full."""
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--samples", "3")
+        assert done.code == 0
+        assert max(cell.samples for cell in read_manifest(lab.the_run()).cells) == 3
+        assert done.err.count("has 3 samples") == 2
+
+    def test_ready_items_end_where_there_are_no_more(self, lab: Lab) -> None:
+        """Their lengths are their own, and a line has no more samples than items."""
+        path = lab.folder / "ready.yaml"
+        path.write_text(
+            "version: 1\ntitle: x\nitems: rows.jsonl\nanswer: integer\n"
+            "prompt: |\n  {{ phrase }}\n  {{ row }}\n"
+        )
+        (lab.folder / "rows.jsonl").write_text(
+            "".join(
+                f'{{"variables": {{"row": "{"1" * length}"}}, "target": {length}, '
+                f'"length": {length}}}\n'
+                for length in (10, 20, 30)
+                for _ in range(4)
+            )
+        )
+        done = adaptive(lab, lab.fake(sees(SEES)), "--precision", "0.2", task=path)
+        assert done.code == 0
+        assert "every item of the lines near the crossing was asked" in done.err
+        assert {cell.line.length for cell in read_manifest(lab.the_run()).cells} == {10, 20, 30}
+        assert max(cell.samples for cell in read_manifest(lab.the_run()).cells) == 4
+
+
+class TestWindow:
+    """Lines beyond the task's, up to the window."""
+
+    def test_the_climb_ends_at_the_window(self, lab: Lab) -> None:
+        """What does not fit is recorded, never sent, and counts as failing."""
+        provider = Window(400)
+        done = adaptive(lab, lab.fake(provider), "--axis", "separator=none")
+        assert done.code == 0
+        assert "its effective length is known" in done.err
+        assert max(len(request.prompt) for request in provider.requests) < 400
+        overflows = [record for record in records(lab.the_run()) if "failure" in record]
+        assert overflows
+        assert {record["failure"]["kind"] for record in overflows} == {"overflow"}
+        (row,) = rows(lab.the_run() / EFFECTIVE_LENGTHS)
+        longest = max(len(row_of(request)) for request in provider.requests)
+        assert float(row["effective_length_ci_low"]) <= longest
+
+    def test_given_lengths_are_all_there_is(self, lab: Lab) -> None:
+        """No line is added to them, nor where no window is known."""
+        for model, lengths in (
+            (lab.fake(Window(400)), ("--lengths", "3,5")),
+            (lab.fake(sees(10**6)), ()),
+        ):
+            done = adaptive(lab, model, *lengths, "--axis", "separator=none", "--fresh")
+            assert done.code == 0
+            assert "it still reaches 85 % at 5" in done.err
+            assert {cell.length for cell in read_manifest(lab.the_run()).cells} == {3, 5}
+
+
+class TestUndisturbed:
+    """What happens on the way changes neither the samples nor the table."""
+
+    def test_the_order_of_replies_changes_nothing(self, lab: Lab) -> None:
+        """Slow replies first or last, one worker or sixteen."""
+        seen = set()
+        for salt, workers in (("a", 16), ("b", 16), ("c", 3), ("d", 1)):
+            out = lab.folder / salt
+            place = ("--max-connections", str(workers), "--out", out)
+            assert adaptive(lab, lab.fake(Uneven(salt)), *LENGTHS, *place).code == 0
+            folder = next(out.rglob(SAMPLES)).parent
+            seen.add((tuple(sorted(ids(folder))), (folder / TABLE).read_bytes()))
+        assert len(seen) == 1
+
+    def test_killed_and_continued_is_as_if_never_killed(self, lab: Lab) -> None:
+        """Four kills in different waves; no answered sample is asked twice."""
+        lab.monkeypatch.setenv("SLOW_SEES", str(SEES))
+        command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--adaptive", *LENGTHS)
+        command += ("--model", "slow/x", "--max-connections", "3")
+        folder = lab.wanted(model="slow/x").folder
+        for least in (2, 13, 40, 70):
+            process = lab.slow(*command, delay_s=0.02)
+            wait_for(partial(has_lines, folder / SAMPLES, least), process)
+            process.kill()
+            process.communicate()
+            assert process.returncode == -signal.SIGKILL
+        process = lab.slow(*command, delay_s=0)
+        _, err = process.communicate()
+        assert process.returncode == 0, err
+        killed = ids(folder)
+        assert len(killed) == len(set(killed))
+        table = (folder / TABLE).read_bytes()
+        shutil.rmtree(folder)
+        process = lab.slow(*command, delay_s=0)
+        process.communicate()
+        assert sorted(ids(folder)) == sorted(killed)
+        assert (folder / TABLE).read_bytes() == table
+
+
+class TestFullRuns:
+    """An adaptive run and a full run share their folder and their answers."""
+
+    def test_an_adaptive_run_grows_into_a_full_one(self, lab: Lab) -> None:
+        """All its answers are used, and it is not adaptive any more."""
+        model = lab.fake(sees(SEES))
+        bands = (*LENGTHS, "--spread", "bands")
+        adaptive(lab, model, *LENGTHS)
+        before = ids(lab.the_run())
+        assert lab.bench_run("--model", model, *bands, "--samples", "30").code == 0
+        assert ids(lab.the_run())[: len(before)] == before
+        assert len(set(ids(lab.the_run()))) == len(ids(lab.the_run()))
+        manifest = read_manifest(lab.the_run())
+        assert not manifest.adaptive
+        assert manifest.fingerprint is not None
+        assert min(cell.samples for cell in manifest.cells) == 30
+
+    def test_a_full_run_needs_nothing_more(self, lab: Lab) -> None:
+        """It stays a full run."""
+        model = lab.fake(sees(SEES))
+        bands = (*LENGTHS, "--spread", "bands", "--samples", "40")
+        lab.bench_run("--model", model, *bands)
+        before = (lab.the_run() / SAMPLES).read_bytes()
+        table = (lab.the_run() / TABLE).read_bytes()
+        done = adaptive(lab, model, *LENGTHS)
+        assert (done.code, done.err.count("known to 0.75 octaves")) == (0, 2)
+        assert (lab.the_run() / SAMPLES).read_bytes() == before
+        assert (lab.the_run() / TABLE).read_bytes() == table
+        assert not read_manifest(lab.the_run()).adaptive
+
+    def test_the_rest_of_an_unfinished_full_run_is_not_asked(self, lab: Lab) -> None:
+        """What it has is used; what it had planned is taken back, and said."""
+        asked = iter(range(10**6))
+
+        def stops(request: Request) -> Any:
+            return sees(SEES)(request) if next(asked) < 30 else BadRequestError("no")
+
+        bands = (*LENGTHS, "--spread", "bands", "--samples", "300", "--max-connections", "1")
+        assert lab.bench_run("--model", lab.fake(stops), *bands).code == 1
+        before = [record["id"] for record in records(lab.the_run()) if "reply" in record]
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+        assert done.code == 0
+        assert "taken back" in done.err
+        after = [record["id"] for record in records(lab.the_run()) if "reply" in record]
+        assert after[: len(before)] == before
+        assert len(after) < 240
+
+
+class TestLimits:
+    """What ends a run before its effective lengths are known."""
+
+    def test_max_requests_hold_over_all_runs(self, lab: Lab) -> None:
+        """The command ends incomplete, says so, and the same command goes on."""
+        provider = ScriptedProvider(sees(SEES))
+        model = lab.fake(provider)
+        command = (*LENGTHS, "--max-requests", "50")
+        task = f"{lab.ones},{lab.plain}"
+        counts = []
+        for _ in range(20):
+            before = len(provider.requests)
+            done = adaptive(lab, model, *command, task=task)
+            counts.append(len(provider.requests) - before)
+            if not done.code:
+                break
+            assert done.code == 1
+            assert done.err.splitlines()[-1].endswith(
+                "(--max-requests is reached); the same command goes on"
+            )
+        assert set(counts[:-1]) == {50}
+        assert counts[-1] <= 50
+        assert len(counts) > 2
+        asked = [request.sample_id for request in provider.requests]
+        assert len(asked) == len(set(asked))
+
+    def test_max_requests_cut_a_wave_that_was_begun(self, lab: Lab) -> None:
+        """The rest of a wave is asked before anything new, and not more of it than allowed."""
+        asked = iter(range(10**6))
+
+        def stops(request: Request) -> Any:
+            return sees(SEES)(request) if next(asked) < 2 else BadRequestError("no")
+
+        adaptive(lab, lab.fake(stops), *LENGTHS, "--max-connections", "1")
+        provider = ScriptedProvider(sees(SEES))
+        done = adaptive(lab, lab.fake(provider), *LENGTHS, "--max-requests", "3")
+        assert done.code == 1
+        assert "samples have no reply (--max-requests is reached)" in done.err
+        assert len(provider.requests) == 3
+
+    def test_the_budget_holds(self, lab: Lab) -> None:
+        """A request costs ten dollars; the tasks that were not begun are incomplete as well."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        provider = ScriptedProvider(lambda request: Reply(sees(SEES)(request), usage=Usage(1, 10)))
+        command = (*LENGTHS, "--max-tokens", "10", "--max-connections", "1")
+        task = f"{lab.ones},{lab.plain}"
+        done = adaptive(lab, lab.fake(provider), *command, "--budget", "100", task=task)
+        assert done.code == 1
+        assert "(the budget of $100 is spent); a new budget goes on" in done.err
+        assert len(provider.requests) == 10
+        done = adaptive(lab, lab.fake(provider), *command, "--budget", "100000", task=task)
+        assert done.code == 0
+        asked = [request.sample_id for request in provider.requests]
+        assert len(asked) == len(set(asked))
+
+    def test_errors_end_it(self, lab: Lab) -> None:
+        """A wave without an answer is the last one; the same command goes on from there."""
+        asked = iter(range(10**6))
+
+        def stops(request: Request) -> Any:
+            return sees(SEES)(request) if next(asked) < 6 else BadRequestError("no")
+
+        one = (*LENGTHS, "--axis", "separator=none", "--max-connections", "1")
+        done = adaptive(lab, lab.fake(stops), *one)
+        assert done.code == 1
+        assert "samples have no reply (the last: no); the same command asks them again" in done.err
+        assert next(asked) == 12
+        assert adaptive(lab, lab.fake(sees(SEES)), *one).code == 0
+
+    def test_a_sample_that_always_fails_is_not_the_end(self, lab: Lab) -> None:
+        """The effective length is found from the others, and the sample is missing."""
+
+        def stops(request: Request) -> Any:
+            bad = request.sample_id.endswith("index=1")
+            return BadRequestError("no") if bad else sees(SEES)(request)
+
+        done = adaptive(lab, lab.fake(stops), *LENGTHS)
+        assert done.code == 1
+        assert done.err.count("known to 0.75 octaves") == 2
+        assert "samples have no reply" in done.err
+
+
+class TestDryRun:
+    """The first wave, and what can follow."""
+
+    def test_the_first_wave_is_shown_and_nothing_done(self, lab: Lab) -> None:
+        """With the most that can be asked."""
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
+        assert done.code == 0
+        assert "requests    12 (the first wave)" in done.out
+        assert "at most 4,800 samples of this task" in done.out
+        assert "0.75 octaves" in done.out
+        assert not lab.out.exists()
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run", "--max-requests", "7")
+        assert "requests    7 (the first wave)" in done.out
+        assert "at most 7 of the command" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--precision", "1"), ("--precision", "--adaptive")),
+        (("--max-requests", "5"), ("--max-requests", "--adaptive")),
+        (("--adaptive", "--precision", "0.15"), ("above 0.15 octaves",)),
+        (("--adaptive", "--precision", "nan"), ("above 0.15 octaves",)),
+        (("--adaptive", "--max-requests", "0"), ("--max-requests",)),
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense(
+    lab: Lab, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """One line, and nothing is asked."""
+    lab.bench_run(*arguments).one_line(2, *words)
+    assert not list(lab.out.rglob(MANIFEST))
+
+
+def test_lengths_of_an_adaptive_plan_are_bands(lab: Lab) -> None:
+    """Unless the task's items are ready, or the command says otherwise."""
+    given: dict[str, Any] = {"lengths": "5,20", "samples": None, "axes": [], "seed": 0}
+    (bands,) = plans(str(lab.ones), spread=None, in_bands=True, **given)
+    (exact,) = plans(str(lab.ones), spread="none", in_bands=True, **given)
+    assert [line.is_exact for line in bands.lines] == [False, False]
+    assert [line.is_exact for line in exact.lines] == [True, True]
