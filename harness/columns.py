@@ -67,7 +67,15 @@ ESTIMATE = (
 """Columns of an effective length."""
 ESTIMATE_TEXTS = ("effective_length_bound", "one_threshold", "tested_length_bound")
 """Those of them that are texts."""
-EFFECTIVE_LENGTH = ("n", "not_scored", "threshold", "threshold_of", *ESTIMATE, "error_growth")
+EFFECTIVE_LENGTH = (
+    "adaptive",
+    "n",
+    "not_scored",
+    "threshold",
+    "threshold_of",
+    *ESTIMATE,
+    "error_growth",
+)
 """Columns of `effective_length.csv` after the axes."""
 
 COMPARISON = (
@@ -96,6 +104,7 @@ LEADERBOARD = (
     "model",
     "default",
     "control",
+    "adaptive",
     "n",
     "not_scored",
     "threshold",

@@ -24,7 +24,7 @@ from harness.analysis.leaderboard import (
     write_leaderboard,
 )
 from harness.cli import results
-from harness.journal.manifest import MANIFEST
+from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from harness.journal.record import Warn
 from harness.report.readme import BEGIN, END, markdown, put_into
 from harness.run.run_request import RunRequest
@@ -720,3 +720,101 @@ def test_the_published_file_reads() -> None:
     merged = merge(published)
     assert merged.left_out == ()
     assert len(merged.rows) == len(published) > 0
+
+
+class TestAdaptive:
+    """Adaptive runs have no area, and are never in a table with full runs."""
+
+    @staticmethod
+    def made(lab: Lab, model: str, *, sees: int = 99, **more: object) -> Row:
+        """The row of a run on a model that miscounts rows of more than `sees` symbols."""
+
+        def reply(request: Request) -> str:
+            row = request.prompt.splitlines()[-1]
+            return f"Final answer: {row.count('1') + (len(row) > sees)}"
+
+        given = {"axes": {"separator": ["none"]}, **more}
+        wanted = lab.wanted(model=model, **given)  # type: ignore[arg-type]
+        lab.asked(wanted, reply)
+        manifest = read_manifest(wanted.folder)
+        manifest.adaptive = True
+        write_manifest(wanted.folder, manifest)
+        (row,) = rows(wanted)
+        return row
+
+    def test_an_adaptive_row_has_no_area(self, lab: Lab) -> None:
+        """In the file as in the row; the file is read again."""
+        row = self.made(lab, "scripted/a")
+        assert (row["adaptive"], row["area"], row["area_ci_low"], row["area_ci_high"]) == (
+            *("yes", "", ""),
+            "",
+        )
+        assert row["effective_length"]
+        done = made_by(lab)
+        assert done.code == 0
+        assert [(row["adaptive"], row["area"]) for row in written(lab)] == [("yes", "")]
+        assert made_by(lab).code == 0
+
+    def test_other_samples_of_the_same_seed_are_compared(self, lab: Lab) -> None:
+        """Rows are sorted by how far the models see; another seed is left out."""
+        near = self.made(lab, "scripted/a", sees=4, samples=60)
+        far = self.made(lab, "scripted/b", sees=99, samples=70)
+        other = self.made(lab, "scripted/c", settings=Settings(seed=1))
+        assert near["fingerprint"] != far["fingerprint"]
+        board = merge([near, other], before=[far])
+        assert [row["model"] for row in board.rows] == ["scripted/b", "scripted/a"]
+        assert board.left_out == (
+            "scripted/c on lab/ones, separator=none: seed=1, and seed=0 elsewhere",
+        )
+        assert [line.split(" | ")[1] for line in markdown(board).splitlines()[2:]] == [
+            "scripted/b",
+            "scripted/a",
+        ]
+
+    def test_a_run_that_grew_replaces_its_row(self, lab: Lab) -> None:
+        """Although its samples are others."""
+        before = self.made(lab, "scripted/a")
+        after = self.made(lab, "scripted/a", samples=9)
+        assert before["n"] != after["n"]
+        board = merge([after], before=[before])
+        assert [row["n"] for row in board.rows] == [after["n"]]
+        assert board.left_out == ()
+
+    @pytest.mark.parametrize("is_adaptive", [True, False])
+    def test_both_kinds_are_never_together(self, lab: Lab, *, is_adaptive: bool) -> None:
+        """The kind of the rows before stays; the reason names the other one."""
+        chosen = self.made(lab, "scripted/a")
+        full = next(row for row in rows(made(lab, "scripted/b")) if "none" in row["condition"])
+        before, new = (chosen, full) if is_adaptive else (full, chosen)
+        board = merge([new], before=[before])
+        assert [row["model"] for row in board.rows] == [before["model"]]
+        (reason,) = board.left_out
+        kinds = "a full run, and adaptive runs" if is_adaptive else "an adaptive run, and full runs"
+        assert f"{kinds} elsewhere" in reason
+
+    def test_another_threshold_is_left_out(self, lab: Lab) -> None:
+        """As of full runs."""
+        row = self.made(lab, "scripted/a")
+        board = merge([{**row, "model": "scripted/b", "threshold": "0.5"}], before=[row])
+        (reason,) = board.left_out
+        assert "threshold is 0.5, and 0.85 elsewhere" in reason
+
+    @pytest.mark.parametrize(
+        ("change", "problem"),
+        [({"area": "0.5"}, "an adaptive run has an area"), ({"adaptive": ""}, "area is empty")],
+        ids=str,
+    )
+    def test_a_file_that_mixes_them_up(
+        self, lab: Lab, change: dict[str, str], problem: str
+    ) -> None:
+        """Its line is named."""
+        row = self.made(lab, "scripted/a")
+        path = lab.folder / "board.csv"
+        write_leaderboard(path, merge([row]))
+        (read,) = read_rows(path)
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(read))
+            writer.writeheader()
+            writer.writerow({**read, **change})
+        with pytest.raises(errors.LeaderboardError, match=problem):
+            read_rows(path)

@@ -43,10 +43,11 @@ _SHOWN_FINGERPRINT = 8
 _COUNTS = ("task_version", "n", "not_scored")
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = ("threshold", *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS))
-_NEVER_EMPTY = ("threshold", "effective_length", "lapse", "tested_length", "area")
+_NEVER_EMPTY = ("threshold", "effective_length", "lapse", "tested_length")
 _WORDS = {
     "default": ("", "yes"),
     "control": ("", "yes"),
+    "adaptive": ("", "yes"),
     "effective_length_bound": ("", "<", ">"),
     "tested_length_bound": ("", "<", ">"),
     "one_threshold": ("no", "yes"),
@@ -136,13 +137,16 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 "model": manifest.model,
                 "default": "yes" if _is_default(judged) else "",
                 "control": "yes" if judged.control else "",
+                "adaptive": "yes" if manifest.adaptive else "",
                 "n": str(int(sums["n"])),
                 "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
                 "threshold": f"{of_threshold['threshold']:g}",
                 "threshold_of": of_threshold["threshold_of"],
                 **{
                     name: value if isinstance(value, str) else _number(value)
-                    for name, value in estimate_columns(estimate).items()
+                    for name, value in estimate_columns(
+                        estimate, adaptive=manifest.adaptive
+                    ).items()
                 },
                 "settings": _settings(manifest),
                 "fingerprint": fingerprint,
@@ -249,6 +253,8 @@ def _row_problem(row: Row) -> str | None:
         if name in _WORDS and value not in _WORDS[name]:
             words = " or ".join(word or "empty" for word in _WORDS[name])
             return f"{name} is not {words}: {value!r}"
+    if bool(row["area"]) == bool(row["adaptive"]):
+        return "area is empty" if row["adaptive"] == "" else "an adaptive run has an area"
     return None if lengths_of([row]) else "it has no accuracy at any length"
 
 
@@ -257,17 +263,18 @@ def merge(
 ) -> Leaderboard:
     """Merges new `rows` with those `before` into rows that can be compared with each other.
 
-    Of rows with equal `KEY`, version and fingerprint the latest is kept. A date that is not one, or
-    is more than a day after `now`, counts as the earliest, so that such a row never replaces one
-    with a valid date. Of each task only the newest version is kept. Of each condition only one
-    combination of data and threshold is kept: one of the rows `before`, if there are any, so that
-    new rows never remove old ones. Among several: the most frequent, then the one with most
-    samples, then the latest.
+    Of rows with equal `KEY`, version and samples the latest is kept; the samples are those of the
+    fingerprint, and in adaptive runs, which choose them by the replies, those of the seed. A date
+    that is not one, or is more than a day after `now`, counts as the earliest, so that such a row
+    never replaces one with a valid date. Of each task only the newest version is kept. Of each
+    condition only one combination of data and threshold is kept: one of the rows `before`, if there
+    are any, so that new rows never remove old ones. Among several: the most frequent, then the one
+    with most samples, then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
     for row in sorted([*before, *rows], key=lambda row: _when(row, limit)):
-        latest[(*(row[name] for name in KEY), row["task_version"], row["fingerprint"])] = row
+        latest[(*(row[name] for name in KEY), row["task_version"], _samples(row))] = row
     kept, left_out = list(latest.values()), []
     ahead = [
         f"{_named(row)}: dated {row['date']!r}, which is after today or no date; a run that is "
@@ -288,20 +295,20 @@ def merge(
                 f"{_named(row)}: of version {row['task_version']} of the task, and there are rows "
                 f"of {newest[row['task']]}"
             )
-    earlier_fingerprints: dict[tuple[str, str], set[str]] = defaultdict(set)
+    earlier_samples: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in before:
-        earlier_fingerprints[row["task"], row["condition"]].add(row["fingerprint"])
+        earlier_samples[row["task"], row["condition"]].add(_samples(row))
     chosen: list[Row] = []
     for cell in sorted({(row["task"], row["condition"]) for row in current}):
         group = [row for row in current if (row["task"], row["condition"]) == cell]
-        earlier = [row for row in group if row["fingerprint"] in earlier_fingerprints[cell]]
+        earlier = [row for row in group if _samples(row) in earlier_samples[cell]]
         reference = _reference(earlier or group, limit)
         for row in group:
             if _data(row) == _data(reference):
                 chosen.append(row)
             else:
                 left_out.append(f"{_named(row)}: {_difference(row, reference)}")
-    chosen.sort(key=lambda row: (row["task"], row["condition"], -float(row["area"] or 0)))
+    chosen.sort(key=lambda row: (row["task"], row["condition"], -_rank(row)))
     return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
 
 
@@ -319,8 +326,23 @@ def _when(row: Row, limit: datetime) -> datetime:
     return _EARLIEST if date > limit else date
 
 
+def _rank(row: Row) -> float:
+    """What rows of a condition are sorted by: the area; the effective length of adaptive runs."""
+    return float(row["effective_length" if row["adaptive"] else "area"])
+
+
+def _samples(row: Row) -> str:
+    """What two rows have in common if their runs drew the same samples."""
+    return f"adaptive {_seed(row)}" if row["adaptive"] else row["fingerprint"]
+
+
+def _seed(row: Row) -> str:
+    """`seed=0`."""
+    return next((part for part in row["settings"].split() if part.startswith("seed=")), "")
+
+
 def _data(row: Row) -> str:
-    return "|".join(row[name] for name in ("fingerprint", "threshold", "threshold_of"))
+    return "|".join((_samples(row), row["threshold"], row["threshold_of"]))
 
 
 def _reference(group: Sequence[Row], limit: datetime) -> Row:
@@ -334,12 +356,17 @@ def _named(row: Row) -> str:
 
 def _difference(row: Row, reference: Row) -> str:
     """Why a row cannot be compared with the `reference`."""
+    if row["adaptive"] != reference["adaptive"]:
+        kinds = "an adaptive run, and full runs", "a full run, and adaptive runs"
+        return f"{kinds[not row['adaptive']]} elsewhere; full runs of all models have areas"
     lengths, reference_lengths = (
         [str(length) for length in lengths_of([entry])] for entry in (row, reference)
     )
-    if row["fingerprint"] == reference["fingerprint"]:
+    if _samples(row) == _samples(reference):
         name = "threshold" if row["threshold"] != reference["threshold"] else "threshold_of"
         return f"{name} is {row[name]}, and {reference[name]} elsewhere"
+    if row["adaptive"]:
+        return f"{_seed(row)}, and {_seed(reference)} elsewhere"
     if lengths != reference_lengths:
         return f"lengths {', '.join(lengths)}, and {', '.join(reference_lengths)} elsewhere"
     if row["n"] != reference["n"] or row["not_scored"] != reference["not_scored"]:

@@ -36,7 +36,8 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     """One row for each condition: effective length, tested length and area, with intervals.
 
     `…_bound` is `<` or `>` where a length is below or above the tested range, and an end of an
-    interval that is not in it is empty. `error_growth` is empty for answers that are texts.
+    interval that is not in it is empty. The area of an adaptive run is empty, since its samples are
+    where the accuracy falls. `error_growth` is empty for answers that are texts.
     """
     manifest = run.manifest
     rows = []
@@ -48,10 +49,11 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "task": manifest.task,
                 "task_version": manifest.task_version,
                 **condition,
+                "adaptive": "yes" if manifest.adaptive else "",
                 "n": int(judged.cells["n"].sum()),
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
                 **threshold_columns(threshold),
-                **(dict.fromkeys(ESTIMATE) if estimate is None else estimate_columns(estimate)),
+                **estimate_columns(estimate, adaptive=manifest.adaptive),
                 "error_growth": judged.error_growth,
             }
         )
@@ -67,16 +69,22 @@ def threshold_columns(threshold: Threshold) -> dict[str, Any]:
     return {"threshold": threshold.share, "threshold_of": measure}
 
 
-def estimate_columns(estimate: EffectiveLength) -> dict[str, Any]:
-    """Column -> value of an effective length in CSV files: the columns `ESTIMATE`."""
+def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dict[str, Any]:
+    """Column -> value of an effective length in CSV files: the columns `ESTIMATE`; those of the
+    area are `None` in an adaptive run.
+    """
+    if estimate is None:
+        return dict.fromkeys(ESTIMATE)
+    area = None if adaptive else estimate.area
+    low, high = (None, None) if adaptive else estimate.area_ci
     return {
         **_length_columns("effective_length", estimate.length, estimate.length_ci),
         "one_threshold": "yes" if estimate.one_threshold else "no",
         "lapse": estimate.lapse,
         **_length_columns("tested_length", estimate.tested_length, estimate.tested_length_ci),
-        "area": estimate.area,
-        "area_ci_low": estimate.area_ci[0],
-        "area_ci_high": estimate.area_ci[1],
+        "area": area,
+        "area_ci_low": low,
+        "area_ci_high": high,
     }
 
 

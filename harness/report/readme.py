@@ -28,7 +28,7 @@ def markdown(leaderboard: Leaderboard) -> str:
 
     Which condition the ends of the range belong to is not said: without a test, the first and the
     last of several equal conditions differ by chance. Controls are left out. Areas over different
-    lengths have no mean.
+    lengths have no mean, and adaptive runs have no area: they are sorted by how far they see.
     """
     ranked = [row for row in leaderboard.rows if not row["control"]]
     table = [
@@ -50,16 +50,25 @@ def markdown(leaderboard: Leaderboard) -> str:
         def mean(entrant_rows: Sequence[Row], common: set[str] = common) -> float:
             """The mean area over the common conditions; -1 if there is no such mean."""
             common_rows = [row for row in entrant_rows if row["condition"] in common]
-            if not common_rows or len({tuple(lengths_of([row])) for row in common_rows}) > 1:
+            lengths = {tuple(lengths_of([row])) for row in common_rows}
+            if len(lengths) != 1 or not all(row["area"] for row in common_rows):
                 return -1.0
             return sum(float(row["area"]) for row in common_rows) / len(common_rows)
 
-        for (model, _), entrant_rows in sorted(by_entrant.items(), key=lambda item: -mean(item[1])):
-            shown = next((row for row in entrant_rows if row["default"]), entrant_rows[0])
+        ranking = sorted(
+            by_entrant.items(), key=lambda item: (-mean(item[1]), -_length(_shown(item[1])).length)
+        )
+        for (model, _), entrant_rows in ranking:
+            shown = _shown(entrant_rows)
             area = f"{mean(entrant_rows):.2f}" if mean(entrant_rows) >= 0 else "–"
             names = f"{markdown_text(task)} | {markdown_text(model)}"
             table.append(f"| {names} | {_sees(shown, varied)} | {_median(entrant_rows)} | {area} |")
     return "\n".join(table)
+
+
+def _shown(rows: Sequence[Row]) -> Row:
+    """The row of the task's default condition, else the first one."""
+    return next((row for row in rows if row["default"]), rows[0])
 
 
 def _varied(labels: Iterable[str]) -> set[str]:
