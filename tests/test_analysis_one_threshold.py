@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harness.analysis.curve import Floats
 from harness.analysis.one_threshold import falling_fit, has_one_threshold
 
 BINS = 54
+
+
+def has_one(correct: Floats, answered: Floats, threshold: float) -> bool:
+    """The verdict, with the best falling curve in place of the posterior's mean."""
+    accuracy = falling_fit(correct[None], answered[None])[0]
+    return has_one_threshold(correct, answered, accuracy, threshold)
 
 
 def pooled(correct: np.ndarray, answered: np.ndarray) -> list[float]:
@@ -71,15 +78,15 @@ class TestHasOneThreshold:
 
     def test_a_deep_dip_has_none(self) -> None:
         """Half an octave wide."""
-        assert not has_one_threshold(*drawn(dip(0.6, 4), 8, 0), 0.85)
+        assert not has_one(*drawn(dip(0.6, 4), 8, 0), 0.85)
 
     @pytest.mark.parametrize("threshold", [0.2, 0.995])
     def test_a_dip_on_one_side_of_the_threshold_does_not_matter(self, threshold: float) -> None:
         """The accuracy does not cross it there."""
         answered = np.full(BINS, 80.0)
         correct = np.round(80 * dip(0.6, 4))
-        assert not has_one_threshold(correct, answered, 0.85)
-        assert has_one_threshold(correct, answered, threshold)
+        assert not has_one(correct, answered, 0.85)
+        assert has_one(correct, answered, threshold)
 
     @pytest.mark.parametrize(
         ("accuracy", "least"),
@@ -92,14 +99,14 @@ class TestHasOneThreshold:
     )
     def test_a_falling_accuracy_has_one(self, accuracy: np.ndarray, least: float) -> None:
         """Most often, of fifty draws."""
-        single = [has_one_threshold(*drawn(accuracy, 5, seed), 0.85) for seed in range(50)]
+        single = [has_one(*drawn(accuracy, 5, seed), 0.85) for seed in range(50)]
         assert np.mean(single) >= least
 
     def test_a_second_rise_is_found_more_often_with_more_answers(self) -> None:
         """A dip of 0.35 below 0.98."""
         found = [
             np.mean(
-                [not has_one_threshold(*drawn(dip(0.35, 6), n, seed), 0.85) for seed in range(30)]
+                [not has_one(*drawn(dip(0.35, 6), n, seed), 0.85) for seed in range(30)]
             )
             for n in (2, 12)
         ]
@@ -108,9 +115,9 @@ class TestHasOneThreshold:
 
     def test_one_bin_has_one(self) -> None:
         """There is nothing to rise to."""
-        assert has_one_threshold(np.array([3.0]), np.array([10.0]), 0.85)
+        assert has_one(np.array([3.0]), np.array([10.0]), 0.85)
 
     def test_the_same_answers_have_the_same_verdict(self) -> None:
         """Its draws have a seed of their own."""
         answered = drawn(dip(0.3, 4), 6, 5)
-        assert len({has_one_threshold(*answered, 0.85) for _ in range(5)}) == 1
+        assert len({has_one(*answered, 0.85) for _ in range(5)}) == 1

@@ -22,7 +22,6 @@ from harness.analysis.curve import Curve, Threshold
 from harness.analysis.effective_length import at_most
 from harness.analysis.fit import Fit, Tails, fit
 from harness.analysis.judged_run import JudgedRun
-from harness.analysis.one_threshold import has_one_threshold
 from harness.spec import CellKey, Condition, Line
 
 FIRST_LINES = 3
@@ -161,7 +160,7 @@ def _why_done(fitted: Fit, lines: Sequence[Line], aim: Aim, *, certain: bool) ->
     """Why the condition needs no more samples; empty where it does. `certain`: no line is in
     doubt.
     """
-    if not has_one_threshold(fitted.correct, fitted.answered, fitted.required, level=MISFIT_LEVEL):
+    if not fitted.one_threshold(MISFIT_LEVEL):
         return "its accuracy has no single threshold"
     if not certain or fitted.octaves(STOPPING) > aim.precision:
         return ""

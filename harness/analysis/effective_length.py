@@ -19,7 +19,6 @@ from harness.analysis.curve import (
 )
 from harness.analysis.fit import TAILS, Fit, fit
 from harness.analysis.interval import Bound, Span, span_text
-from harness.analysis.one_threshold import has_one_threshold
 
 NO_SINGLE_THRESHOLD = "no single threshold"
 """What is said beside an effective length that is a tested length instead."""
@@ -80,7 +79,7 @@ def effective_length(
     high = max(high, _before_a_failure(samples, fitted.required))
     tested = _passed(lengths, passed)
     tested_ci = _passed(lengths, int(low)), _passed(lengths, int(high))
-    single = has_one_threshold(fitted.correct, fitted.answered, fitted.required)
+    single = fitted.one_threshold()
     area = float(areas_under(lengths, observed)[0])
     return EffectiveLength(
         threshold=threshold,

@@ -19,6 +19,7 @@ from harness.analysis.dispersion import (
 )
 from harness.analysis.falling_curve import BINS_AN_OCTAVE, Bins, falling_curve
 from harness.analysis.interval import Bound, Span
+from harness.analysis.one_threshold import LEVEL, has_one_threshold
 
 Tails: TypeAlias = tuple[float, float]
 TAILS: Tails = (0.025, 0.975)
@@ -51,6 +52,12 @@ class Fit:
     def lapse(self) -> float:
         """Share of wrong answers at the shortest length."""
         return float(1 - self.accuracy[0])
+
+    def one_threshold(self, level: float = LEVEL) -> bool:
+        """Whether the accuracy falls below `required` once at most, see `one_threshold`."""
+        return has_one_threshold(
+            self.correct, self.answered, self.accuracy, self.required, level=level
+        )
 
     def reaches(self, lengths: Floats) -> Floats:
         """Probability that the accuracy at each length is at least `required`; lengths outside the

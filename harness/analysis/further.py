@@ -13,7 +13,6 @@ from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.falling_curve import BINS_AN_OCTAVE
 from harness.analysis.fit import HALF_BIN, TAILS, Fit, fit
 from harness.analysis.interval import Bound
-from harness.analysis.one_threshold import has_one_threshold
 
 _QUANTILES = 200
 """Quantiles of each crossing; their pairs make up the distribution of the difference."""
@@ -72,7 +71,7 @@ def length_difference(first: Curve, second: Curve, threshold: Threshold) -> Leng
     """
     fits = fit(first, threshold), fit(second, threshold)
     low, middle, high = _difference(*fits, _correlation(fits[0].row_sums, fits[1].row_sums))
-    singles = [has_one_threshold(side.correct, side.answered, side.required) for side in fits]
+    singles = [side.one_threshold() for side in fits]
     return LengthDifference(fits[0].median, fits[1].median, middle, low, high, all(singles))
 
 

@@ -14,21 +14,26 @@ _SCALES = (2, 4)
 
 
 def has_one_threshold(
-    correct: Floats, answered: Floats, threshold: float, *, level: float = LEVEL
+    correct: Floats,
+    answered: Floats,
+    accuracy: Floats,
+    threshold: float,
+    *,
+    level: float = LEVEL,
 ) -> bool:
     """Whether the answers agree with an accuracy that falls below the threshold once, or never.
 
     They do not where groups of neighbouring lengths are below the threshold and longer ones above
     it, and a falling accuracy would give such a rise in less than `level` of the cases. That is
     the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright and
-    Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups, with its
-    distribution from answers drawn from the best falling curve. Arguments have shape (B,).
+    Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups. Its
+    distribution is that of answers drawn from `accuracy`, a fitted falling curve. Arguments have
+    shape (B,).
     """
     if not any(_rises_across(correct, answered, scale, threshold) for scale in _SCALES):
         return True
-    best = falling_fit(correct[None], answered[None])[0]
     drawn = np.random.default_rng(0).binomial(
-        answered.astype(np.int64), np.clip(best, 0, 1), (_DRAWS, len(answered))
+        answered.astype(np.int64), np.clip(accuracy, 0, 1), (_DRAWS, len(answered))
     )
     sets = np.concatenate([correct[None], drawn])
     ratios = [_likelihood_ratios(sets, answered, scale) for scale in _SCALES]
