@@ -158,11 +158,23 @@ class TestDryRun:
         assert lab.the_run() == folder
 
     @pytest.mark.parametrize(
-        ("samples", "said"), [("4", "nothing between two cells"), ("50", "18 points between two")]
+        ("samples", "at_length", "in_length"),
+        [
+            ("4", "no fall from 90 %: these are too few samples", "no factor within"),
+            ("50", "a fall from 90 % to 59 % or lower", "no factor within"),
+            ("5000", "a fall from 90 % to 87.8 % or lower", "a factor of about 1."),
+        ],
     )
-    def test_what_so_many_samples_can_show(self, lab: Lab, samples: str, said: str) -> None:
-        """By the exact test, for as many lengths as there are."""
-        assert f"can show    {said}" in lab.bench_run("--dry-run", "--samples", samples).out
+    def test_what_so_many_samples_can_show(
+        self, lab: Lab, samples: str, at_length: str, in_length: str
+    ) -> None:
+        """By the tests of two lengths and two conditions, between two models."""
+        said = lab.bench_run("--dry-run", "--samples", samples).out
+        assert (
+            "  can show    with a power of 80 %, as 'bench compare' corrects for 4 tests:\n"
+            f"              at one length {at_length}" in said
+        )
+        assert f"\n              in effective length {in_length}" in said
 
     def test_what_is_answered_is_not_asked_again(self, lab: Lab) -> None:
         """The plan says how much of it this command would ask."""

@@ -58,19 +58,24 @@ class LengthDifference:
     @property
     def detectable(self) -> float:
         """The factor that would have been found with a power of 80 %, about; may be infinite."""
-        half = (self.high - self.low) / 2
-        return 2 ** (half * _POWER_OVER_CONFIDENCE) if math.isfinite(half) else math.inf
+        return detectable_factor(self.low, self.high)
+
+
+def detectable_factor(low: float, high: float) -> float:
+    """The factor that is found with a power of 80 %, about, where a 95 % interval goes from `low`
+    to `high`, in octaves.
+    """
+    half = (high - low) / 2
+    return 2 ** (half * _POWER_OVER_CONFIDENCE) if math.isfinite(half) else math.inf
 
 
 def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
     """The difference of the effective lengths of two curves of equal shape, whose rows are pairs.
 
-    The two posteriors are joined by a normal copula. Its correlation is that of the rows' sums of
-    residuals, less their standard error, and never negative, so that the interval is rather too
-    wide.
+    See `octaves_between`.
     """
     fits = fit(first, threshold), fit(second, threshold)
-    low, middle, high = _difference(*fits, _correlation(fits[0].row_sums, fits[1].row_sums))
+    low, middle, high = octaves_between(*fits)
     singles = [side.one_threshold() for side in fits]
     return LengthDifference(fits[0].median, fits[1].median, middle, low, high, all(singles))
 
@@ -105,8 +110,14 @@ def _correlation(first: Floats, second: Floats) -> float:
     return min(max(correlation, 0.0), _MOST_CORRELATION)
 
 
-def _difference(first: Fit, second: Fit, correlation: float) -> tuple[float, float, float]:
-    """Lower end, median and upper end of the difference of two crossings, in octaves."""
+def octaves_between(first: Fit, second: Fit) -> tuple[float, float, float]:
+    """Lower end, median and upper end of the difference of two crossings, in octaves.
+
+    The two posteriors are joined by a normal copula. Its correlation is that of the rows' sums of
+    residuals, less their standard error, and never negative, so that the interval is rather too
+    wide.
+    """
+    correlation = _correlation(first.row_sums, second.row_sums)
     normal = np.array(
         [NormalDist().inv_cdf((draw + 0.5) / _QUANTILES) for draw in range(_QUANTILES)]
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.analysis.paired import smallest_difference
+from harness.analysis.power import FROM, POWER, smallest_factor, smallest_fall
 from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, take_logs, warn
 from harness.errors import COMPLETE
@@ -25,6 +26,9 @@ from providers.base import Provider, SetupError
 
 if TYPE_CHECKING:
     from harness.cli.adaptive import AdaptiveChooser
+
+_NEAR = 0.05
+"""Falls below it are shown in tenths of a percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +121,6 @@ def _show(preview: _Preview) -> None:
     )
     first = next(iter(plan))
     cells = f"{plan.samples} a cell" if plan.counts is None else "the first wave"
-    smallest = smallest_difference(plan.samples, len(plan.lines))
-    can_show = (
-        "nothing between two cells: these are too few samples"
-        if smallest is None
-        else f"{100 * smallest:.0f} points between two conditions or models at a length, four "
-        "times out of five"
-    )
     replies = (
         f"about {run_forecast.output_tokens:,} and at most "
         f"{run_forecast.most_output_tokens:,} of replies"
@@ -134,7 +131,11 @@ def _show(preview: _Preview) -> None:
         *(("", condition.label) for condition in plan.conditions),
         ("lengths", ", ".join(map(str, plan.lines))),
         ("requests", f"{plan.size:,} ({cells}){_answered(request)}"),
-        ("adaptive", preview.goes_on) if preview.goes_on else ("can show", can_show),
+        *(
+            [("adaptive", preview.goes_on)]
+            if preview.goes_on
+            else zip(("can show", "", ""), _can_show(plan), strict=True)
+        ),
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
     ]
@@ -150,6 +151,34 @@ def _show(preview: _Preview) -> None:
     echo(f"{request.name}@{spec.version}: {spec.title}")
     echo(*(f"  {key:<11} {value}" for key, value in rows))
     echo(*(f"    | {line}" for line in first.prompt.split("\n")), "")
+
+
+def _can_show(plan: Plan) -> tuple[str, str, str]:
+    """What a comparison of two such runs finds with a power of 80 %."""
+    sizes, better = plan.sizes, f"{100 * FROM:g} %"
+    tests = f"{len(sizes)} tests" if len(sizes) > 1 else "1 test"
+    fall = smallest_fall(min(sizes.values()), len(sizes))
+    at_length = (
+        f"at one length no fall from {better}: these are too few samples"
+        if fall is None
+        else f"at one length a fall from {better} to {_percent(FROM - fall)} or lower"
+    )
+    first = plan.conditions[0]
+    lines = [(line, size) for (condition, line), size in sizes.items() if condition == first]
+    factor = smallest_factor(tuple(lines))
+    in_length = (
+        "in effective length no factor within the tested range"
+        if factor is None
+        else f"in effective length a factor of about {factor:.2g} or more"
+    )
+    sure = f"with a power of {100 * POWER:g} %, as 'bench compare' corrects for {tests}:"
+    return sure, at_length, in_length
+
+
+def _percent(share: float) -> str:
+    """The percentage, rounded down: to tenths where it is near to that of `FROM`."""
+    steps = 1 if FROM - share > _NEAR else 10
+    return f"{math.floor(round(100 * steps * share, 6)) / steps:g} %"
 
 
 def _answered(request: RunRequest) -> str:
