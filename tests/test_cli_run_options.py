@@ -53,6 +53,8 @@ def test_the_default_is_that_of_the_limits() -> None:
         ({"tpm": float("nan")}, "--tpm must be above 0"),
         ({"budget": float("inf")}, "--budget must be above 0"),
         ({"batch": True, "rpm": 1.0}, "--rpm and --tpm"),
+        ({"repeat": True, "fresh": True}, "--repeat does not go together with --fresh"),
+        ({"repeat": True, "batch": True}, "--repeat does not go together with --batch"),
         ({"model": "groq/nobody-knows-it", "budget": 1.0}, "--budget needs the prices"),
         ({"out": Path(__file__) / "below"}, "is not a folder"),
     ],

@@ -29,7 +29,7 @@ from harness.analysis.tables import estimate_columns, threshold_columns
 from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
-from harness.journal.manifest import MANIFEST, Manifest
+from harness.journal.manifest import MANIFEST, Manifest, is_repeat
 from harness.journal.record import Warn
 from harness.spec import Cell
 
@@ -103,13 +103,23 @@ def only_writer(
 
 
 def find_runs(out: Path) -> list[Path]:
-    """The folders of all runs under `out`, sorted."""
-    return sorted(path.parent for path in (out / "runs").rglob(MANIFEST))
+    """The folders of all runs under `out`, sorted; without their repeats."""
+    folders = (path.parent for path in (out / "runs").rglob(MANIFEST))
+    return sorted(folder for folder in folders if not is_repeat(folder))
 
 
 def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]]:
-    """A row for each complete condition, and a line for each incomplete one."""
+    """A row for each complete condition, and a line for each incomplete one.
+
+    Raises:
+        LeaderboardError: the run is a repeat of another one.
+    """
     manifest = run.manifest
+    if manifest.repeat:
+        raise LeaderboardError(
+            f"{run.folder} is repeat {manifest.repeat} of a run, and a leaderboard takes the run "
+            "itself"
+        )
     rows, left_out = [], []
     for judged in run.conditions.values():
         estimate = judged.effective_length(threshold)

@@ -121,6 +121,7 @@ def _root(
         "bench run --task counting --model gpt-4o --budget 5",
         "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
         "bench run --task counting --model gpt-4o --batch",
+        "bench run --task counting --model gpt-4o --repeat",
         "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
         "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
         "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
@@ -185,6 +186,12 @@ def run(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over; the old run moves to OUT/replaced.")
     ] = False,
+    repeat: Annotated[
+        bool,
+        typer.Option(
+            "--repeat", help="Ask the samples of a complete run again; which verdicts change?"
+        ),
+    ] = False,
 ) -> None:
     """Run tasks on a model and write accuracy-vs-length tables.
 
@@ -223,6 +230,7 @@ def run(
         adaptive=adaptive,
         precision=precision,
         max_requests=max_requests,
+        repeat=repeat,
     )
     chooser = None
     if adaptive:

@@ -187,9 +187,10 @@ def _answered(request: RunRequest) -> str:
     start = line_start(plan.seed, plan.task.name)
     answers = Journal(request.folder, warn).answered(plan.lines, start)
     answered = sum(answers.count_in(key, size) for key, size in plan.sizes.items())
+    again = f" again, for repeat {request.repeat}" if request.repeat else ""
     if not answered:
-        return ""
-    return f"; {answered:,} are answered, so {plan.size - answered:,} will be asked"
+        return f"; all are asked{again}" if again else ""
+    return f"; {answered:,} are answered, so {plan.size - answered:,} will be asked{again}"
 
 
 def _show_cost(options: RunOptions, forecasts: Sequence[Forecast]) -> None:

@@ -16,6 +16,7 @@ from typing import cast, get_args
 from harness import exact_json
 from harness.analysis.curve import Threshold
 from harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
+from harness.cli.results import without_repeats
 from harness.cli.terminal import echo, warn
 from harness.errors import COMPLETE, IncompleteError, JournalError, UsageError
 from harness.export.every_eval_ever.aggregate import Evaluation, Publisher, Relationship
@@ -41,7 +42,7 @@ def _publishables(folders: Sequence[Path], *, incomplete: bool) -> list[Publisha
         JournalError: a folder holds no run.
         IncompleteError: some runs have samples without a reply and `incomplete` is false.
     """
-    distinct = {folder.resolve(): folder for folder in folders}
+    distinct = {folder.resolve(): folder for folder in without_repeats(folders)}
     publishables = [read_publishable(folder, warn) for folder in distinct.values()]
     unfinished = [publishable for publishable in publishables if publishable.missing_text]
     if unfinished and not incomplete:

@@ -28,6 +28,7 @@ from harness.errors import (
     JournalError,
     UsageError,
 )
+from harness.journal.manifest import is_repeat
 from harness.plan.selection import read_axes
 from harness.report.readme import around, markdown, put_into
 
@@ -95,7 +96,7 @@ def compare(
     check_output("-o", output)
     runs = [read_run(folder, warn) for folder in folders]
     if axis is None:
-        comparisons = [compare_runs(runs[0], runs[1], threshold)]
+        comparisons = [compare_runs(runs[0], runs[1], threshold, names=_names_of_repeats(runs))]
     else:
         ((name, values),) = read_axes([axis]).items()
         comparisons = [compare_conditions(run, name, values, threshold) for run in runs]
@@ -104,6 +105,33 @@ def compare(
     echo("", str(to_csv(comparison_table(comparisons), output)))
     changes = {comparison.change(margin) for comparison in comparisons}
     return INCOMPLETE if fail_if is not None and changes & FAILURES[fail_if] else COMPLETE
+
+
+def _names_of_repeats(runs: Sequence[JudgedRun]) -> tuple[str, str] | None:
+    """The names of two runs of which at least one is a repeat; `None` where these do not tell them
+    apart.
+    """
+    first, second = (run.manifest for run in runs)
+    same_model_set_otherwise = first.model == second.model and first.settings != second.settings
+    if not (first.repeat or second.repeat) or same_model_set_otherwise:
+        return None
+    return None if first.label == second.label else (first.label, second.label)
+
+
+def without_repeats(folders: Sequence[Path]) -> list[Path]:
+    """The folders without those of repeats, which are said, and each once.
+
+    Raises:
+        UsageError: all of them are repeats.
+    """
+    distinct = list(dict.fromkeys(folders))
+    kept = [folder for folder in distinct if not is_repeat(folder.resolve())]
+    if not kept:
+        raise UsageError(f"{distinct[0]} is a repeat of a run; name the run itself")
+    for folder in distinct:
+        if folder not in kept:
+            warn(f"left out: {folder} is a repeat of a run; 'bench compare' takes it")
+    return kept
 
 
 def leaderboard(
@@ -201,7 +229,7 @@ def report(
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
     check_output("-o", output)
-    runs = [read_run(folder, warn) for folder in dict.fromkeys(folders)]
+    runs = [read_run(folder, warn) for folder in without_repeats(folders)]
     written = write_report(runs, output, formats=kinds, threshold=threshold, tasks=tasks, warn=warn)
     for path in written:
         echo(str(path))

@@ -24,6 +24,7 @@ from providers.base import ProviderError
 from providers.registry import open_batch_form, open_batches
 
 if TYPE_CHECKING:
+    from harness.analysis.judged_run import JudgedRun
     from harness.cli.adaptive import AdaptiveChooser
 
 
@@ -160,6 +161,8 @@ def _report_run(request: RunRequest) -> int:
     keys = [cell.key for cell in judged_run.manifest.cells]
     print_table(judged_run, judged_run.cells[[key in sizes for key in keys]])
     echo(str(path), "")
+    if request.repeat:
+        _show_repeat(read_run(request.repeated), judged_run)
     samples = judged_run.samples
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     replied = (samples["index"] < planned) & (samples["outcome"] != OUTCOMES.index("error"))
@@ -174,6 +177,15 @@ def _limit(budget: Budget) -> tuple[str, str] | None:
     if not budget.has_requests:
         return " (--max-requests is reached)", "the same command goes on"
     return None
+
+
+def _show_repeat(run: JudgedRun, repeat: JudgedRun) -> None:
+    """Prints what changed when the samples of `run` were asked again."""
+    from harness.analysis.repeat import other_model, repetition
+
+    echo(*repetition(run, repeat).lines(), "")
+    for problem in other_model(run, repeat):
+        warn(f"{run.manifest.task}: {problem}")
 
 
 def _warn_of_missing(

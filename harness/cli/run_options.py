@@ -15,6 +15,7 @@ from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel, resolve_model
 from harness.plan.selection import check_text
 from harness.run.limits import RunLimits
+from harness.run.repeat import repeat_requests
 from harness.run.run_request import RunRequest
 from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
@@ -72,6 +73,8 @@ class RunOptions:
     """Octaves to which an adaptive run is to know each effective length."""
     max_requests: int | None = None
     """Samples that an adaptive command may ask, at most."""
+    repeat: bool = False
+    """Whether the samples of complete runs are asked again."""
 
     @classmethod
     def from_command(
@@ -93,6 +96,7 @@ class RunOptions:
         adaptive: bool = False,
         precision: float | None = None,
         max_requests: int | None = None,
+        repeat: bool = False,
     ) -> RunOptions:
         """Checks the options and looks up the model.
 
@@ -114,6 +118,13 @@ class RunOptions:
         if batch and (rpm is not None or tpm is not None):
             raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
         _check_adaptive(precision, max_requests, adaptive=adaptive)
+        for option, is_given in (
+            ("--fresh", fresh),
+            ("--batch", batch),
+            ("--adaptive", adaptive),
+        ):
+            if repeat and is_given:
+                raise UsageError(f"--repeat does not go together with {option}")
         _check_out(out)
         name = parse_model(model, model_args)
         if batch:
@@ -141,14 +152,20 @@ class RunOptions:
             adaptive=adaptive,
             precision=PRECISION if precision is None else precision,
             max_requests=max_requests,
+            repeat=repeat,
         )
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
-        """One run for each plan."""
-        return [
+        """One run for each plan.
+
+        Raises:
+            JournalError: a run is to be repeated and is not there or not complete.
+        """
+        requests = [
             RunRequest(plan, self.model, self.settings, self.out, self.known_facts)
             for plan in plans
         ]
+        return repeat_requests(requests) if self.repeat else requests
 
     def model_settings(self, log: Path | None = None) -> ModelSettings:
         """How the provider is to open the model; `log` takes the output of its server."""

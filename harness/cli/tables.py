@@ -106,7 +106,7 @@ def _axes(run: JudgedRun, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
 
 def _title(run: JudgedRun, cells: pd.DataFrame) -> str:
     fixed = [f"{axis}={cells[axis].iloc[0]}" for axis in _axes(run, cells)[1]]
-    return "  ".join([run.manifest.task, run.manifest.model, *fixed])
+    return "  ".join([run.manifest.task, run.manifest.label, *fixed])
 
 
 def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: box.Box) -> Table:

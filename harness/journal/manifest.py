@@ -39,6 +39,8 @@ from harness.spec import (
 from providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
+REPEATS = "repeats"
+"""In a run's folder: the runs that asked its samples again, numbered from 1."""
 _MASKED = ("server", "answered_by", "commands")
 """Fields with text from outside, such as a server's, in which keys are masked."""
 
@@ -53,6 +55,8 @@ class Manifest:
     task_digest: str
     spec: dict[str, Any]
     settings: dict[str, Any]
+    repeat: int = 0
+    """Which repeat of the run in the folder above this is; 0 for a run that is no repeat."""
     file: str = ""
     """Path of the task file, if it is the user's own."""
     server: dict[str, Any] = field(default_factory=dict)
@@ -72,6 +76,11 @@ class Manifest:
     commands: list[str] = field(default_factory=list)
     created: str = ""
     updated: str = ""
+
+    @property
+    def label(self) -> str:
+        """The model, and which repeat this is."""
+        return f"{self.model} (repeat {self.repeat})" if self.repeat else self.model
 
     def task_spec(self) -> TaskSpec:
         """The task's spec at the time of the run."""
@@ -153,6 +162,16 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
     return folder
 
 
+def repeat_folder(run: Path, number: int) -> Path:
+    """The folder of a repeat of the run in folder `run`."""
+    return run / REPEATS / str(number)
+
+
+def is_repeat(folder: Path) -> bool:
+    """Whether `folder` is that of a repeat: it lies below `repeats` in the folder of a run."""
+    return folder.parent.name == REPEATS and (folder.parent.parent / MANIFEST).exists()
+
+
 def _is_moment(text: str) -> str:
     if text:
         datetime.fromisoformat(text)
@@ -201,6 +220,7 @@ class _ManifestInFile(_InFile):
     task_digest: str
     spec: dict[str, JsonValue]
     settings: _SettingsInFile
+    repeat: Annotated[int, Field(ge=0)] = 0
     file: str = ""
     server: dict[str, JsonValue] = {}
     answered_by: list[str] = []

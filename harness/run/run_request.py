@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.journal.manifest import run_folder
+from harness.journal.manifest import repeat_folder, run_folder
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel
 from harness.spec import Settings
@@ -25,12 +25,19 @@ class RunRequest:
     out: Path
     known_facts: Mapping[str, object] = field(default_factory=dict)
     """Facts of the provider that are known before it is opened."""
+    repeat: int = 0
+    """The number of the repeat that this is; 0 for a run that is no repeat."""
+
+    @property
+    def repeated(self) -> Path:
+        """The run's folder; for a repeat, that of the run whose samples it asks again."""
+        task = self.plan.task
+        return run_folder(self.out, self.model.label, task.spec, task.name, self.settings)
 
     @property
     def folder(self) -> Path:
         """Where the run is or will be."""
-        task = self.plan.task
-        return run_folder(self.out, self.model.label, task.spec, task.name, self.settings)
+        return repeat_folder(self.repeated, self.repeat) if self.repeat else self.repeated
 
     @property
     def server_log(self) -> Path:

@@ -285,6 +285,11 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
                 "use another --out or --fresh"
             )
+        if manifest.repeat != request.repeat:
+            raise JournalError(
+                f"{folder} should hold repeat {request.repeat} of a run, and its {MANIFEST} says "
+                f"repeat {manifest.repeat}; move it away"
+            )
     else:
         if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
@@ -298,6 +303,7 @@ def _manifest(request: RunRequest) -> Manifest:
             task_digest=task.spec.digest(),
             spec=task.spec.model_dump(mode="json"),
             settings=asdict(request.settings),
+            repeat=request.repeat,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     manifest.file = "" if built_in_files().get(task.name) == task.path else str(task.path)
