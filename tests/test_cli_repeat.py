@@ -120,9 +120,8 @@ class TestRepeat:
         folder = complete(lab)
         fails = sometimes("", "length=5|seed=0|index=3")
 
-        def script(request: Request) -> Reply | Exception:
-            text = fails(request)
-            return Reply(text) if text else BadRequestError("not now")
+        def script(request: Request) -> str | BadRequestError:
+            return fails(request) or BadRequestError("not now")
 
         done = lab.bench_run("--model", lab.fake(ScriptedProvider(script)), "--repeat")
         assert done.code == 1
@@ -157,11 +156,12 @@ class TestRepeat:
 
     def test_another_model_behind_the_name_is_said(self, lab: Lab) -> None:
         """The verdicts may have changed for that reason."""
-        for name, options in (("old", []), ("new", ["--repeat"])):
-            provider = ScriptedProvider(
-                lambda request, name=name: Reply(right(request), model=name)
-            )
-            done = lab.bench_run("--model", lab.fake(provider), *options)
+
+        def named(name: str) -> ScriptedProvider:
+            return ScriptedProvider(lambda request: Reply(right(request), model=name))
+
+        lab.bench_run("--model", lab.fake(named("old")))
+        done = lab.bench_run("--model", lab.fake(named("new")), "--repeat")
         assert done.code == 0
         assert done.err.strip() == (
             "bench: lab/ones: the repeat was answered by 'new', and the run by 'old'"

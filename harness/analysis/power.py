@@ -88,8 +88,9 @@ def power_of_fall(first: float, second: float, critical: Counts) -> float:
     def mass(successes: Counts, trials: Counts, share: float) -> Floats:
         chosen = np.maximum(successes, 0)
         logs = log_factorials[trials] - log_factorials[chosen] - log_factorials[trials - chosen]
-        masses: Floats = np.exp(logs + _power(share, chosen) + _power(1 - share, trials - chosen))
-        return np.where(successes < 0, 0.0, masses)
+        masses = np.exp(logs + _power(share, chosen) + _power(1 - share, trials - chosen))
+        present: Floats = np.where(successes < 0, 0.0, masses)
+        return present
 
     only_first, only_second = first * (1 - second), second * (1 - first)
     either = only_first + only_second
@@ -104,9 +105,9 @@ def power_of_fall(first: float, second: float, critical: Counts) -> float:
 
 def _power(share: float, exponents: Counts) -> Floats:
     """The logarithm of `share` to the power of each exponent; 0 to the power of 0 is 1."""
-    if share > 0:
-        return exponents * math.log(share)
-    return np.where(exponents > 0, -np.inf, 0.0)
+    logarithm = math.log(share) if share > 0 else -math.inf
+    powers: Floats = np.where(exponents > 0, np.maximum(exponents, 1) * logarithm, 0.0)
+    return powers
 
 
 @lru_cache(maxsize=64)

@@ -16,6 +16,7 @@ from harness.journal.record import read_records
 _SHOWN = 10
 _ERROR = OUTCOMES.index("error")
 _SAMPLE = ["true_length", "index"]
+_BOTH = ["record", "record_other", "outcome", "outcome_other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +69,17 @@ def repetition(run: JudgedRun, repeat: JudgedRun) -> Repetition:
         for condition in repeat.conditions
         if condition in run.conditions
     ]
-    both = pd.concat(parts) if parts else pd.DataFrame(columns=["record", "record_other"])
+    both = pd.concat(parts) if parts else pd.DataFrame(columns=_BOTH)
     texts, ids = _texts(run, set(both["record"]))
     other_texts, _ = _texts(repeat, set(both["record_other"]))
     asked, same_text, changed = 0, 0, []
-    for row in both.sort_values("record").itertuples():
-        text, other = texts.get(row.record), other_texts.get(row.record_other)
-        if text is None or other is None:
+    for record, other_record, before, now in sorted(both.to_numpy(int).tolist()):
+        if record not in texts or other_record not in other_texts:
             continue
         asked += 1
-        same_text += text == other
-        if row.outcome != row.outcome_other:
-            before, now = OUTCOMES[row.outcome], OUTCOMES[row.outcome_other]
-            changed.append(ChangedVerdict(ids[row.record], before, now))
+        same_text += texts[record] == other_texts[other_record]
+        if before != now:
+            changed.append(ChangedVerdict(ids[record], OUTCOMES[before], OUTCOMES[now]))
     return Repetition(run.manifest.task, asked, same_text, tuple(changed))
 
 
@@ -101,7 +100,7 @@ def other_model(run: JudgedRun, repeat: JudgedRun) -> Iterator[str]:
 
 
 def _both(first: JudgedCondition, second: JudgedCondition) -> pd.DataFrame:
-    """The samples with a reply on both sides, each once."""
+    """The columns `_BOTH` of the samples with a reply on both sides, each once."""
     columns = [*_SAMPLE, "outcome", "record", "prompt"]
     sides = []
     for judged in (first, second):
@@ -114,7 +113,7 @@ def _both(first: JudgedCondition, second: JudgedCondition) -> pd.DataFrame:
             f"{second.run.folder}: its prompts are not those of {first.run.folder}: the task's "
             "generator or items changed and its version did not"
         )
-    return both
+    return both[_BOTH]
 
 
 def _texts(run: JudgedRun, numbers: Collection[int]) -> tuple[dict[int, int], dict[int, str]]:
