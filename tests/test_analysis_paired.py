@@ -18,46 +18,9 @@ from harness.analysis.paired import (
     mcnemar,
     mean_area,
     paired,
-    smallest_difference,
 )
 from harness.spec import Line
 from tests.curves import LENGTHS, answers, falling, hold_95_percent
-
-
-@pytest.mark.parametrize(
-    ("pairs", "tests", "needed"),
-    [(25, 1, 6), (25, 7, 9), (50, 7, 9), (5, 1, None), (10, 16, 10)],
-)
-def test_the_smallest_difference_is_that_of_the_exact_test(
-    pairs: int, tests: int, needed: int | None
-) -> None:
-    """Fewer discordant pairs than needed are not significant; so many, all one way, just are.
-
-    Four times out of five there are as many, drawn at that difference.
-    """
-    found = smallest_difference(pairs, tests)
-    if needed is None:
-        assert found is None
-        return
-    assert mcnemar(needed, 0) * tests <= 0.05 < mcnemar(needed - 1, 0) * tests
-    assert found is not None
-    drawn = np.random.default_rng(0).binomial(pairs, found, 20_000)
-    assert (drawn >= needed).mean() == pytest.approx(0.8, abs=0.015)
-
-
-@pytest.mark.parametrize("tests", [1, 2, 7, 100, 10**6])
-def test_the_smallest_difference_is_that_of_scipy(tests: int) -> None:
-    """The same share of a thousand is found with SciPy's binomial distribution."""
-    from scipy.stats import binom
-
-    needed = math.ceil(math.log2(40 * tests))
-    shares = np.linspace(0, 1, 1001)
-    for pairs in [*range(61), 100, 999, 25_000, 1_000_000]:
-        if pairs < needed:
-            assert smallest_difference(pairs, tests) is None
-        else:
-            enough = shares[binom.sf(needed - 1, pairs, shares) >= 0.8]
-            assert smallest_difference(pairs, tests) == enough[0]
 
 
 class TestPairs:

@@ -7,7 +7,8 @@ import math
 from harness.analysis.comparison import Change, Comparison
 from harness.analysis.further import LengthDifference
 from harness.analysis.interval import Bound
-from harness.analysis.paired import PairedArea, smallest_difference
+from harness.analysis.paired import PairedArea
+from harness.analysis.power import FROM, smallest_fall
 
 _CHANGES: dict[Change, str] = {
     "worse": "{second} is worse than {first}",
@@ -129,8 +130,12 @@ def _of_lines(comparison: Comparison) -> str:
             f"(p {_at_least(least)}, exact McNemar with Holm's correction for {len(tests)} tests)"
         )
     pairs = min(line.n for line, _ in tests)
-    least_shown = smallest_difference(pairs, len(tests))
-    shown = "nothing" if least_shown is None else f"{100 * least_shown:.0f} points or more"
+    fall = smallest_fall(pairs, len(tests))
+    shown = (
+        "nothing"
+        if fall is None
+        else f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} %"
+    )
     return (
         f"no single line shows one (exact McNemar with Holm's correction: {pairs} "
         f"pairs and {len(tests)} tests can show {shown})"

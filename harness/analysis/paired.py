@@ -12,7 +12,6 @@ import numpy as np
 from harness.analysis.curve import RESAMPLES, TAILS, Curve, Floats, areas_under, drawn_accuracies
 from harness.spec import Line
 
-_LEVEL, _POWER = 0.05, 0.8
 _EQUIVALENCE_TAIL = 0.05
 """Level of each of the two one-sided tests of equivalence."""
 
@@ -210,28 +209,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (count - rank) * p_values[place]))
         adjusted[place] = highest
     return adjusted
-
-
-def smallest_difference(pairs: int, tests: int = 1) -> float | None:
-    """The smallest difference of two accuracies that `pairs` pairs detect with a power of 80 %.
-
-    McNemar's exact test at 5 %, divided by the number of tests as in Holm's first step. Assumes
-    that one side is correct wherever the other is; if not, only larger differences are detected.
-    `None` where so few pairs cannot be significant.
-    """
-    needed = math.ceil(math.log2(2 * tests / _LEVEL))
-    if needed > pairs:
-        return None
-    shares = np.linspace(0, 1, 1001)
-    return float(shares[_at_least(needed, pairs, shares) >= _POWER][0])
-
-
-def _at_least(least: int, n: int, shares: Floats) -> Floats:
-    """Probability of `least` or more successes in `n` trials, for each success probability.
-
-    Adds up the terms below `least`, so `least` should be small.
-    """
-    below = np.zeros_like(shares)
-    for successes in range(least):
-        below += math.comb(n, successes) * shares**successes * (1 - shares) ** (n - successes)
-    return 1 - below
