@@ -1,0 +1,96 @@
+"""Simulates runs of models whose accuracy is known at every length, and judges them as runs are.
+
+    python -m tests.benchmarks.simulation coverage|further|equivalence|adaptive
+        [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
+
+`--docs` renews the table in `docs/statistics.md`, which says what its columns are. Each run has a
+seed of its own, so any row can be simulated alone and comes out the same.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import multiprocessing
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+from tests.benchmarks.simulation import adaptive, coverage, equivalence, further
+from tests.benchmarks.simulation.shapes import SHAPES
+from tests.benchmarks.simulation.table import (
+    Row,
+    Simulation,
+    Spread,
+    folded,
+    lines,
+    renew,
+    write_csv,
+)
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "statistics.md"
+SIMULATIONS: Mapping[str, Simulation] = {
+    "coverage": coverage.SIMULATION,
+    "further": further.SIMULATION,
+    "equivalence": equivalence.SIMULATION,
+    "adaptive": adaptive.SIMULATION,
+}
+
+
+@contextmanager
+def spread(jobs: int) -> Iterator[Spread]:
+    """A `map` in this process, or in `jobs` others."""
+    if jobs == 1:
+        yield map
+        return
+    with multiprocessing.Pool(jobs) as pool:
+        yield pool.imap
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.simulation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("simulation", choices=SIMULATIONS)
+    parser.add_argument("--runs", type=int, default=500, help="of each row (500)")
+    parser.add_argument("--shape", help="names with commas between; default: all")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="a CSV file for the unrounded table")
+    parser.add_argument("--docs", action="store_true", help=f"renews the table in {PAGE.name}")
+    given = parser.parse_args()
+    shapes = given.shape.split(",") if given.shape else list(SHAPES)
+    unknown = [shape for shape in shapes if shape not in SHAPES]
+    if unknown:
+        parser.error(f"unknown shapes {', '.join(unknown)}; known are {', '.join(SHAPES)}")
+    if given.docs and given.shape:
+        parser.error("--docs needs all shapes")
+    simulation = SIMULATIONS[given.simulation]
+    started = perf_counter()
+    done: list[Row] = []
+
+    def noted(rows: Iterator[Row]) -> Iterator[Row]:
+        for row in rows:
+            done.append(row)
+            yield row
+
+    with spread(given.jobs) as mapper:
+        for line in lines(simulation.columns, noted(simulation.rows(shapes, given.runs, mapper))):
+            print(line, flush=True)
+    command = f"python -m tests.benchmarks.simulation {given.simulation} --runs {given.runs}"
+    about = f"{simulation.about[0].upper()}{simulation.about[1:]}; {given.runs} runs a row."
+    compact = "\n".join(folded(simulation.columns, done))
+    print(f"\n{about}\n\n{compact}\n\n{perf_counter() - started:.0f} s")
+    if given.out:
+        write_csv(given.out, simulation.columns, done)
+    if given.docs:
+        renew(PAGE, given.simulation, f"{about}\n\n    {command}\n\n{compact}\n")
+
+
+if __name__ == "__main__":
+    main()

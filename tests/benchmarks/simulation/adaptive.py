@@ -1,0 +1,188 @@
+"""What an adaptive run saves against a full one whose interval is as wide, and what it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.adaptive import Aim, next_samples
+from harness.analysis.curve import Curve, Floats, Threshold
+from harness.analysis.effective_length import effective_length
+from harness.analysis.fit import fit
+from tests.benchmarks.simulation.coverage import COVERED, SAID
+from tests.benchmarks.simulation.draws import (
+    CORRELATION,
+    LINES,
+    Setting,
+    answers,
+    holds,
+    normal_field,
+    sample_lengths,
+    simulate,
+)
+from tests.benchmarks.simulation.shapes import UNEVEN
+from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
+
+SAMPLES = (20, 40, 100)
+MOST_SAMPLES = 400
+FINEST = 0.2
+"""Octaves: no finer precision is asked for."""
+REQUESTS, SYMBOLS, NEVER_ABOVE = 0.40, 0.25, 0.80
+_Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A shape, and whether rows go together; one run gives the rows for all numbers of samples."""
+
+    shape: str
+    rows: float
+
+    def full(self, samples: int) -> Setting:
+        """The full runs to compare with."""
+        return Setting(self.shape, self.rows, samples)
+
+
+def asked(correct: Floats, lengths: _Counts, counts: _Counts) -> Curve:
+    """The curve of the first `counts` samples of each line."""
+    kept = counts > 0
+    mask = np.arange(counts.max())[:, None] < counts[kept]
+    rows = slice(0, int(counts.max()))
+    return Curve(
+        tuple(line for line, keep in zip(LINES, kept, strict=True) if keep),
+        np.where(mask, correct[rows, kept], 0.0),
+        mask.astype(float),
+        np.where(mask, lengths[rows, kept], np.nan),
+    )
+
+
+def counts_at_the_end(
+    curve_of: Callable[[_Counts], Curve], aims: Sequence[Aim]
+) -> Iterator[_Counts]:
+    """Samples of each line when an adaptive run ends, for aims that become stricter.
+
+    A run asks the same samples under all aims until the first is reached, so one run serves all.
+    """
+    counts = np.zeros(len(LINES), np.int64)
+    for aim in aims:
+        while True:
+            samples = curve_of(counts) if counts.any() else None
+            planned = dict(zip(LINES, counts.tolist(), strict=True))
+            more, why = next_samples(samples, planned, aim)
+            if why:
+                yield counts.copy()
+                break
+            assert sum(more.values()) > 0, "a wave without a sample must have a reason"
+            for line, count in more.items():
+                counts[LINES.index(line)] += count
+
+
+def measure(case: Case, runs: int) -> list[Row]:
+    """The rows of one shape."""
+    precisions = [max(FINEST, _mean_width(case.full(samples), runs)) for samples in SAMPLES]
+    strictest_last = np.minimum.accumulate(precisions)
+    aims = [Aim(float(width), most_samples=MOST_SAMPLES) for width in strictest_last]
+    setting = case.full(MOST_SAMPLES)
+    found = np.array([list(_one_run(setting, run, aims)) for run in range(runs)])
+    rows: list[Row] = []
+    for place, (samples, precision) in enumerate(zip(SAMPLES, strictest_last, strict=True)):
+        requests, symbols, held, said, either = found[:, place].mean(axis=0).tolist()
+        row: Row = {
+            "shape": case.shape,
+            "rows": case.rows,
+            "samples": samples,
+            "precision": float(precision),
+            "requests": requests,
+            "symbols": symbols,
+            "held": held,
+            "no_one_threshold": said,
+            "either": either,
+            "runs": runs,
+        }
+        missed = []
+        if held < COVERED and (case.shape not in UNEVEN or said < SAID):
+            missed.append("coverage")
+        if max(requests, symbols) > NEVER_ABOVE:
+            missed.append("saving")
+        rows.append({**row, "missed": ", ".join(missed)})
+    return rows
+
+
+def _mean_width(setting: Setting, runs: int) -> float:
+    return float(
+        np.mean([fit(simulate(setting, run)[1], Threshold()).octaves() for run in range(runs)])
+    )
+
+
+def _one_run(setting: Setting, run: int, aims: Sequence[Aim]) -> Iterator[tuple[float, ...]]:
+    """For each aim: share of the requests and symbols of the full run, and what was found."""
+    seed = setting.seed(run)
+    truth = setting.family.draw(seed)
+    lengths = sample_lengths(MOST_SAMPLES, run)
+    field = normal_field(np.random.default_rng([seed, 1]), MOST_SAMPLES, setting.rows)
+    correct = answers(truth, lengths, field)
+    symbols_to = np.concatenate([np.zeros((1, len(LINES))), lengths.cumsum(axis=0)])
+    ends = counts_at_the_end(partial(asked, correct, lengths), aims)
+    for samples, counts in zip(SAMPLES, ends, strict=True):
+        result = effective_length(asked(correct, lengths, counts))
+        held = holds(result.length_ci, truth.crossing)
+        symbols = float(symbols_to[counts, np.arange(len(LINES))].sum())
+        yield (
+            float(counts.sum() / (samples * len(LINES))),
+            symbols / float(symbols_to[samples].sum()),
+            float(held),
+            float(not result.one_threshold),
+            float(held or not result.one_threshold),
+        )
+
+
+def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
+    """Three rows for each shape and correlation, and at the end the median and the largest."""
+    cases = [Case(*case) for case in product(shapes, (0.0, CORRELATION))]
+    everything: list[Row] = []
+    for some in spread(partial(measure, runs=runs), cases):
+        everything += some
+        yield from some
+    yield from _summary(everything, "median", np.median, (REQUESTS, SYMBOLS))
+    yield from _summary(everything, "largest", np.max, (NEVER_ABOVE, NEVER_ABOVE))
+
+
+def _summary(
+    rows: Sequence[Row],
+    name: str,
+    summarise: Callable[[Floats], np.float64],
+    wanted: tuple[float, float],
+) -> Iterator[Row]:
+    for samples in SAMPLES:
+        same = [row for row in rows if row["samples"] == samples]
+        shares = {
+            column: float(summarise(np.array([row[column] for row in same], float)))
+            for column in ("requests", "symbols")
+        }
+        missed = [
+            column
+            for (column, share), most in zip(shares.items(), wanted, strict=True)
+            if share > most
+        ]
+        yield {"shape": name, "samples": samples, **shares, "missed": ", ".join(missed)}
+
+
+SIMULATION = Simulation(
+    "requests and symbols of adaptive runs as shares of full runs with an interval as wide",
+    (
+        *SETTING,
+        Column("precision", "precision, octaves", ".2f"),
+        Column("requests", "requests", ".2f"),
+        Column("symbols", "symbols", ".2f"),
+        Column("held", "interval holds the truth", ".3f"),
+        Column("no_one_threshold", "“no single threshold”", ".2f"),
+        Column("either", "one of both", ".3f"),
+        Column("missed", "missed"),
+    ),
+    rows,
+)

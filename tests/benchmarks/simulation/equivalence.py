@@ -1,0 +1,129 @@
+"""What `bench compare` calls equal sides, and sides whose areas differ by exactly the margin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from harness.analysis.comparison import Comparison, ConditionComparison
+from harness.analysis.curve import Curve, Threshold, areas_under
+from harness.analysis.further import length_difference
+from harness.analysis.paired import Paired, compare_pairs, holm, mean_area
+from harness.spec import Condition
+from tests.benchmarks.simulation.draws import (
+    CORRELATION,
+    LINES,
+    Setting,
+    line_accuracies,
+    simulate_pair,
+)
+from tests.benchmarks.simulation.shapes import Truth
+from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
+
+SAMPLES = (20, 40, 100)
+MARGIN = 0.05
+"""The default of `bench compare --margin`."""
+TOGETHER = ((0.0, 0.0), (CORRELATION, 0.5))
+"""Correlation of the answers to one row, and of the two sides' answers to one sample."""
+MOST_FALSE = 0.05
+_FEW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row of the table."""
+
+    setting: Setting
+    sides: float
+
+
+def compare(first: Curve, second: Curve) -> Comparison:
+    """The comparison of two curves on the same samples, as `bench compare` makes it of two runs.
+
+    Only the intervals of the single lines have fewer draws: no verdict goes by them.
+    """
+    threshold, pair = Threshold(), (first, second)
+    paired = Paired(compare_pairs(pair, resamples=_FEW).lengths, mean_area([pair]))
+    p_values = tuple(holm([line.p for line in paired.lengths]))
+    length = length_difference(*pair, threshold)
+    one = ConditionComparison(
+        Condition(), pair, paired, p_values, same_targets=True, control=False, length=length
+    )
+    return Comparison(
+        task="simulation",
+        task_version=1,
+        model=None,
+        first="first",
+        second="second",
+        threshold=threshold,
+        conditions=(one,),
+        length=length,
+        area=paired.area,
+    )
+
+
+def lower(truth: Truth, margin: float) -> Truth:
+    """A model whose area is smaller by `margin`: its accuracy is the same share of that of `truth`
+    at all lengths.
+    """
+    nominal = np.array([line.length for line in LINES], float)
+    area = float(areas_under(nominal, line_accuracies(truth)[None])[0])
+    return Truth(truth.accuracies * (1 - margin / area), truth.crossing)
+
+
+def measure(case: Case, runs: int) -> Row:
+    """One row of the table."""
+    setting = case.setting
+    equal, differing = Counter[str](), Counter[str]()
+    for run in range(runs):
+        truth = setting.family.draw(setting.seed(run))
+        for changes, second in ((equal, truth), (differing, lower(truth, MARGIN))):
+            pair = simulate_pair(setting, run, second, sides=case.sides)
+            changes[compare(*pair).change(MARGIN)] += 1
+    false = {
+        "worse": equal["worse"] / runs,
+        "better": equal["better"] / runs,
+        "false_equivalent": differing["equivalent"] / runs,
+    }
+    return {
+        "shape": setting.shape,
+        "rows": setting.rows,
+        "sides": case.sides,
+        "samples": setting.samples,
+        **false,
+        "equivalent": equal["equivalent"] / runs,
+        "runs": runs,
+        "missed": ", ".join(
+            name.replace("_", " ") for name, share in false.items() if share > MOST_FALSE
+        ),
+    }
+
+
+def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
+    """One row for each shape, correlation and number of samples."""
+    cases = [
+        Case(Setting(shape, together, samples), sides)
+        for shape, (together, sides), samples in product(shapes, TOGETHER, SAMPLES)
+    ]
+    yield from spread(partial(measure, runs=runs), cases)
+
+
+SIMULATION = Simulation(
+    "what is said of equal sides, and of sides whose areas differ by exactly the margin",
+    (
+        *SETTING[:2],
+        Column("sides", "sides go together", ".1f"),
+        SETTING[2],
+        Column("worse", "equal: “worse”", ".3f"),
+        Column("better", "equal: “better”", ".3f"),
+        Column("equivalent", "equal: “equivalent”", ".2f"),
+        Column("false_equivalent", "differ by the margin: “equivalent”", ".3f"),
+        Column("missed", "missed"),
+    ),
+    rows,
+)

@@ -1,0 +1,157 @@
+"""Shapes of accuracy over length, each with the length where it falls below the threshold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from harness.analysis.curve import THRESHOLD, Floats
+
+LONGEST = 500
+_ALL = np.arange(LONGEST + 1, dtype=float)
+_RANGE = (8.0, 300.0)
+"""Range of the crossings that are drawn, evenly in log length."""
+_DIP = (17, 24)
+_DIP_FACTOR = 0.6
+_BEFORE_DIP = 60.0
+
+_Accuracies: TypeAlias = Callable[[float, np.random.Generator], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What a simulated model does."""
+
+    accuracies: Floats
+    """True accuracy at each length from 0 on: shape (501,)."""
+    crossing: float
+    """The length where the accuracy falls below the threshold. Infinite: it never does; 0: it is
+    below at all lengths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A family of curves, one for each crossing."""
+
+    accuracies: _Accuracies
+    """Crossing and generator -> accuracies at all lengths; the same state of the generator makes
+    the same irregularities."""
+    shortest: float = _RANGE[0]
+    """The shortest crossing that is drawn."""
+    fixed: float | None = None
+    """The truth, where it does not follow from the drawn crossing."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether the truth is the drawn crossing."""
+        return self.fixed is None
+
+    @property
+    def in_range(self) -> bool:
+        """Whether the truth lies within the tested lengths."""
+        return self.fixed is None or 0 < self.fixed < math.inf
+
+    def draw(self, seed: int, factor: float = 1.0) -> Truth:
+        """A curve of this shape; its crossing is `factor` times shorter than that of factor 1."""
+        rng = np.random.default_rng(seed)
+        ends = np.log([self.shortest, _RANGE[1]])
+        crossing = math.exp(rng.uniform(*ends)) / factor
+        accuracies = self.accuracies(crossing, rng)
+        return Truth(accuracies, crossing if self.fixed is None else self.fixed)
+
+
+def logistic(slope: float, lapse: float = 0.0, guess: float = 0.0) -> _Accuracies:
+    """Accuracy that falls from 1 - `lapse` to `guess` as a logistic function of log length."""
+    rise = 1 - guess - lapse
+    at_threshold = (rise / (THRESHOLD - guess) - 1) ** (1 / slope)
+
+    def accuracies(crossing: float, _: np.random.Generator) -> Floats:
+        values: Floats = guess + rise / (1 + (_ALL * at_threshold / crossing) ** slope)
+        return values
+
+    return accuracies
+
+
+def steps(*levels: tuple[float, float]) -> _Accuracies:
+    """Accuracy that is constant between steps: pairs of a share of the crossing and the accuracy
+    below it.
+    """
+
+    def accuracies(crossing: float, _: np.random.Generator) -> Floats:
+        values = np.full(_ALL.shape, levels[-1][1])
+        for share, level in reversed(levels[:-1]):
+            values[crossing * share > _ALL] = level
+        return values
+
+    return accuracies
+
+
+def comb(deviation: float) -> _Accuracies:
+    """A logistic curve whose logits have normal noise, another at each length.
+
+    The accuracy averaged over the noise falls below the threshold at the crossing.
+    """
+
+    def accuracies(crossing: float, rng: np.random.Generator) -> Floats:
+        smooth = -_SLOPE_OF_COMB * np.log(_ALL[1:] * _averaged(deviation) / crossing)
+        noise = rng.normal(0, deviation, LONGEST)
+        values: Floats = np.concatenate([[1.0], expit(smooth + noise)])
+        return values
+
+    return accuracies
+
+
+_SLOPE_OF_COMB = 3.0
+
+
+@cache
+def _averaged(deviation: float) -> float:
+    """Where a logistic curve with its middle at 1 and normal noise crosses the threshold."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    weights = weights / weights.sum()
+
+    def above(length: float) -> float:
+        smooth = -_SLOPE_OF_COMB * math.log(length)
+        return float(weights @ expit(smooth + deviation * nodes)) - THRESHOLD
+
+    return float(brentq(above, 1e-3, 1.0))
+
+
+def flat(level: float) -> _Accuracies:
+    """The same accuracy at all lengths."""
+    return lambda _, __: np.full(_ALL.shape, level)
+
+
+def dip(crossing: float, rng: np.random.Generator) -> Floats:
+    """A logistic curve that is much lower at some short lengths."""
+    values = logistic(4)(crossing, rng)
+    values[_DIP[0] : _DIP[1] + 1] *= _DIP_FACTOR
+    return values
+
+
+SHAPES: Mapping[str, Shape] = {
+    "slope 1.5": Shape(logistic(1.5)),
+    "slope 2": Shape(logistic(2)),
+    "slope 4": Shape(logistic(4)),
+    "lapse 3 %": Shape(logistic(3, lapse=0.03)),
+    "lapse 8 %": Shape(logistic(3, lapse=0.08)),
+    "guess 20 %": Shape(logistic(3, guess=0.2)),
+    "step": Shape(steps((1, 0.97), (math.inf, 0.02))),
+    "two-stage": Shape(steps((0.25, 0.97), (1, 0.90), (math.inf, 0.2))),
+    "comb 0.7": Shape(comb(0.7)),
+    "comb 2": Shape(comb(2)),
+    "flat 0.95": Shape(flat(0.95), fixed=math.inf),
+    "flat 0.90": Shape(flat(0.90), fixed=math.inf),
+    "flat 0.80": Shape(flat(0.80), fixed=0.0),
+    "dip": Shape(dip, shortest=_BEFORE_DIP, fixed=float(_DIP[0])),
+}
+"""Combs have that standard deviation of the logits; the dip is at 17 to 24 symbols."""
+UNEVEN = ("comb 0.7", "comb 2", "dip")
+"""Shapes whose accuracy does not fall everywhere."""
