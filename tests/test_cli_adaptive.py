@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from harness.cli.adaptive import widest_gap
 from harness.journal.manifest import MANIFEST, read_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.selection import plans
+from harness.spec import Line
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, wait_for
@@ -223,6 +225,7 @@ class TestUndisturbed:
     def test_killed_and_continued_is_as_if_never_killed(self, lab: Lab) -> None:
         """Four kills in different waves; no answered sample is asked twice."""
         lab.monkeypatch.setenv("SLOW_SEES", str(SEES))
+        command: tuple[str, ...]
         command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--adaptive", *LENGTHS)
         command += ("--model", "slow/x", "--max-connections", "3")
         folder = lab.wanted(model="slow/x").folder
@@ -417,3 +420,12 @@ def test_lengths_of_an_adaptive_plan_are_bands(lab: Lab) -> None:
     (exact,) = plans(str(lab.ones), spread="none", in_bands=True, **given)
     assert [line.is_exact for line in bands.lines] == [False, False]
     assert [line.is_exact for line in exact.lines] == [True, True]
+
+
+def test_gaps_between_lines() -> None:
+    """Bands that meet have none; of exact lengths the widest one counts, in octaves."""
+    assert widest_gap([Line(5, 5, 7), Line(10, 8, 14), Line(20, 15, 20)]) == 0
+    assert widest_gap([Line.exact(10), Line.exact(11), Line.exact(41)]) == pytest.approx(
+        1.8625, 1e-4
+    )
+    assert widest_gap([Line.exact(10)]) == 0

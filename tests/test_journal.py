@@ -675,6 +675,33 @@ class TestManifest:
         assert [cell.samples for cell in manifest.cells] == [9, 2]
         assert manifest.cells[0].fingerprint is None
 
+    def test_an_adaptive_plan_grows(self, tmp_path: Path) -> None:
+        """Its waves take nothing back, and the next full plan ends it."""
+        manifest = self.manifest()
+        first, second = Cell(CONDITION, Line.exact(3), 2), Cell(CONDITION, Line.exact(5), 2)
+        manifest.plan_cells([first, second], adaptive=True)
+        manifest.plan_cells([first], adaptive=True)
+        assert (manifest.adaptive, manifest.cells) == (True, [first, second])
+        write_manifest(tmp_path, manifest)
+        assert read_manifest(tmp_path).adaptive
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)])
+        assert not manifest.adaptive
+        assert [cell.samples for cell in manifest.cells] == [4, 2]
+
+    def test_an_adaptive_plan_replaces_a_full_one_that_is_not_complete(self) -> None:
+        """What is complete stays, and where nothing else is asked the run stays a full one."""
+        manifest = self.manifest()
+        done, begun = Cell(CONDITION, Line.exact(3), 4, 11), Cell(CONDITION, Line.exact(5), 400)
+        manifest.plan_cells([done])
+        manifest.complete(manifest.cells)
+        manifest.plan_cells([done, begun])
+        manifest.plan_cells([done], adaptive=True)
+        assert (manifest.adaptive, manifest.cells) == (False, [done])
+        manifest.plan_cells([done, begun])
+        manifest.plan_cells([done, Cell(CONDITION, Line.exact(5), 6)], adaptive=True)
+        assert manifest.adaptive
+        assert [cell.samples for cell in manifest.cells] == [4, 6]
+
     def test_a_part_of_the_plan_takes_back_the_rest(self) -> None:
         """But for what is complete, which comes back with its fingerprint."""
         manifest = self.manifest()
@@ -742,6 +769,7 @@ class TestManifest:
             ("commands", [None], "commands.0"),
             ("answered_by", "gpt", "answered_by"),
             ("software", [], "software"),
+            ("adaptive", "yes", "adaptive"),
             ("updated", "yesterday", "updated"),
             ("spec", {}, "spec.version"),
             ("surprise", 1, "surprise"),

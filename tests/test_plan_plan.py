@@ -278,6 +278,31 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, object], lab: L
         plan(open_task("lab/ones", lab.ones), **wrong)  # type: ignore[arg-type]
 
 
+def test_an_adaptive_plan_has_a_count_for_each_cell(lab: Lab) -> None:
+    """Its samples are those of a full plan, in index order; cells without samples are not in it."""
+    full = plan(open_task("lab/ones", lab.ones))
+    none, comma = full.conditions
+    three, five = full.lines
+    counts = {
+        (none, five): 3,
+        (none, three): 1,
+        (comma, three): 0,
+        (Condition({"x": "y"}), five): 2,
+    }
+    chosen = full.with_counts(counts)
+    assert chosen.sizes == {(none, three): 1, (none, five): 3}
+    assert (chosen.size, list(chosen.lines)) == (4, [three, five])
+    assert [sample.id for sample in chosen] == [
+        sample.id
+        for sample in full
+        if sample.index < chosen.cell_size(sample.condition, sample.line)
+    ]
+    grown = chosen.with_counts({(comma, three): 2})
+    assert [sample.id for sample in grown] == [
+        full.sample(comma, three, index).id for index in range(2)
+    ]
+
+
 def test_items_that_are_ready_are_planned_as_far_as_they_go(lab: Lab) -> None:
     """A length with fewer items than asked for has a smaller cell; one without is an error."""
     path = lab.folder / "ready.yaml"
