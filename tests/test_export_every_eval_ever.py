@@ -466,3 +466,12 @@ def test_the_real_package_warns_of_a_model_that_nobody_made(lab: Lab) -> None:
     code, (report,) = validate(lab)
     assert (code, report["valid"]) == (2, True)
     assert "must be known" in report["warnings"][0]["msg"]
+
+
+def test_an_adaptive_run_has_no_area(lab: Lab) -> None:
+    """Its effective length and the accuracies of its cells are results as ever."""
+    lab.bench_run("--model", lab.fake(right), "--adaptive")
+    assert export(lab, lab.the_run()).code == 0
+    record, _ = exported(lab)
+    assert by_name(record, "eyechart.area") == {}
+    assert len(by_name(record, "eyechart.length")) == 2

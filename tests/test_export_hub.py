@@ -208,3 +208,10 @@ def test_task_ids_are_plain_words(lab: Lab) -> None:
     ((name, (entry,)),) = exported(lab).items()
     assert re.fullmatch(r"\w+-[0-9a-f]{8}\.yaml", name, re.ASCII)
     assert entry["dataset"]["task_id"] == "meine_Aufgaben_2_Z_hl_s_mal_v3"
+
+
+def test_an_adaptive_run_has_no_number_to_publish(lab: Lab) -> None:
+    """One line with the remedy, and no file."""
+    lab.bench_run("--model", lab.fake(right), "--adaptive")
+    export(lab, lab.the_run()).one_line(1, "is an adaptive run, which has no area", "without")
+    assert not (lab.folder / "model" / FOLDER).exists()

@@ -627,3 +627,13 @@ def test_a_page_that_cannot_be_written(lab: Lab) -> None:
     lab.run(wanted)
     with pytest.raises(errors.JournalError, match="cannot write"):
         write_report([read_run(wanted.folder)], lab.plain / "report.html", warn=print)
+
+
+def test_an_adaptive_run_has_no_area_in_the_tables(lab: Lab) -> None:
+    """Its effective length is there."""
+    lab.bench_run("--model", lab.fake(right), "--adaptive")
+    tables = {table["name"]: table for table in data_of(report(lab, lab.the_run()))["tables"]}
+    sights = tables["lab-ones-effective-length"]
+    rows = [dict(zip(sights["columns"], row, strict=True)) for row in sights["rows"]]
+    assert [row["area"] for row in rows] == [None, None]
+    assert all(row["sees to"][0] == "> 5" for row in rows)

@@ -970,8 +970,29 @@ class TestAdaptive:
             assert batched(lab, server, "--adaptive", *lengths).code == 0
             assert set(server.paid.values()) == {1}
 
-    def test_a_batch_that_goes_on_is_waited_for_before_anything_is_chosen(self, lab: Lab) -> None:
-        """A killed command's batch is imported by the next one, and its samples are the same."""
+    @pytest.mark.parametrize(
+        "moment", ["token", "second token", "create", "download", "journal", "imported", "close"]
+    )
+    def test_killed_at_any_moment_it_asks_the_same_samples(self, lab: Lab, moment: str) -> None:
+        """`kill -9`, then the same command: each sample of an undisturbed run, paid for once."""
+        task = ("--task", str(lab.ones), "--adaptive", *LENGTHS)
+        with serve(says=sees) as server:
+            process = start(lab, server, moment, *task)
+            _, err = process.communicate(timeout=60)
+            assert process.returncode == -signal.SIGKILL, err
+            assert batched(lab, server, "--adaptive", *LENGTHS).code == 0
+            assert set(server.paid.values()) == {1}
+            assert leftovers(lab) == []
+            elsewhere = lab.folder / "undisturbed"
+            assert batched(lab, server, "--adaptive", *LENGTHS, "--out", elsewhere).code == 0
+        assert tables(lab.out) == tables(elsewhere)
+        killed, whole = (next(out.rglob(SAMPLES)).parent for out in (lab.out, elsewhere))
+        assert {record["id"] for record in records(killed)} == {
+            record["id"] for record in records(whole)
+        }
+
+    def test_a_batch_that_failed_comes_before_anything_is_chosen(self, lab: Lab) -> None:
+        """A wave whose batch failed is submitted again."""
         arguments = ("--adaptive", *LENGTHS, "--max-requests", "40")
         with serve(Plot(end="failed", problems=[TOO_MUCH]), Plot(), says=sees) as server:
             done = batched(lab, server, "--adaptive", *LENGTHS)

@@ -22,6 +22,7 @@ import yaml
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition
+from harness.errors import JournalError
 from harness.export.publishable import Publishable, counted
 from harness.spec import lines_of
 
@@ -56,10 +57,19 @@ def hub_files(
     *,
     per_length: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Name and text of the file of each condition that has a scored sample."""
+    """Name and text of the file of each condition that has a scored sample.
+
+    Raises:
+        JournalError: the run is adaptive, and so has no area.
+    """
     from huggingface_hub import eval_result_entries_to_yaml  # noqa: PLC0415  70 ms
 
     manifest = publishable.run.manifest
+    if manifest.adaptive:
+        raise JournalError(
+            f"{publishable.run.folder} is an adaptive run, which has no area to publish; a run of "
+            "the same command without --adaptive keeps its answers and has one"
+        )
     for judged in publishable.run.conditions.values():
         estimate = judged.effective_length(threshold)
         if estimate is None:

@@ -56,7 +56,9 @@ def estimates_table(section: Section) -> ReportTable:
         if estimate is None:
             row |= dict.fromkeys(_ESTIMATE)
         else:
-            low, high = (round(end, 3) for end in estimate.area_ci)
+            area: list[Value] = [None] * 3
+            if not series.judged.run.manifest.adaptive:
+                area = [round(value, 3) for value in (estimate.area, *estimate.area_ci)]
             row |= dict(
                 zip(
                     _ESTIMATE,
@@ -67,9 +69,7 @@ def estimates_table(section: Section) -> ReportTable:
                         round(estimate.lapse, 3),
                         _bound(estimate.tested_length),
                         _span(estimate.tested_length_ci),
-                        round(estimate.area, 3),
-                        low,
-                        high,
+                        *area,
                     ),
                     strict=True,
                 )

@@ -180,7 +180,8 @@ class Evaluation:
                 yield self._cell(judged, line, {str(name): value for name, value in cell.items()})
             estimate = judged.effective_length(self.threshold)
             if estimate is not None:
-                yield self._area(judged, estimate)
+                if not self.publishable.run.manifest.adaptive:
+                    yield self._area(judged, estimate)
                 yield self._effective_length(judged, estimate)
 
     def _cell(self, judged: JudgedCondition, line: str, cell: Json) -> Json:
