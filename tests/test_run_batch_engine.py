@@ -970,9 +970,7 @@ class TestAdaptive:
             assert batched(lab, server, "--adaptive", *lengths).code == 0
             assert set(server.paid.values()) == {1}
 
-    @pytest.mark.parametrize(
-        "moment", ["token", "second token", "create", "download", "journal", "imported", "close"]
-    )
+    @pytest.mark.parametrize("moment", ["token", "second token", "create", "journal", "close"])
     def test_killed_at_any_moment_it_asks_the_same_samples(self, lab: Lab, moment: str) -> None:
         """`kill -9`, then the same command: each sample of an undisturbed run, paid for once."""
         task = ("--task", str(lab.ones), "--adaptive", *LENGTHS)

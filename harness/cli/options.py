@@ -36,9 +36,7 @@ SpreadOption = Annotated[
         "with --lengths.",
     ),
 ]
-SamplesOption = Annotated[
-    int | None, typer.Option(min=1, help="Samples per cell; with --adaptive at most.")
-]
+SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
 SeedOption = Annotated[int, typer.Option(help="Seed from which every sample is drawn.")]
 TemperatureOption = Annotated[float, typer.Option(min=0.0)]
 MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
@@ -49,7 +47,9 @@ SystemOption = Annotated[str | None, typer.Option(metavar="TEXT", help="A system
 AdaptiveOption = Annotated[
     bool,
     typer.Option(
-        "--adaptive", help="Ask where a reply tells most, until the effective length is known."
+        "--adaptive",
+        help="Ask where a reply tells most, until the effective length is known; --samples is then "
+        "the most of a line.",
     ),
 ]
 PrecisionOption = Annotated[
