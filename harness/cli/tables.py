@@ -106,7 +106,8 @@ def _axes(run: JudgedRun, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
 
 def _title(run: JudgedRun, cells: pd.DataFrame) -> str:
     fixed = [f"{axis}={cells[axis].iloc[0]}" for axis in _axes(run, cells)[1]]
-    return "  ".join([run.manifest.task, run.manifest.label, *fixed])
+    adaptive = ["adaptive"] if run.manifest.adaptive else []
+    return "  ".join([run.manifest.task, run.manifest.label, *adaptive, *fixed])
 
 
 def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: box.Box) -> Table:
