@@ -130,10 +130,9 @@ def octaves_between(first: Fit, second: Fit) -> tuple[float, float, float]:
     at_least = first_low[:, None] - second_high[None]
     at_most = first_high[:, None] - second_low[None]
     half = HALF_BIN / BINS_AN_OCTAVE
-    low = _quantile(at_least, weights, TAILS[0]) - half
-    high = _quantile(at_most, weights, TAILS[1]) + half
-    middles = _quantile(at_least, weights, 0.5), _quantile(at_most, weights, 0.5)
-    return low, sum(middles) / 2, high
+    low, low_middle = _quantiles(at_least, weights, (TAILS[0], 0.5))
+    high_middle, high = _quantiles(at_most, weights, (0.5, TAILS[1]))
+    return float(low) - half, (float(low_middle) + float(high_middle)) / 2, float(high) + half
 
 
 def _crossings(side: Fit) -> tuple[Floats, Floats]:
@@ -148,8 +147,9 @@ def _crossings(side: Fit) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _quantile(values: Floats, weights: Floats, share: float) -> float:
-    """The weighted quantile of all entries."""
+def _quantiles(values: Floats, weights: Floats, shares: tuple[float, float]) -> Floats:
+    """The weighted quantiles of all entries."""
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
-    return float(values.ravel()[order][np.searchsorted(summed, share * summed[-1])])
+    found: Floats = values.ravel()[order][np.searchsorted(summed, np.multiply(shares, summed[-1]))]
+    return found

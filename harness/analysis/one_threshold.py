@@ -65,17 +65,15 @@ def falling_fit(correct: Floats, answered: Floats) -> Floats:
         np.concatenate([np.zeros((len(counts), 1)), counts.cumsum(axis=1)], axis=1)
         for counts in (correct, answered)
     )
-    begin, end = np.arange(bins)[:, None], np.arange(bins)[None]
-    group = end >= begin
-    counts = asked[:, None, 1:] - asked[:, :-1, None]
-    accuracies = np.where(
-        group & (counts > 0),
-        (right[:, None, 1:] - right[:, :-1, None]) / np.maximum(counts, 1e-12),
-        -np.inf,
-    )
-    largest = np.maximum.accumulate(accuracies[:, :, ::-1], axis=2)[:, :, ::-1]
-    smallest = np.minimum.accumulate(np.where(group, largest, np.inf), axis=1)
-    fit: Floats = np.diagonal(smallest, axis1=1, axis2=2)
+    fit = np.full(correct.shape, np.inf)
+    for begin in range(bins):
+        counts = asked[:, begin + 1 :] - asked[:, begin : begin + 1]
+        accuracies = (right[:, begin + 1 :] - right[:, begin : begin + 1]) / np.maximum(
+            counts, 1e-12
+        )
+        accuracies[np.broadcast_to(counts <= 0, accuracies.shape)] = -np.inf
+        largest = np.maximum.accumulate(accuracies[:, ::-1], axis=1)[:, ::-1]
+        np.minimum(fit[:, begin:], largest, out=fit[:, begin:])
     return fit
 
 
