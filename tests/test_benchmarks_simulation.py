@@ -1,0 +1,268 @@
+"""The simulations behind statistical claims: their truths, their answers, and their tables."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import logit
+
+from harness.analysis.adaptive import Aim
+from harness.analysis.curve import THRESHOLD, Curve, Threshold, areas_under
+from harness.analysis.fit import fit
+from harness.analysis.interval import Bound
+from harness.spec import Line
+from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
+from tests.benchmarks.simulation import adaptive, coverage, equivalence, further
+from tests.benchmarks.simulation.draws import (
+    LINES,
+    Setting,
+    answers,
+    holds,
+    line_accuracies,
+    normal_field,
+    sample_lengths,
+    simulate,
+    simulate_pair,
+    true_tested_length,
+)
+from tests.benchmarks.simulation.draws import Truth as Simulated
+from tests.benchmarks.simulation.shapes import SHAPES, UNEVEN
+from tests.benchmarks.simulation.table import SETTING, Column, folded, lines, renew
+
+FALLING = [name for name, shape in SHAPES.items() if shape.moves and name not in UNEVEN]
+COMBS = [name for name in UNEVEN if name.startswith("comb")]
+
+
+class TestShapes:
+    @pytest.mark.parametrize("name", FALLING)
+    def test_a_falling_shape_crosses_the_threshold_at_its_truth(self, name: str) -> None:
+        truth = SHAPES[name].draw(3)
+        before, behind = math.floor(truth.crossing), math.ceil(truth.crossing)
+        assert (np.diff(truth.accuracies[1:]) <= 0).all()
+        assert truth.accuracies[before] >= THRESHOLD > truth.accuracies[behind]
+
+    @pytest.mark.parametrize("name", COMBS)
+    def test_a_comb_crosses_the_threshold_in_the_mean_of_its_noise(self, name: str) -> None:
+        rng = np.random.default_rng(0)
+        drawn = [SHAPES[name].accuracies(100.0, rng)[100] for _ in range(4000)]
+        assert np.mean(drawn) == pytest.approx(THRESHOLD, abs=0.01)
+        assert np.std(drawn) > 0.05
+
+    def test_a_factor_moves_the_crossing_and_keeps_the_noise(self) -> None:
+        first, second = (SHAPES["comb 2"].draw(5, factor) for factor in (1.0, 2.0))
+        assert second.crossing == pytest.approx(first.crossing / 2)
+        changes = np.diff(logit([one.accuracies[50:60] for one in (first, second)]), axis=0)
+        assert changes == pytest.approx(-3 * math.log(2))
+
+    def test_a_dip_is_below_the_threshold_before_its_longer_lengths_reach_it(self) -> None:
+        accuracies = SHAPES["dip"].draw(0).accuracies
+        assert (accuracies[[16, 25]] > THRESHOLD).all()
+        assert (accuracies[17:25] < THRESHOLD).all()
+
+    def test_flat_shapes_have_their_truth_outside_of_the_range(self) -> None:
+        assert [SHAPES[f"flat {level}"].draw(0).crossing for level in ("0.90", "0.80")] == [
+            math.inf,
+            0,
+        ]
+
+
+class TestAnswers:
+    def test_answers_have_the_true_accuracy_and_rows_their_correlation(self) -> None:
+        rng, truth = np.random.default_rng(1), SHAPES["flat 0.80"].draw(0)
+        lengths = sample_lengths(3000, 0)
+        drawn = [
+            answers(truth, lengths, normal_field(rng, 3000, together)) for together in (0.0, 0.6)
+        ]
+        assert [one.mean() for one in drawn] == pytest.approx([0.8, 0.8], abs=0.015)
+        apart, together = (np.corrcoef(one[:, 0], one[:, 5])[0, 1] for one in drawn)
+        assert abs(apart) < 0.06
+        assert 0.3 < together < 0.45  # the correlation of 0.6 is that of the normal variables
+
+    def test_sides_go_together_sample_by_sample(self) -> None:
+        setting = Setting("flat 0.80", 0.0, 400)
+        correlations = [
+            np.corrcoef(*(curve.correct.ravel() for curve in simulate_pair(setting, 0, sides=s)))
+            for s in (0.0, 0.5)
+        ]
+        assert abs(correlations[0][0, 1]) < 0.06
+        assert correlations[1][0, 1] > 0.2
+
+    def test_samples_have_lengths_in_the_bands_of_their_lines(self) -> None:
+        _, curve = simulate(Setting("slope 2", 0.6, 20), 7)
+        for place, line in enumerate(LINES):
+            assert line.low <= curve.true_lengths[:, place].min()
+            assert curve.true_lengths[:, place].max() <= line.high
+
+    def test_the_true_tested_length_is_the_last_line_before_one_below_the_threshold(self) -> None:
+        assert true_tested_length(SHAPES["dip"].draw(0)) == 15
+        assert true_tested_length(SHAPES["flat 0.90"].draw(0)) == math.inf
+        assert true_tested_length(SHAPES["flat 0.80"].draw(0)) == 0
+
+
+EXACT, BELOW, ABOVE = Bound("=", 20), Bound("<", 5), Bound(">", 500)
+
+
+@pytest.mark.parametrize(
+    ("interval", "truth", "expected"),
+    [
+        ((EXACT, Bound("=", 30)), 20, True),
+        ((EXACT, Bound("=", 30)), 30.5, False),
+        ((EXACT, Bound("=", 30)), 19.9, False),
+        ((BELOW, EXACT), 0, True),
+        ((EXACT, ABOVE), math.inf, True),
+        ((EXACT, Bound("=", 500)), math.inf, False),
+        ((BELOW, BELOW), 0, True),
+        ((BELOW, BELOW), 8, False),
+        ((ABOVE, ABOVE), 300, False),
+        ((ABOVE, ABOVE), math.inf, True),
+        ((Bound("=", 5), EXACT), 0, False),
+    ],
+)
+def test_what_an_interval_holds(
+    interval: tuple[Bound, Bound], truth: float, expected: bool
+) -> None:
+    assert holds(interval, truth) is expected
+
+
+class TestMeasures:
+    def test_a_row_of_coverage_is_the_same_each_time(self) -> None:
+        setting = Setting("step", 0.6, 20)
+        first, second = (coverage.measure(setting, 4) for _ in range(2))
+        assert first == second
+        assert first["runs"] == 4
+
+    @pytest.mark.parametrize(
+        ("shape", "changed", "missed"),
+        [
+            ("slope 2", {}, []),
+            ("slope 2", {"held": 0.9}, ["coverage"]),
+            ("slope 2", {"held": 0.9, "no_one_threshold": 0.9}, ["coverage", "one threshold"]),
+            ("dip", {"held": 0.1, "no_one_threshold": 0.9}, []),
+            ("dip", {"held": 0.1, "no_one_threshold": 0.7}, ["coverage"]),
+            ("slope 2", {"ratio": 2.1, "tested_held": 0.9}, ["width", "tested length"]),
+            ("flat 0.90", {"ratio": None, "low": 0.2}, ["low"]),
+            ("slope 2", {"low": 0.2}, []),
+        ],
+    )
+    def test_what_a_row_misses(
+        self, shape: str, changed: dict[str, float | None], missed: list[str]
+    ) -> None:
+        good: dict[str, float | None] = {
+            "held": 0.95,
+            "no_one_threshold": 0.01,
+            "ratio": 1.5,
+            "low": 0.01,
+            "tested_held": 0.97,
+        }
+        row = {**good, **changed}
+        assert list(coverage._missed(Setting(shape, 0.0, 20), row)) == missed
+
+    def test_a_side_whose_crossing_is_four_times_longer_is_seen_to_see_further(self) -> None:
+        case = further.Case(Setting("slope 4", 0.0, 40), 0.0)
+        assert [further._said(case, run, 4.0) for run in range(3)] == [1, 1, 1]
+        assert [further._said(case, run, 0.25) for run in range(3)] == [-1, -1, -1]
+
+    def test_a_lower_side_has_an_area_less_by_exactly_the_margin(self) -> None:
+        truth = SHAPES["guess 20 %"].draw(2)
+        nominal = np.array([line.length for line in LINES], float)
+        both = np.array([line_accuracies(one) for one in (truth, equivalence.lower(truth, 0.05))])
+        first, second = areas_under(nominal, both)
+        assert first - second == pytest.approx(0.05)
+
+    def test_a_side_that_is_much_lower_is_worse(self) -> None:
+        setting = Setting("flat 0.95", 0.0, 100)
+        truth = setting.family.draw(0)
+        changes = [
+            equivalence.compare(*simulate_pair(setting, 0, second)).change(0.05)
+            for second in (truth, Simulated(truth.accuracies * 0.7, 0.0))
+        ]
+        assert changes == ["equivalent", "worse"]
+
+    def test_an_adaptive_run_ends_when_its_interval_is_as_narrow_as_asked(self) -> None:
+        setting = Setting("slope 4", 0.0, adaptive.MOST_SAMPLES)
+        truth, full = simulate(setting, 0)
+        lengths = full.true_lengths.astype(np.int64)
+
+        def asked(counts: adaptive._Counts) -> Curve:
+            return adaptive.asked(full.correct, lengths, counts)
+
+        loose, strict = adaptive.counts_at_the_end(asked, [Aim(1.5), Aim(0.7)])
+        assert (loose <= strict).all()
+        assert loose.sum() < strict.sum()
+        for counts, precision in ((loose, 1.5), (strict, 0.7)):
+            fitted = fit(asked(counts), Threshold())
+            assert fitted.octaves() <= precision
+            assert holds(fitted.interval(), truth.crossing)
+
+    def test_the_samples_asked_are_the_first_of_each_line(self) -> None:
+        _, full = simulate(Setting("slope 2", 0.0, 10), 0)
+        counts = np.array([2, 5] + [0] * (len(LINES) - 2))
+        curve = adaptive.asked(full.correct, full.true_lengths.astype(np.int64), counts)
+        assert curve.lines == LINES[:2]
+        assert curve.n.tolist() == [2, 5]
+        assert (curve.correct[:2, 0] == full.correct[:2, 0]).all()
+        assert np.isnan(curve.true_lengths[2:, 0]).all()
+
+
+class TestTables:
+    COLUMNS = (*SETTING, Column("held", "held", ".2f"), Column("missed", "missed"))
+    ROWS = (
+        {"shape": "step", "rows": 0.0, "samples": 20, "held": 0.951, "missed": ""},
+        {"shape": "step", "rows": 0.0, "samples": 40, "held": None, "missed": "width"},
+    )
+
+    def test_rows_of_one_setting_are_folded(self) -> None:
+        assert list(lines(self.COLUMNS, self.ROWS))[2:] == [
+            "| step | 0.0 | 20 | 0.95 |  |",
+            "| step | 0.0 | 40 | – | width |",
+        ]
+        assert list(folded(self.COLUMNS, self.ROWS)) == [
+            "| shape | rows go together | held | missed |",
+            "| --- | ---: | ---: | ---: |",
+            "| step | 0.0 | 0.95 / – | – / width |",
+        ]
+
+    def test_only_the_block_of_its_name_is_renewed(self, tmp_path: Path) -> None:
+        page = tmp_path / "page.md"
+        page.write_text("a\n<!-- one -->\nold\n<!-- end -->\n<!-- two -->\nb\n<!-- end -->\n")
+        renew(page, "two", "new\n")
+        assert page.read_text() == (
+            "a\n<!-- one -->\nold\n<!-- end -->\n<!-- two -->\nnew\n<!-- end -->\n"
+        )
+        with pytest.raises(SystemExit, match="no place between '<!-- three -->'"):
+            renew(page, "three", "new\n")
+
+
+def _exact(right: np.ndarray, lengths: np.ndarray) -> Curve:
+    lines = tuple(Line.exact(int(length)) for length in lengths[0])
+    return Curve(lines, right.astype(float), np.ones(right.shape), lengths.astype(float))
+
+
+class TestEveryLength:
+    def test_the_truth_of_a_step_is_its_last_length(self) -> None:
+        lengths = np.broadcast_to(np.arange(5, 60), (40, 55))
+        rng = np.random.default_rng(0)
+        right = rng.random((40, 55)) < np.where(lengths[0] <= 30, 0.97, 0.3)
+        truth = truth_of(_exact(right, lengths))
+        assert truth.one_threshold
+        assert (truth.low, truth.length, truth.high) == (30, 30, 30)
+        assert truth.agrees((Bound("=", 20), Bound("=", 30)))
+        assert not truth.agrees((Bound("=", 31), Bound("=", 40)))
+
+    def test_a_curve_that_rises_again_has_no_single_threshold(self) -> None:
+        lengths = np.broadcast_to(np.arange(5, 60), (40, 55))
+        rng = np.random.default_rng(0)
+        right = rng.random((40, 55)) < np.where((lengths[0] > 15) & (lengths[0] < 24), 0.5, 0.97)
+        assert not truth_of(_exact(right, lengths)).one_threshold
+
+    def test_a_truth_outside_of_the_range_agrees_with_a_bound(self) -> None:
+        truth = Truth(math.inf, math.inf, math.inf, one_threshold=True)
+        assert truth.agrees((EXACT, ABOVE))
+        assert not truth.agrees((EXACT, Bound("=", 500)))
+
+    def test_lengths_are_all_to_a_hundred_and_every_kth_beyond(self) -> None:
+        assert exact_lengths([98, 500], 200) == [98, 99, 100, 300, 500]
+        assert exact_lengths([10, 12, 40], 5) == list(range(10, 41))
