@@ -1,13 +1,13 @@
 """Whether runs find the effective length of a model whose accuracy is measured at every length.
 
     python -m tests.benchmarks.every_length [--task NAME[,NAME]] [--samples 40] [--step 5]
-        [--adaptive] [--out FOLDER]
+        [--full] [--out FOLDER]
 
 The embedded model answers 40 samples at every length of each built-in task under its default
 conditions; beyond 100 symbols only every `--step`-th length. Another run with another seed, and so
-with other rows, is of the task's usual lines, or adaptive. The table compares both: an interval
-should hold the true effective length where the accuracy has a single threshold, and the run should
-say so where it has none.
+with other rows, is adaptive, or with `--full` of the task's usual lines and samples. The table
+compares both: an interval should hold the true effective length where the accuracy has a single
+threshold, and the run should say so where it has none.
 
 The true length is where the falling accuracies of greatest likelihood fall below the threshold. It
 has an interval too, from answers drawn from those accuracies. With `--out` a run that was stopped
@@ -125,8 +125,8 @@ def compare(task: str, folder: Path, given: argparse.Namespace) -> Iterator[list
         *("--task", task, "--samples", str(given.samples), "--seed", str(TRUTH_SEED)),
         *("--lengths", ",".join(map(str, exact))),
     )
-    usual = ["--adaptive"] if given.adaptive else []
-    found = run(folder / "found" / task, "--task", task, "--seed", str(FOUND_SEED), *usual)
+    how = [] if given.full else ["--adaptive"]
+    found = run(folder / "found" / task, "--task", task, "--seed", str(FOUND_SEED), *how)
     for condition, curve in found.items():
         truth, estimate = truth_of(truths[condition]), effective_length(curve)
         if truth.one_threshold and estimate.one_threshold:
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--task", help="names with commas between; default: all that have lengths")
     parser.add_argument("--samples", type=int, default=40, help="at each length (40)")
     parser.add_argument("--step", type=int, default=5, help=f"of lengths beyond {EVERY_TO} (5)")
-    parser.add_argument("--adaptive", action="store_true", help="finds the length adaptively")
+    parser.add_argument("--full", action="store_true", help="finds the length by a full run")
     parser.add_argument("--out", type=Path, help="folder of the runs; default: a temporary one")
     given = parser.parse_args()
     known = [
