@@ -28,9 +28,9 @@ from tests.benchmarks.simulation.draws import (
     simulate_pair,
     true_tested_length,
 )
-from tests.benchmarks.simulation.draws import Truth as Simulated
 from tests.benchmarks.simulation.shapes import SHAPES, UNEVEN
-from tests.benchmarks.simulation.table import SETTING, Column, folded, lines, renew
+from tests.benchmarks.simulation.shapes import Truth as Simulated
+from tests.benchmarks.simulation.table import SETTING, Column, Row, folded, lines, renew
 
 FALLING = [name for name, shape in SHAPES.items() if shape.moves and name not in UNEVEN]
 COMBS = [name for name in UNEVEN if name.startswith("comb")]
@@ -83,10 +83,10 @@ class TestAnswers:
 
     def test_sides_go_together_sample_by_sample(self) -> None:
         setting = Setting("flat 0.80", 0.0, 400)
-        correlations = [
-            np.corrcoef(*(curve.correct.ravel() for curve in simulate_pair(setting, 0, sides=s)))
-            for s in (0.0, 0.5)
-        ]
+        correlations = []
+        for sides in (0.0, 0.5):
+            first, second = simulate_pair(setting, 0, sides=sides)
+            correlations.append(np.corrcoef(first.correct.ravel(), second.correct.ravel()))
         assert abs(correlations[0][0, 1]) < 0.06
         assert correlations[1][0, 1] > 0.2
 
@@ -209,7 +209,7 @@ class TestMeasures:
 
 class TestTables:
     COLUMNS = (*SETTING, Column("held", "held", ".2f"), Column("missed", "missed"))
-    ROWS = (
+    ROWS: tuple[Row, ...] = (
         {"shape": "step", "rows": 0.0, "samples": 20, "held": 0.951, "missed": ""},
         {"shape": "step", "rows": 0.0, "samples": 40, "held": None, "missed": "width"},
     )
