@@ -6,7 +6,7 @@ and a quarter on the shorter line that is least certain to reach the threshold, 
 found. A condition ends when its interval is narrow enough and no shorter line is in doubt, or when
 it has no single threshold. All decisions follow from the run's folder alone.
 
-`tests/benchmarks/adaptive.py` shows what this saves, and that stopping early keeps the coverage.
+`docs/statistics.md` shows what this saves, and what intervals cover after stopping early.
 """
 
 from __future__ import annotations
