@@ -105,9 +105,7 @@ class TestHasOneThreshold:
     def test_a_second_rise_is_found_more_often_with_more_answers(self) -> None:
         """A dip of 0.35 below 0.98."""
         found = [
-            np.mean(
-                [not has_one(*drawn(dip(0.35, 6), n, seed), 0.85) for seed in range(30)]
-            )
+            np.mean([not has_one(*drawn(dip(0.35, 6), n, seed), 0.85) for seed in range(30)])
             for n in (2, 12)
         ]
         assert found[0] < found[1]

@@ -139,7 +139,7 @@ def test_a_move_is_on_the_lengths_that_both_have(lab: Lab) -> None:
     path.write_text("\n".join(lines) + "\n")
     (effect,) = effects(section_of(wanted.folder))
     assert [str(one.length) for one in (effect.before, effect.after)] == ["> 4", "> 4"]
-    assert not effect.apart
+    assert not effect.further
     assert effect.shift == 0
 
 
@@ -329,8 +329,8 @@ def test_differences_in_words(
     area: tuple[float, float, tuple[float, float]], changed: str, size: str
 ) -> None:
     """Signs where they tell the direction, one digit where the whole number would hide it."""
-    assert change_text(PairedArea(*area)) == changed
-    assert size_text(PairedArea(*area)) == size.replace("-", "−")
+    assert change_text(PairedArea(*area, (0.0, 0.0))) == changed
+    assert size_text(PairedArea(*area, (0.0, 0.0))) == size.replace("-", "−")
 
 
 def test_prompts_are_made_again(lab: Lab) -> None:

@@ -87,7 +87,7 @@ def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference
     their number.
     """
     octaves, low, high = (
-        float(np.mean([getattr(difference, name) for difference in differences]))
+        sum(getattr(difference, name) for difference in differences) / len(differences)
         for name in ("octaves", "low", "high")
     )
     return LengthDifference(

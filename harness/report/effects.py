@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Literal
 
-from harness.analysis.comparison import ConditionComparison, compare_conditions, compare_runs
+from harness.analysis.comparison import (
+    Comparison,
+    ConditionComparison,
+    compare_conditions,
+    compare_runs,
+)
+from harness.analysis.comparison_text import finding as finding_of
 from harness.analysis.curve import Threshold
 from harness.analysis.details import RunDetails
 from harness.analysis.effective_length import EffectiveLength, effective_length
-from harness.analysis.interval import Bound, span_text
+from harness.analysis.interval import span_text
 from harness.analysis.paired import PairedArea
 from harness.errors import CompareError
 from harness.report.section import Section, key_of
@@ -64,40 +68,24 @@ class Effect:
 
     @property
     def moved(self) -> bool:
-        """Whether one of the areas is larger."""
-        return _larger(self.area) is not None
+        """Whether one of the two sees further or has the larger area."""
+        return bool(self.further or self.area.larger)
 
     @property
-    def apart(self) -> bool:
-        """Whether the intervals of both effective lengths do not overlap."""
-        (low, high), (least, most) = self.before.length_ci, self.after.length_ci
-        return _order(high) < _order(least) or _order(most) < _order(low)
+    def further(self) -> int:
+        """1 where the model sees further with the value, -1 where with the baseline, else 0."""
+        return self.compared.length.further
 
     @property
     def shift(self) -> float:
-        """Log ratio of the effective lengths if the move is real and the area agrees, else 0."""
-        if not (self.moved and self.apart):
-            return 0.0
-        ends = self.before.length, self.after.length
-        ratio = math.log(_order(ends[1]) / _order(ends[0]))
-        return ratio if ratio * self.area.difference > 0 else 0.0
+        """Octaves by which the value moves the effective length, where that is shown, else 0."""
+        return self.compared.length.octaves if self.further else 0.0
 
     @property
     def intervals(self) -> str:
         """The intervals of both effective lengths as text, with the note of either."""
         spans = " \u2192 ".join(map(span_text, (self.before.length_ci, self.after.length_ci)))
         return ", ".join(filter(None, (spans, self.before.note or self.after.note)))
-
-
-def _larger(area: PairedArea) -> Literal["first", "second"] | None:
-    """The side whose area is larger; `None` if the interval of the difference contains 0."""
-    low, high = area.difference_ci
-    return "first" if low > 0 else "second" if high < 0 else None
-
-
-def _order(bound: Bound) -> float:
-    """A number that orders the bounds on the same tested lengths."""
-    return {"<": 0.5, "=": 1.0, ">": 2.0}[bound.sign] * bound.length
 
 
 def effects(section: Section) -> list[Effect]:
@@ -120,7 +108,7 @@ def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Itera
         for condition, values in values_by_rest.items()
     }
     compared = {
-        (value, baseline): _compare_values(run_details, axis, value, baseline)
+        (value, baseline): _compare_values(run_details, axis, value, baseline, section.threshold)
         for baseline in dict.fromkeys(baselines.values())
         for value in section.axes[axis]
     }
@@ -135,7 +123,7 @@ def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Itera
 
 
 def _compare_values(
-    run_details: RunDetails, axis: str, value: str, baseline: str
+    run_details: RunDetails, axis: str, value: str, baseline: str, threshold: Threshold
 ) -> dict[Condition, ConditionComparison]:
     """The comparison that `bench compare` makes of two values, by the rest of the condition; empty
     if the values have no scored sample in common.
@@ -143,7 +131,7 @@ def _compare_values(
     if value == baseline:
         return {}
     try:
-        comparison = compare_conditions(run_details.run, axis, (value, baseline))
+        comparison = compare_conditions(run_details.run, axis, (value, baseline), threshold)
     except CompareError:
         return {}
     return {compared.condition: compared for compared in comparison.conditions}
@@ -181,19 +169,17 @@ def finding(section: Section, run_details: RunDetails, section_effects: Sequence
 
 def _move_sentence(effect: Effect) -> str:
     model, size = effect.run_details.name, size_text(effect.area)
-    change = "larger" if effect.area.difference > 0 else "smaller"
     where = f" ({effect.where})" if effect.where else ""
     axis, before, after = _plain(effect.axis), effect.before, effect.after
-    begin = (
-        f"With {axis} {effect.value} instead of {effect.baseline}{where}, the area of {model} is "
-        f"{size} {change}"
+    begin = f"With {axis} {effect.value} instead of {effect.baseline}{where}, "
+    if effect.further:
+        how = "further" if effect.further > 0 else "less far"
+        return f"{begin}{model} sees {how}: to {after} instead of {before}."
+    change = "larger" if effect.area.difference > 0 else "smaller"
+    return (
+        f"{begin}the area of {model} is {size} {change}; a difference in effective length was not "
+        f"found ({after} and {before})."
     )
-    if effect.apart:
-        link = "" if effect.shift else "but "
-        return f"{begin}; {link}it sees to {after} instead of {before}."
-    if (before.length, before.note) == (after.length, after.note):
-        return f"{begin}; it sees to {after} with both."
-    return f"{begin}; it sees to {after} and {before}, intervals that overlap."
 
 
 def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
@@ -201,9 +187,9 @@ def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
     axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in unmoved))
     where = f" ({largest.where})" if largest.where else ""
     return (
-        f"No change of {axes} shows a difference in the area of {model}: the largest is "
-        f"{change_text(largest.area)}, of {_plain(largest.axis)} from {largest.baseline} to "
-        f"{largest.value}{where}."
+        f"No change of {axes} shows a difference in how far {model} sees or in its area; the "
+        f"largest difference of areas is {change_text(largest.area)}, of {_plain(largest.axis)} "
+        f"from {largest.baseline} to {largest.value}{where}."
     )
 
 
@@ -238,27 +224,14 @@ def _points(middle: float, low: float, high: float, *, sign: str) -> str:
 class Gap:
     """The model with the largest area against another model, on the samples that both have."""
 
-    first: str
-    second: str
-    area: PairedArea
-    """Mean over the conditions that both have."""
+    comparison: Comparison
+    """The model with the largest area is the first."""
     effects: tuple[Effect, ...]
     """One for each condition that both have."""
 
     def __str__(self) -> str:
-        """One sentence that can be quoted."""
-        larger = _larger(self.area)
-        reversed_ = larger == "second"
-        ahead, behind = (self.second, self.first) if reversed_ else (self.first, self.second)
-        area = self.area.swapped if reversed_ else self.area
-        low, high = area.difference_ci
-        numbers = (
-            f"area {area.first:.2f} against {area.second:.2f}, difference "
-            f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
-        ).replace("-", "\u2212")
-        if larger is not None:
-            return f"{ahead} has a larger area than {behind}: {numbers}."
-        return f"No difference in area between {ahead} and {behind} is shown: {numbers}."
+        """The sentence of `bench compare`."""
+        return finding_of(self.comparison).replace("-", "\u2212")
 
 
 def gaps(section: Section) -> list[Gap]:
@@ -283,7 +256,9 @@ def _mean(areas: Mapping[str, float], common: Collection[str]) -> float:
 def _gap(section: Section, best: RunDetails, other: RunDetails) -> Gap | None:
     """`None` if the models were not asked the same samples, or no sample was scored for both."""
     try:
-        comparison = compare_runs(best.run, other.run, names=(best.name, other.name))
+        comparison = compare_runs(
+            best.run, other.run, section.threshold, names=(best.name, other.name)
+        )
     except CompareError:
         return None
     effects_of_models = tuple(
@@ -298,4 +273,4 @@ def _gap(section: Section, best: RunDetails, other: RunDetails) -> Gap | None:
         )
         for compared in comparison.conditions
     )
-    return Gap(best.name, other.name, comparison.area, effects_of_models)
+    return Gap(comparison, effects_of_models)

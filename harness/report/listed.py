@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -151,8 +152,12 @@ _LARGEST_IN_SCRIPTS = 2**53
 """The page's script rounds larger numbers."""
 
 
+def _finite(octaves: float) -> float | None:
+    return round(octaves, 4) if math.isfinite(octaves) else None
+
+
 def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
-    """Every paired difference, at each length and of the areas over all lengths."""
+    """Every paired difference: of areas, of effective lengths in octaves, and at each length."""
     rows: list[dict[str, Value]] = []
     for effect in all_effects:
         comparison: dict[str, Value] = {
@@ -177,9 +182,22 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                 "Holm p": None,
             }
         )
-        for row, adjusted in zip(
-            effect.compared.paired.lengths, effect.compared.p_values, strict=True
-        ):
+        length = effect.compared.length
+        rows.append(
+            {
+                **comparison,
+                "length": ["all (sees to, octaves)", 0],
+                "pairs": rows[-1]["pairs"],
+                "accuracy from": length.second.length,
+                "accuracy to": length.first.length,
+                "difference": _finite(length.octaves),
+                "low": _finite(length.low),
+                "high": _finite(length.high),
+                "p": None,
+                "Holm p": None,
+            }
+        )
+        for row, adjusted in effect.compared.lines:
             low, high = row.difference_ci
             rows.append(
                 {
