@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -54,6 +55,10 @@ class Aim:
     """Samples of each condition in a wave."""
     most_samples: int = 400
     """Samples of one line, at most."""
+
+    def on(self, lines: Sequence[Line]) -> Aim:
+        """The aim on these lines: where they leave gaps, nothing can be known more precisely."""
+        return replace(self, precision=round(self.precision + widest_gap(lines), 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,14 @@ def choose(
             if allowed:
                 counts[condition, line] = counts.get((condition, line), 0) + allowed
     return Choice(counts, done)
+
+
+def widest_gap(lines: Sequence[Line]) -> float:
+    """Octaves between neighbouring lines that have no sample, so that nothing can tell where in
+    them a crossing lies: 0 for bands that meet.
+    """
+    gaps = [math.log2((longer.low - 1) / line.high) for line, longer in pairwise(lines)]
+    return max([0.0, *gaps])
 
 
 def next_samples(

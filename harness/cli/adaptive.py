@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from harness.analysis.adaptive import Aim, choose
 from harness.analysis.judged_run import JudgedRun, read_run
@@ -45,11 +44,7 @@ class AdaptiveChooser:
             run,
             request.plan.conditions,
             lines,
-            replace(
-                self.aim,
-                precision=round(self.aim.precision + widest_gap(lines), 2),
-                most_samples=request.plan.samples,
-            ),
+            replace(self.aim.on(lines), most_samples=request.plan.samples),
             most_requests=None if most is None else planned + most,
         )
         return Wave(choice.counts, choice.done)
@@ -91,14 +86,6 @@ def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser:
     """The chooser that the options ask for; `further` as in `AdaptiveChooser`."""
     aim = Aim(options.precision)
     return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if options.batch else aim, further)
-
-
-def widest_gap(lines: Sequence[Line]) -> float:
-    """Octaves between neighbouring lines that have no sample, so that nothing can tell where in
-    them a crossing lies: 0 for bands that meet.
-    """
-    gaps = [math.log2((longer.low - 1) / line.high) for line, longer in pairwise(lines)]
-    return max([0.0, *gaps])
 
 
 def _present(request: RunRequest) -> JudgedRun | None:

@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.plan import selection
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel, resolve_model
-from harness.plan.selection import check_text
+from harness.plan.selection import PRECISION, check_text, read_precision
 from harness.run.limits import RunLimits
 from harness.run.repeat import repeat_requests
 from harness.run.run_request import RunRequest
@@ -21,9 +21,6 @@ from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
 from providers.registry import ModelName, has_batches, known_facts, open_model, parse_model
 
-PRECISION = 0.75
-"""Octaves: with it the ends of an interval are a factor of 1.7 apart."""
-_FINEST = 0.15
 MOST_SAMPLES = 400
 """Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
 
@@ -150,7 +147,7 @@ class RunOptions:
             fresh=fresh,
             batch=batch,
             adaptive=adaptive,
-            precision=PRECISION if precision is None else precision,
+            precision=read_precision(precision),
             max_requests=max_requests,
             repeat=repeat,
         )
@@ -188,12 +185,10 @@ class RunOptions:
 
 
 def _check_adaptive(precision: float | None, max_requests: int | None, *, adaptive: bool) -> None:
-    """Raises `UsageError` for options of adaptive runs without `--adaptive`, or beyond reach."""
+    """Raises `UsageError` for options of adaptive runs without `--adaptive`."""
     for option, value in (("precision", precision), ("max-requests", max_requests)):
         if value is not None and not adaptive:
             raise UsageError(f"--{option} is of an adaptive run; add --adaptive")
-    if precision is not None and not (math.isfinite(precision) and precision > _FINEST):
-        raise UsageError(f"--precision must be above {_FINEST} octaves, not {precision:g}")
 
 
 def _check_out(out: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
 from typing import get_args
 
@@ -12,6 +13,9 @@ from harness.spec import Line, Spread
 from harness.task.catalogue import Task, find, open_task
 from harness.task.prompt import utf8_problem
 
+PRECISION = 0.75
+"""Octaves: with it the ends of an interval are a factor of 1.7 apart."""
+_FINEST = 0.15
 _MOST_DIGITS = 9
 
 
@@ -126,6 +130,15 @@ def read_spread(given: str | None) -> Spread | None:
     if given is None:
         return None
     raise UsageError(f"--spread must be 'bands' or 'none', not {given!r}")
+
+
+def read_precision(given: float | None) -> float:
+    """The value of `--precision`, in octaves."""
+    if given is None:
+        return PRECISION
+    if not (math.isfinite(given) and given > _FINEST):
+        raise UsageError(f"--precision must be above {_FINEST} octaves, not {given:g}")
+    return given
 
 
 def _read_lengths(given: str | None) -> list[int] | None:
