@@ -242,8 +242,9 @@ def test_the_walk_goes_far() -> None:
 
 
 def test_only_what_inspect_itself_loads_imports_inspect() -> None:
-    """Two modules do, and nothing of ours but they themselves imports them."""
-    theirs = {"harness.export.inspect_ai.scores", "harness.export.inspect_ai.tasks"}
+    """Three modules do, and nothing of ours but they themselves imports them."""
+    names = ("scores", "tasks", "early_stopping")
+    theirs = {f"harness.export.inspect_ai.{name}" for name in names}
     for name, path in modules().items():
         wants = {one for one in imports(path) if one.partition(".")[0] == "inspect_ai"}
         assert bool(wants) == (name in theirs), name

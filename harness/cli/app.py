@@ -199,14 +199,14 @@ def run(
     """
     from harness.cli.dry_run import dry_run as show_plan
     from harness.cli.run import run as run_plans
-    from harness.cli.run_options import MOST_SAMPLES, RunOptions, read_settings
+    from harness.cli.run_options import RunOptions, read_settings
     from harness.plan import selection
 
     plans = selection.plans(
         task,
         lengths=lengths,
         spread=spread,
-        samples=samples or (MOST_SAMPLES if adaptive else None),
+        samples=samples or (selection.MOST_SAMPLES if adaptive else None),
         axes=axis or [],
         seed=seed,
         in_bands=adaptive,

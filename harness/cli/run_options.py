@@ -21,9 +21,6 @@ from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
 from providers.registry import ModelName, has_batches, known_facts, open_model, parse_model
 
-MOST_SAMPLES = 400
-"""Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
-
 
 def read_settings(
     *,

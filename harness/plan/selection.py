@@ -16,6 +16,8 @@ from harness.task.prompt import utf8_problem
 PRECISION = 0.75
 """Octaves: with it the ends of an interval are a factor of 1.7 apart."""
 _FINEST = 0.15
+MOST_SAMPLES = 400
+"""Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
 _MOST_DIGITS = 9
 
 

@@ -19,11 +19,19 @@ from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.model import GenerateConfig, ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import EarlyStopping
 
 from harness.errors import UsageError
-from harness.export.inspect_ai.scores import FACTS, PACKAGE, ours, outcome, verdict
+from harness.export.inspect_ai.scores import (
+    FACTS,
+    PACKAGE,
+    adaptive_verdict,
+    ours,
+    outcome,
+    verdict,
+)
 from harness.plan.plan import Plan, output_budget
-from harness.plan.selection import open_tasks, plans
+from harness.plan.selection import MOST_SAMPLES, open_tasks, plans, read_precision
 from harness.spec import Sample
 from harness.task.catalogue import Task as TaskFile
 from harness.task.catalogue import built_in_files
@@ -50,6 +58,15 @@ def ask() -> Solver:
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
+        try:
+            return await reply(state, generate)
+        except BaseException:  # a cancelled request too has no reply
+            from harness.export.inspect_ai.early_stopping import gave_up  # noqa: PLC0415  slow
+
+            gave_up(str(state.sample_id), state.epoch)
+            raise
+
+    async def reply(state: TaskState, generate: Generate) -> TaskState:
         model = get_model()
         room = state.metadata[FACTS]["max_tokens"] + _room_to_think(str(model))
         try:
@@ -90,12 +107,16 @@ def _task(
     spread: object,
     samples: object,
     seed: object,
+    adaptive: object,
+    precision: object,
 ) -> Task:
     """The tasks of `names` as one task of Inspect, with the values that `-T` was given.
 
     Raises:
         BadParameterError: a value that cannot be used, or a task file with mistakes.
     """
+    octaves = _octaves(adaptive, precision)
+    is_adaptive = octaves is not None
     try:
         if any(isinstance(value, bool) for value in axes.values()):
             axes = _with_words(axes, open_tasks(names, trial=False))
@@ -103,26 +124,38 @@ def _task(
             names,
             lengths=None if lengths is None else _text(lengths),
             spread=None if spread is None else _text(spread),
-            samples=None if samples is None else _whole("samples", samples),
+            samples=_samples(samples, is_adaptive=is_adaptive),
             axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
             seed=_whole("seed", seed),
+            in_bands=is_adaptive,
         )
-        dataset = [_sample(plan, sample) for plan in planned for sample in plan]
+        dataset = [
+            _sample(plan, sample, is_adaptive=is_adaptive) for plan in planned for sample in plan
+        ]
     except UsageError as error:
         raise BadParameterError(str(error)) from error
     versions = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
     return Task(
         dataset=MemoryDataset(dataset, name=names),
         solver=ask(),
-        scorer=[verdict(), outcome()],
+        scorer=[adaptive_verdict() if is_adaptive else verdict(), outcome()],
         config=GenerateConfig(temperature=0.0),
         score_on_error=True,  # a request that fails is counted, and costs its own sample
         version=planned[0].task.spec.version if len(planned) == 1 else ",".join(versions),
-        metadata={"eyechart": version("eyechart"), "tasks": versions},
+        early_stopping=None if octaves is None else _stopping(octaves),
+        metadata={"eyechart": version("eyechart"), "tasks": versions, "adaptive": is_adaptive},
     )
 
 
-def _sample(plan: Plan, sample: Sample) -> InspectSample:
+def _stopping(octaves: float) -> EarlyStopping:
+    from harness.export.inspect_ai.early_stopping import (  # noqa: PLC0415  NumPy is slow to load
+        AdaptiveStopping,
+    )
+
+    return AdaptiveStopping(octaves)
+
+
+def _sample(plan: Plan, sample: Sample, *, is_adaptive: bool) -> InspectSample:
     """A sample with everything that its verdict depends on, so that logs can be scored again."""
     return InspectSample(
         input=sample.prompt,
@@ -141,6 +174,7 @@ def _sample(plan: Plan, sample: Sample) -> InspectSample:
                 "answer": plan.task.spec.answer.model_dump(),
                 "prompt_hash": sample.prompt_hash,
                 "max_tokens": output_budget(sample),
+                "adaptive": is_adaptive,
             },
         },
     )
@@ -169,17 +203,51 @@ def _whole(name: str, value: object) -> int:
     return value
 
 
+def _samples(given: object, *, is_adaptive: bool) -> int | None:
+    if given is None:
+        return MOST_SAMPLES if is_adaptive else None
+    return _whole("samples", given)
+
+
+def _octaves(adaptive: object, precision: object) -> float | None:
+    """The precision of an adaptive evaluation; `None` where it is not adaptive."""
+    if not isinstance(adaptive, bool):
+        raise BadParameterError(f"-T adaptive must be true or false, not {adaptive!r}")
+    if precision is not None and not adaptive:
+        raise BadParameterError("-T precision is of an adaptive evaluation; add -T adaptive=true")
+    if precision is not None and (
+        not isinstance(precision, int | float) or isinstance(precision, bool)
+    ):
+        raise BadParameterError(f"-T precision must be a number of octaves, not {precision!r}")
+    try:
+        return read_precision(precision) if adaptive else None
+    except UsageError as error:
+        raise BadParameterError(str(error)) from error
+
+
 def _register(name: str) -> None:
     """Registers `name` with Inspect, which looks for registered tasks after importing a module."""
 
     def make_task(
+        *,
         lengths: object = None,
         spread: object = None,
         samples: object = None,
         seed: object = 0,
+        adaptive: object = False,
+        precision: object = None,
         **axes: object,
     ) -> Task:
-        return _task(name, axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
+        return _task(
+            name,
+            axes,
+            lengths=lengths,
+            spread=spread,
+            samples=samples,
+            seed=seed,
+            adaptive=adaptive,
+            precision=precision,
+        )
 
     task(name=f"{PACKAGE}/{name}")(ours(make_task))
 
@@ -187,17 +255,29 @@ def _register(name: str) -> None:
 @task(name=f"{PACKAGE}/file")
 @ours
 def file(
+    *,
     path: object = None,
     lengths: object = None,
     spread: object = None,
     samples: object = None,
     seed: object = 0,
+    adaptive: object = False,
+    precision: object = None,
     **axes: object,
 ) -> Task:
     """A task file of the user's, or a folder of them."""
     if path is None:
         raise BadParameterError("no task file named; give -T path=my_task.yaml")
-    return _task(_text(path), axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
+    return _task(
+        _text(path),
+        axes,
+        lengths=lengths,
+        spread=spread,
+        samples=samples,
+        seed=seed,
+        adaptive=adaptive,
+        precision=precision,
+    )
 
 
 _FILES = built_in_files()
