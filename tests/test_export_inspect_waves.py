@@ -28,7 +28,7 @@ def places(samples: int, lines: list[Line] | None = None) -> dict[Key, Place]:
 
 
 def evaluated(
-    waves: Waves, samples: dict[Key, Place], accuracy: Callable[[Floats], Floats], at_once: int
+    waves: Waves[Key], samples: dict[Key, Place], accuracy: Callable[[Floats], Floats], at_once: int
 ) -> list[Key]:
     """What is asked where `at_once` samples run or wait at the same time, and the rest come up in
     their order as there is room.

@@ -22,7 +22,7 @@ from harness.export.inspect_ai.waves import Place, Waves
 from harness.spec import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from inspect_ai.dataset import Sample
     from inspect_ai.scorer import SampleScore
@@ -36,7 +36,7 @@ _Key = tuple[str, int]
 class _Condition:
     """One task under one condition, in one evaluation."""
 
-    waves: Waves
+    waves: Waves[_Key]
     changed: Event = field(default_factory=Event)
     """Set when a sample ends, and then replaced."""
 
@@ -72,7 +72,7 @@ class AdaptiveStopping:
 
     async def start_task(self, task: object, samples: Sequence[Sample], epochs: int) -> str:  # noqa: ARG002  Inspect's form
         """Begins an evaluation with these samples."""
-        places: dict[str, dict[Hashable, Place]] = {}
+        places: dict[str, dict[_Key, Place]] = {}
         of_sample: dict[str, str] = {}
         for sample in samples:
             of = sample.metadata

@@ -9,14 +9,15 @@ may be able to while others wait.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from harness.analysis.adaptive import Aim, next_samples
 from harness.analysis.curve import Curve, curve
 from harness.spec import Line
 
+_Key = TypeVar("_Key", bound=Hashable)
 Turn: TypeAlias = Literal["ask", "pass", "wait"]
 
 
@@ -31,10 +32,10 @@ class Place:
     """Symbols in its row."""
 
 
-class Waves:
+class Waves(Generic[_Key]):
     """The waves of one condition over the samples of a data set."""
 
-    def __init__(self, places: Mapping[Hashable, Place], aim: Aim) -> None:
+    def __init__(self, places: Mapping[_Key, Place], aim: Aim) -> None:
         """The samples by their keys, in any order; `aim` gets the most samples from them."""
         self._places = places
         self._to_come = Counter(place.line for place in places.values())
@@ -45,9 +46,9 @@ class Waves:
         )
         self._asked: Counter[Line] = Counter()
         self._wanted: Counter[Line] = Counter()
-        self._turns: dict[Hashable, Turn] = {}
-        self._running: set[Hashable] = set()
-        self._correct: dict[Hashable, bool] = {}
+        self._turns: dict[_Key, Turn] = {}
+        self._running: set[_Key] = set()
+        self._correct: dict[_Key, bool] = {}
         self._done = ""
 
     @property
@@ -60,7 +61,7 @@ class Waves:
         """Why the last sample that was passed over was not asked."""
         return self._done or "the replies so far ask for samples of other lengths"
 
-    def turn(self, key: Hashable) -> Turn:
+    def turn(self, key: _Key) -> Turn:
         """What becomes of a sample that comes up; it may come up again, to be retried."""
         if key in self._turns:
             if self._turns[key] == "ask":
@@ -76,7 +77,7 @@ class Waves:
             return self._settle(key, "ask")
         return self._settle(key, "pass") if self._is_wanted() else "wait"
 
-    def ended(self, key: Hashable, *, correct: bool | None) -> None:
+    def ended(self, key: _Key, *, correct: bool | None) -> None:
         """Takes in what became of a sample that was asked, or that an earlier evaluation asked;
         `None` is no reply.
         """
@@ -92,7 +93,7 @@ class Waves:
             self._next_wave()
         return self._done or "its samples came to an end"
 
-    def _settle(self, key: Hashable, turn: Turn) -> Turn:
+    def _settle(self, key: _Key, turn: Turn) -> Turn:
         line = self._places[key].line
         self._turns[key] = turn
         self._to_come[line] -= 1
@@ -113,7 +114,7 @@ class Waves:
             self._done = "all samples of the lines near the crossing came up"
 
     def _curve(self) -> Curve | None:
-        keys: Collection[Hashable] = sorted(self._correct, key=self._order)
+        keys = sorted(self._correct, key=self._order)
         if not keys:
             return None
         places = [self._places[key] for key in keys]
@@ -125,7 +126,7 @@ class Waves:
             places=[self._lines.index(place.line) for place in places],
         )
 
-    def _order(self, key: Hashable) -> tuple[Line, int]:
+    def _order(self, key: _Key) -> tuple[Line, int]:
         """So that it does not matter which reply came first."""
         place = self._places[key]
         return place.line, place.row
