@@ -18,7 +18,8 @@ def asked(
     accuracy: Callable[[Floats], Floats], aim: Aim, seed: int = 0
 ) -> tuple[dict[Line, int], str, list[dict[Line, int]]]:
     """All samples of a run that goes on until its end, why it ended, and its waves."""
-    planned, waves = dict.fromkeys(LINES, 0), []
+    planned = dict.fromkeys(LINES, 0)
+    waves: list[dict[Line, int]] = []
     while True:
         samples = simulated(accuracy, planned, seed) if any(planned.values()) else None
         more, why = next_samples(samples, planned, aim)

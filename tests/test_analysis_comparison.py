@@ -85,7 +85,7 @@ class TestRuns:
         ]
         for one in wanted:
             lab.asked(one)
-        verdict = compare_runs(*(read_run(one.folder) for one in wanted))
+        verdict = compare_runs(read_run(wanted[0].folder), read_run(wanted[1].folder))
         assert verdict.first == "scripted/test (temperature=0.0)"
         assert verdict.second == "scripted/test (temperature=0.7)"
         assert len(verdict.conditions) == 2
@@ -97,11 +97,11 @@ class TestChange:
     def change(
         self, lab: Lab, *scripts: Callable[[Request], str], samples: int = 20, margin: float = 0.05
     ) -> Change:
-        folders = [
-            run(lab, f"scripted/{name}", script, samples)
+        first, second = (
+            read_run(run(lab, f"scripted/{name}", script, samples))
             for name, script in zip("ab", scripts, strict=True)
-        ]
-        return compare_runs(*map(read_run, folders)).change(margin)
+        )
+        return compare_runs(first, second).change(margin)
 
     def test_worse_and_better(self, lab: Lab) -> None:
         """By the area, whichever side is first."""

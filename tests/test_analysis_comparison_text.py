@@ -33,8 +33,8 @@ def test_who_sees_further_is_named_first(lab: Lab) -> None:
 
 def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
     """Both are right everywhere, so their lengths are not known."""
-    folders = [run(lab, f"scripted/{name}", samples=4) for name in "ab"]
-    sentence = finding(compare_runs(*map(read_run, folders)))
+    first, second = (read_run(run(lab, f"scripted/{name}", samples=4)) for name in "ab")
+    sentence = finding(compare_runs(first, second))
     assert sentence.startswith(
         "no difference found between scripted/a and scripted/b on lab/ones: both effective lengths "
         "lie beyond the longest line; area 1.00 against 1.00"
@@ -88,7 +88,10 @@ def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, tex
 
 def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
     """First minus second, as in the table."""
-    folders = run(lab, "scripted/a"), run(lab, "scripted/b", wrong_from(5))
-    sentence = change_sentence(compare_runs(*map(read_run, folders)), 0.05)
+    first, second = (
+        read_run(folder)
+        for folder in (run(lab, "scripted/a"), run(lab, "scripted/b", wrong_from(5)))
+    )
+    sentence = change_sentence(compare_runs(first, second), 0.05)
     assert sentence.startswith("scripted/b is worse than scripted/a: their areas differ by +")
     assert sentence.endswith("90 % interval), and the margin is 5 points.")

@@ -33,9 +33,9 @@ def test_a_factor_of_four_is_found_and_measured() -> None:
 
 def test_it_is_symmetric() -> None:
     """Exchanging the sides changes the sign alone."""
-    curves = simulated(logistic(80), 30, 1), simulated(logistic(60), 30, 2)
-    forth = length_difference(*curves, Threshold())
-    back = length_difference(*reversed(curves), Threshold())
+    one, other = simulated(logistic(80), 30, 1), simulated(logistic(60), 30, 2)
+    forth = length_difference(one, other, Threshold())
+    back = length_difference(other, one, Threshold())
     assert forth.low == pytest.approx(back.swapped.low, abs=0.03)
     assert forth.high == pytest.approx(back.swapped.high, abs=0.03)
 

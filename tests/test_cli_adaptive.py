@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.analysis.adaptive import widest_gap
 from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
-from harness.cli.adaptive import widest_gap
 from harness.journal.manifest import MANIFEST, read_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.selection import plans
