@@ -333,7 +333,7 @@ def test_prompts_of_ones_own_tasks_are_asked_for(lab: Lab) -> None:
     lab.bench_run("--model", lab.fake(right))
     run = lab.the_run()
     lab.bench("export", "every-eval-ever", run, "-o", lab.folder / "eee").one_line(
-        2, "lab/ones is not at hand", "--task", "--no-samples"
+        2, "lab/ones is not at hand", "--task", "--run-kept-code", "--no-samples"
     )
     assert export(lab, run).code == 0
     done = export(lab, run, "--no-samples")

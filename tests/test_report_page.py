@@ -352,9 +352,14 @@ def test_own_tasks_are_named_for_their_prompts(lab: Lab) -> None:
     page = report(lab, wanted.folder)
     assert [sample["prompt"] for sample in samples_of(page)] == [None] * 3
     assert data_of(page)["runs"][0]["why"] == "the task file of lab/plain is not at hand"
-    said = "prompts of lab/plain are not shown: name its file with --task"
+    said = (
+        "prompts of lab/plain are not shown: name its file with --task, or execute the code that "
+        "came with the run with --run-kept-code"
+    )
     assert lab.said == [said]
     page = report(lab, wanted.folder, tasks=str(lab.plain))
+    assert all("How many ones?" in sample["prompt"] for sample in samples_of(page))
+    page = report(lab, wanted.folder, run_kept_code=True)
     assert all("How many ones?" in sample["prompt"] for sample in samples_of(page))
     assert lab.said == [said]
 
@@ -369,6 +374,7 @@ def test_a_prompt_that_changed_is_not_shown(lab: Lab) -> None:
     assert [sample["prompt"] for sample in samples_of(page)] == [None] * 3
     assert data_of(page)["runs"][0]["why"] == ""
     lab.plain.write_text(lab.plain.read_text().replace("How many", "Count the"))
+    (wanted.folder / "kept" / read_manifest(wanted.folder).kept).unlink()
     page = report(lab, wanted.folder, tasks=str(lab.plain))
     assert data_of(page)["runs"][0]["why"] == "lab/plain has changed since this run"
 

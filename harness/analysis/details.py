@@ -14,20 +14,14 @@ import pandas as pd
 
 from harness.analysis.judged_run import JudgedRun, as_float, counted_records
 from harness.analysis.judging import verdict_of
+from harness.analysis.task_of_run import NoTaskError, task_of
 from harness.columns import OUTCOMES
-from harness.errors import (
-    AbsentTaskError,
-    ChangedTaskError,
-    PlanError,
-    TaskError,
-    TaskFileError,
-    UnknownTaskError,
-)
+from harness.errors import PlanError, TaskError, TaskFileError, UnknownTaskError
 from harness.journal.record import Record
 from harness.plan.plan import make_sample, sample_id
 from harness.score.verdict import Verdict
 from harness.spec import Item, Sample
-from harness.task.catalogue import Task, reopen
+from harness.task.catalogue import Task
 
 
 @dataclass(frozen=True)
@@ -105,8 +99,8 @@ class Prompts:
     task: Task | None
     why: str = ""
     """Why `task` is `None`."""
-    absent: bool = False
-    """Whether `task` is `None` because no file of the task is known."""
+    remedy: str = ""
+    """What the user can do about that; "" where nothing is known to help."""
 
     def of(self, run_details: RunDetails) -> Iterator[str | None]:
         """The prompt of each detail, in order; `None` where it is not the prompt that was sent."""
@@ -138,19 +132,11 @@ def _sample(
         return None
 
 
-def prompts_of(run: JudgedRun, others: str = "") -> Prompts:
-    """The prompts of `run`, from the task file that `catalogue.reopen` finds for its task.
-
-    `others` names the user's task files, as `--task` does. A file is used only if its content is
-    what the run's manifest has.
-    """
-    manifest = run.manifest
+def prompts_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> Prompts:
+    """The prompts of `run`, from the task that `task_of_run.task_of` opens."""
     try:
-        task = reopen(manifest.task, manifest.task_digest, others=others)
-    except AbsentTaskError:
-        return Prompts(None, f"the task file of {manifest.task} is not at hand", absent=True)
-    except ChangedTaskError:
-        return Prompts(None, f"{manifest.task} has changed since this run")
+        return Prompts(task_of(run, others, run_kept_code=run_kept_code))
+    except NoTaskError as error:
+        return Prompts(None, str(error), error.remedy)
     except (UnknownTaskError, TaskFileError) as error:
-        return Prompts(None, f"the task file of {manifest.task} cannot be read: {error}")
-    return Prompts(task)
+        return Prompts(None, f"the task file of {run.manifest.task} cannot be read: {error}")

@@ -28,6 +28,7 @@ from harness.cli.options import (
     OwnTasksOption,
     PrecisionOption,
     RelativeOption,
+    RunKeptCodeOption,
     RunsArgument,
     SamplesOption,
     SeedOption,
@@ -391,6 +392,7 @@ def leaderboard(
         typer.Option(metavar="FILE", help="Markdown file whose table is renewed."),
     ] = None,
     tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:
@@ -408,6 +410,7 @@ def leaderboard(
             output=output,
             readme=readme,
             tasks=tasks,
+            run_kept_code=run_kept_code,
             threshold=results.read_threshold(threshold, relative=relative),
         )
     )
@@ -432,12 +435,14 @@ def report(
         ),
     ] = ["html"],  # noqa: B006  typer copies it
     tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:
     """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
 
-    Prompts are made again from the task files; name your own task files with --task.
+    Prompts are made again: from built-in tasks, from task files that --task names, and from what
+    the runs kept.
     """
     from harness.cli import results
 
@@ -448,6 +453,7 @@ def report(
             formats,
             results.read_threshold(threshold, relative=relative),
             tasks=tasks,
+            run_kept_code=run_kept_code,
         )
     )
 

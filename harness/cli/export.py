@@ -20,6 +20,7 @@ from harness.cli.options import (
     OutOption,
     OwnTasksOption,
     RelativeOption,
+    RunKeptCodeOption,
     RunsArgument,
     SamplesOption,
     SeedOption,
@@ -179,6 +180,7 @@ def every_eval_ever(
     ] = True,
     incomplete: IncompleteOption = False,
     tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:
@@ -202,6 +204,7 @@ def every_eval_ever(
             samples=samples,
             incomplete=incomplete,
             tasks=tasks,
+            run_kept_code=run_kept_code,
             threshold=results.read_threshold(threshold, relative=relative),
         )
     )

@@ -83,4 +83,12 @@ OwnTasksOption = Annotated[
         "--task", "-t", metavar="NAME[,NAME]", help="Your own task files, to make prompts again."
     ),
 ]
+RunKeptCodeOption = Annotated[
+    bool,
+    typer.Option(
+        "--run-kept-code",
+        help="Execute the generators that came with the runs, to make prompts again. Only for runs "
+        "that you trust.",
+    ),
+]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]

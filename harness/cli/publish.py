@@ -69,6 +69,7 @@ def every_eval_ever(
     samples: bool = True,
     incomplete: bool = False,
     tasks: str = "",
+    run_kept_code: bool = False,
     threshold: Threshold = Threshold(),
 ) -> int:
     """Writes a record of each run under `output`/data, and its samples beside it; returns the exit
@@ -83,7 +84,10 @@ def every_eval_ever(
             f"--model-id names one model, and the runs are of {len(models)}: {', '.join(models)}"
         )
     evaluations = [Evaluation(publishable, publisher, threshold) for publishable in publishables]
-    prompts = [_prompts(publishable, tasks) if samples else None for publishable in publishables]
+    prompts = [
+        _prompts(publishable, tasks, run_kept_code=run_kept_code) if samples else None
+        for publishable in publishables
+    ]
     for evaluation, run_prompts in zip(evaluations, prompts, strict=True):
         for path in _write_record(evaluation, output, run_prompts):
             echo(str(path))
@@ -134,12 +138,13 @@ def _check_texts(given: Mapping[str, str | None]) -> None:
             raise UsageError(f"{option} is empty; leave it out if there is nothing to say")
 
 
-def _prompts(publishable: Publishable, tasks: str) -> Prompts:
-    prompts = prompts_of(publishable.run, tasks)
+def _prompts(publishable: Publishable, tasks: str, *, run_kept_code: bool) -> Prompts:
+    prompts = prompts_of(publishable.run, tasks, run_kept_code=run_kept_code)
     if prompts.task is None:
+        remedy = prompts.remedy or "name its file with --task"
         raise UsageError(
-            f"{publishable.run.folder}: its prompts cannot be made again, {prompts.why}; name its "
-            "file with --task, or leave the samples out with --no-samples"
+            f"{publishable.run.folder}: its prompts cannot be made again, {prompts.why}; {remedy}, "
+            "or leave the samples out with --no-samples"
         )
     return prompts
 

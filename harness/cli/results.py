@@ -141,6 +141,7 @@ def leaderboard(
     output: Path | None,
     readme: Path | None,
     tasks: str,
+    run_kept_code: bool,
     threshold: Threshold,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page; prints what is left out and why."""
@@ -162,7 +163,7 @@ def leaderboard(
         return INCOMPLETE
     with only_writer(output, warn):
         page_runs = _write_leaderboard(output, new, readme)
-        _write_page(output, page_runs, threshold, tasks)
+        _write_page(output, page_runs, threshold, tasks, run_kept_code=run_kept_code)
     return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
 
 
@@ -204,12 +205,22 @@ def _write_leaderboard(
     return [run for run, rows in new if any(id(row) in chosen for row in rows)]
 
 
-def _write_page(output: Path, runs: Sequence[JudgedRun], threshold: Threshold, tasks: str) -> None:
+def _write_page(
+    output: Path,
+    runs: Sequence[JudgedRun],
+    threshold: Threshold,
+    tasks: str,
+    *,
+    run_kept_code: bool,
+) -> None:
     from harness.report.page import write_report
 
     if runs:
         page = output.with_suffix(".html")
-        for path in write_report(runs, page, threshold=threshold, tasks=tasks, warn=warn):
+        written = write_report(
+            runs, page, threshold=threshold, tasks=tasks, run_kept_code=run_kept_code, warn=warn
+        )
+        for path in written:
             echo(str(path))
 
 
@@ -220,6 +231,7 @@ def report(
     threshold: Threshold,
     *,
     tasks: str,
+    run_kept_code: bool,
 ) -> int:
     """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
     from harness.report.page import write_report
@@ -230,7 +242,15 @@ def report(
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
     check_output("-o", output)
     runs = [read_run(folder, warn) for folder in without_repeats(folders)]
-    written = write_report(runs, output, formats=kinds, threshold=threshold, tasks=tasks, warn=warn)
+    written = write_report(
+        runs,
+        output,
+        formats=kinds,
+        threshold=threshold,
+        tasks=tasks,
+        run_kept_code=run_kept_code,
+        warn=warn,
+    )
     for path in written:
         echo(str(path))
     return COMPLETE

@@ -59,6 +59,8 @@ class Manifest:
     """Which repeat of the run in the folder above this is; 0 for a run that is no repeat."""
     file: str = ""
     """Path of the task file, if it is the user's own."""
+    kept: str = ""
+    """Name of the kept file that the items came from, see `journal.kept`."""
     server: dict[str, Any] = field(default_factory=dict)
     """Facts that the provider gives about the model and its server."""
     answered_by: list[str] = field(default_factory=list)
@@ -222,6 +224,7 @@ class _ManifestInFile(_InFile):
     settings: _SettingsInFile
     repeat: Annotated[int, Field(ge=0)] = 0
     file: str = ""
+    kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
     server: dict[str, JsonValue] = {}
     answered_by: list[str] = []
     software: dict[str, str] = {}

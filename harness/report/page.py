@@ -79,13 +79,14 @@ def write_report(
     formats: Sequence[str] = ("html",),
     threshold: Threshold = Threshold(),
     tasks: str = "",
+    run_kept_code: bool = False,
     warn: Warn,
 ) -> list[Path]:
     """Writes the page to `out`, and with `png` or `svg` its charts into a folder beside it; returns
     the paths of the written files.
 
-    `tasks` names task files besides the built-in ones, as `--task` does; prompts are made again
-    from them.
+    Prompts are made again from task files, of which `tasks` names those that are not built in, as
+    `--task` does, or from what runs kept: from their code only with `run_kept_code`.
 
     Raises:
         JournalError: a file cannot be written.
@@ -97,9 +98,8 @@ def write_report(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
-            replace_file(
-                out, _page(page_sections, published, tasks, warn).encode("utf-8", "replace")
-            )
+            page = _page(page_sections, published, tasks, run_kept_code=run_kept_code, warn=warn)
+            replace_file(out, page.encode("utf-8", "replace"))
             written.append(out)
         picture_formats = [kind for kind in formats if kind != "html"]
         charts = [
@@ -145,16 +145,21 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
 
 
 def _page(
-    page_sections: Sequence[PageSection], published: Sequence[Reported], tasks: str, warn: Warn
+    page_sections: Sequence[PageSection],
+    published: Sequence[Reported],
+    tasks: str,
+    *,
+    run_kept_code: bool,
+    warn: Warn,
 ) -> str:
     runs = [
         (page_section.section.name, run_details)
         for page_section in page_sections
         for run_details in page_section.section.runs
     ]
-    samples = pack_samples(runs, tasks)
-    for task in samples.unknown:
-        warn(f"prompts of {task} are not shown: name its file with --task")
+    samples = pack_samples(runs, tasks, run_kept_code=run_kept_code)
+    for unknown in samples.unknown:
+        warn(f"prompts of {unknown}")
     tables = [listed.reported_table(file) for file in published]
     script, bundle = _read("page.js"), _bundle()
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))

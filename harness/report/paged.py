@@ -31,7 +31,7 @@ class PackedSamples:
     chunks: list[str] = field(default_factory=list)
     """The texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""
     unknown: list[str] = field(default_factory=list)
-    """Tasks whose files were not found, each once."""
+    """Tasks whose prompts are not shown and what helps, each once: `NAME are not shown: …`."""
 
     @property
     def index(self) -> str:
@@ -57,17 +57,19 @@ FIELDS = (
 """The values in the list of a sample, in order."""
 
 
-def pack_samples(runs: Iterable[tuple[str, RunDetails]], tasks: str = "") -> PackedSamples:
+def pack_samples(
+    runs: Iterable[tuple[str, RunDetails]], tasks: str = "", *, run_kept_code: bool = False
+) -> PackedSamples:
     """Packs the samples of `runs`, which are pairs of a section's name and a run."""
     packed = PackedSamples()
 
     def texts() -> Iterator[list[Any]]:
         for place, (section, run_details) in enumerate(runs):
-            prompts = prompts_of(run_details.run, tasks)
+            prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)
             packed.runs.append(_run(section, run_details, prompts))
-            task = run_details.run.manifest.task
-            if prompts.absent and task not in packed.unknown:
-                packed.unknown.append(task)
+            unknown = f"{run_details.run.manifest.task} are not shown: {prompts.remedy}"
+            if prompts.remedy and unknown not in packed.unknown:
+                packed.unknown.append(unknown)
             for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
                 packed.columns["run"].append(place)
                 packed.columns["cell"].append(detail.cell)

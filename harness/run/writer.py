@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from harness import exact_json
 from harness.errors import JournalError
 from harness.journal.answers import Answered
+from harness.journal.kept import keep
 from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from harness.journal.record import SAMPLES, Record, Warn
 from harness.journal.software import software
@@ -58,6 +59,7 @@ class PlannedRun:
                 # a generator or items file that changed since is found before anything is asked
                 self.answered.covers(plan.sample(cell.condition, cell.line, index), cell.key)
         self._plan()
+        manifest.kept = keep(request.folder, plan.task.source)
 
     def grow(self, plan: Plan) -> None:
         """Plans the next wave of an adaptive run; reads again what is answered."""

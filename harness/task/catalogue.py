@@ -52,6 +52,13 @@ class Task:
         return load_items(self.path, self.spec.items, self.spec.answer)
 
     @property
+    def source(self) -> Path:
+        """The file that its items come from: its generator's, or the items file."""
+        spec = self.spec
+        name = spec.items or (spec.generator or "").rpartition(":")[0]
+        return (self.path.parent / name).resolve()
+
+    @property
     def lengths(self) -> Sequence[int]:
         """The nominal lengths that run by default."""
         return self.spec.lengths or sorted(self._items)

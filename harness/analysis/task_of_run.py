@@ -1,0 +1,86 @@
+"""The task of a run, opened again to make its prompts: from a task file, or from what the run kept.
+
+Code that came with a run is executed only if the user says so, as a run may come from a stranger.
+The spec in the manifest and kept items are data: they are read, and prompts are rendered in the
+sandbox.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.analysis.judged_run import JudgedRun
+from harness.errors import AbsentTaskError, ChangedTaskError
+from harness.journal.kept import KEPT, content_hash, read_kept
+from harness.task.catalogue import Task, find, open_task, reopen, tasks_root
+from harness.task.generator import ItemError, ItemsFileError
+
+_NAME_IT = "name its file with --task"
+_EXECUTE = "or execute the code that came with the run with --run-kept-code"
+
+
+class NoTaskError(Exception):
+    """The task of a run cannot be opened. The message says why, in a few words."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.remedy = remedy
+        """What the user can do; "" where nothing is known to help."""
+
+
+def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> Task:
+    """The task of `run`; `others` names the user's task files, as `--task` does.
+
+    Takes the file that `catalogue.reopen` finds, if its content is what the run's manifest has;
+    else the spec of the manifest with the kept file of the items. A kept generator is executed
+    from an installed file, or one that `others` names, with the same content; the kept file itself
+    is executed with `run_kept_code` alone.
+
+    Raises:
+        NoTaskError: there is no such task.
+        UnknownTaskError: `others` names no task file.
+        TaskFileError: a file has mistakes.
+    """
+    manifest = run.manifest
+    try:
+        task = reopen(manifest.task, manifest.task_digest, others=others)
+    except AbsentTaskError:
+        problem = NoTaskError(f"the task file of {manifest.task} is not at hand", _NAME_IT)
+        task = _from_kept(run, others, problem, run_kept_code=run_kept_code)
+    except ChangedTaskError:
+        problem = NoTaskError(f"{manifest.task} has changed since this run")
+        task = _from_kept(run, others, problem, run_kept_code=run_kept_code)
+    try:
+        _ = task.paired, task.lengths  # loads the file of its items
+    except (ItemError, ItemsFileError) as error:
+        raise NoTaskError(f"the items of {manifest.task} cannot be made: {error}") from None
+    return task
+
+
+def _from_kept(run: JudgedRun, others: str, problem: NoTaskError, *, run_kept_code: bool) -> Task:
+    """The task of the run's manifest; raises `problem` where the run kept nothing."""
+    manifest, spec = run.manifest, run.spec
+    content = read_kept(run.folder, manifest.kept)
+    if content is None:
+        raise problem
+    copy = run.folder.resolve() / KEPT / manifest.kept
+    if spec.items is not None:
+        return Task(manifest.task, copy, spec.model_copy(update={"items": copy.name}))
+    source = copy if run_kept_code else _same_file(content, others)
+    if source is None:
+        raise NoTaskError(str(problem), f"{_NAME_IT}, {_EXECUTE}") from None
+    function = (spec.generator or "").rpartition(":")[2]
+    generator = f"{source.name}:{function}"
+    return Task(manifest.task, source, spec.model_copy(update={"generator": generator}))
+
+
+def _same_file(content: bytes, others: str) -> Path | None:
+    """An installed generator file, or one of a task in `others`, with this content."""
+    files = sorted(tasks_root().rglob("*.py"))
+    if others:
+        files += [open_task(name, file, trial=False).source for name, file in find(others).items()]
+    wanted = content_hash(content)
+    return next(
+        (file for file in files if file.is_file() and content_hash(file.read_bytes()) == wanted),
+        None,
+    )

@@ -1,0 +1,62 @@
+"""The file from which a run's items came, kept in the run's folder: `kept/<hash>-<name>`.
+
+A run is shown with its prompts although its task file has changed or is gone. A generator is code,
+and a run may come from a stranger: nothing here executes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from harness.errors import JournalError
+from harness.journal.files import replace_file
+
+KEPT = "kept"
+MAX_KEPT_BYTES = 1_000_000
+"""Larger files are not kept."""
+_DIGITS = 16
+"""Digits of the hash in a file's name."""
+
+
+def content_hash(content: bytes) -> str:
+    """SHA-256, as hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def keep(folder: Path, source: Path) -> str:
+    """Keeps a copy of `source` in the run's `folder`, once; returns the name of the copy, or ""
+    where `source` is larger than `MAX_KEPT_BYTES` or cannot be read.
+
+    Raises:
+        JournalError: the copy cannot be written.
+    """
+    content = _small_file(source)
+    if content is None:
+        return ""
+    name = f"{content_hash(content)[:_DIGITS]}-{source.name}"
+    copy = folder / KEPT / name
+    if _small_file(copy) != content:
+        try:
+            copy.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise JournalError(f"cannot write {copy.parent}: {error.strerror}") from error
+        replace_file(copy, content)
+    return name
+
+
+def read_kept(folder: Path, name: str) -> bytes | None:
+    """The content of a kept file; `None` where it is missing, or is not what was kept."""
+    content = _small_file(folder / KEPT / name) if name else None
+    if content is None or not name.startswith(f"{content_hash(content)[:_DIGITS]}-"):
+        return None
+    return content
+
+
+def _small_file(path: Path) -> bytes | None:
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_KEPT_BYTES:
+            return None
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return None
