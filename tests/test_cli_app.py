@@ -777,7 +777,10 @@ class TestMisuse:
 
     def test_help_of_every_verb_ends_with_examples(self, lab: Lab) -> None:
         """Examples are what people read."""
-        verbs = (["run"], ["score"], ["tasks", "show"], ["tasks", "check"], ["models"])
+        verbs = (
+            *(["run"], ["score"], ["samples"], ["runs"], ["models"]),
+            *(["tasks", "show"], ["tasks", "check"], ["tasks", "sample"]),
+        )
         for verb in verbs:
             done = lab.bench(*verb, "--help")
             assert done.code == 0

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.analysis.leaderboard import find_runs
 from harness.cli.results import without_repeats
-from harness.journal.manifest import MANIFEST, read_manifest
+from harness.journal.manifest import MANIFEST, find_runs, read_manifest
 from harness.journal.record import SAMPLES
 from harness.task import generator
 from providers.base import AuthError, BadRequestError, Reply, Request

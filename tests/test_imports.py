@@ -39,6 +39,7 @@ ARROWS = {
         *("harness.analysis", "harness.plan", "harness.journal"),
         "providers.catalog",
     ],
+    "harness.face": ["harness.analysis", "harness.journal"],
     "harness.export": [
         *("harness.analysis", "harness.plan", "harness.task", "harness.score", "harness.journal"),
         *("providers.base", "providers.catalog", "providers.documents", "providers.http"),
@@ -46,7 +47,7 @@ ARROWS = {
     ],
     "harness.cli": [
         *("harness.task", "harness.plan", "harness.journal", "harness.run"),
-        *("harness.analysis", "harness.report", "harness.export"),
+        *("harness.analysis", "harness.report", "harness.export", "harness.face"),
         *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
     ],
     "harness": ["harness.cli"],  # `python -m harness`
@@ -177,7 +178,7 @@ def test_no_circles() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["run", "--help"], ["export", "--help"], ["tasks"], ["models"]],
+    [["--help"], ["run", "--help"], ["export", "--help"], ["tasks"], ["models"], ["runs"]],
     ids=str,
 )
 def test_quick_commands_load_nothing_heavy(arguments: list[str]) -> None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from harness.journal.record import Record
 from harness.score.answer import AnswerForm
 from harness.score.verdict import Verdict, judge
+from harness.spec import Target
 
 _SHORT = 64
 """Characters of the longest reply whose verdict is cached."""
@@ -26,3 +27,17 @@ def verdict_of(record: Record, answer: AnswerForm) -> Verdict:
         target=record.target,
         answer=answer,
     )
+
+
+_MOST_TEXT = 60
+
+
+def reason(verdict: Verdict, target: Target) -> str:
+    """Why a reply has its outcome, in a few words."""
+    return verdict.why or f"reads {_short(verdict.answer)}, target {_short(target)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    half = _MOST_TEXT // 2
+    return text if len(text) <= _MOST_TEXT else f"{text[:half]} … {text[-half:]}"

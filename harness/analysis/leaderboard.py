@@ -29,7 +29,7 @@ from harness.analysis.tables import estimate_columns, threshold_columns
 from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
-from harness.journal.manifest import MANIFEST, Manifest, is_repeat
+from harness.journal.manifest import Manifest
 from harness.journal.record import Warn
 from harness.spec import Cell
 
@@ -100,12 +100,6 @@ def only_writer(
         yield
     finally:
         lock.release()
-
-
-def find_runs(out: Path) -> list[Path]:
-    """The folders of all runs under `out`, sorted; without their repeats."""
-    folders = (path.parent for path in (out / "runs").rglob(MANIFEST))
-    return sorted(folder for folder in folders if not is_repeat(folder))
 
 
 def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]]:

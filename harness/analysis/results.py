@@ -12,7 +12,7 @@ import orjson
 
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, counted_records
-from harness.analysis.judging import verdict_of
+from harness.analysis.judging import reason, verdict_of
 from harness.analysis.tables import cells_table, diagnosis_table, effective_length_table, to_csv
 from harness.columns import OUTCOMES
 from harness.journal.files import replace_file
@@ -34,7 +34,6 @@ _LETTERS = {
 _NAMES = {letter: outcome for outcome, letter in _LETTERS.items()}
 _NO_RECORD = "."
 _SHOWN = 10
-_MOST_TEXT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +115,8 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
     }
     for place, record in counted_records(run, letters_before.keys()).items():
         verdict = verdict_of(record, run.spec.answer)
-        why = verdict.why or f"reads {_short(verdict.answer)}, target {_short(record.target)}"
+        why = reason(verdict, record.target)
         yield Change(record.id, _NAMES[letters_before[place]], verdict.outcome, why)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    half = _MOST_TEXT // 2
-    return text if len(text) <= _MOST_TEXT else f"{text[:half]} … {text[-half:]}"
 
 
 def change_lines(run: JudgedRun) -> list[str]:

@@ -15,6 +15,14 @@ from typer.core import TyperGroup
 
 from harness.cli.export import export_app
 from harness.cli.interrupts import raise_in_work
+from harness.cli.looking import (
+    RUNS_EXAMPLES,
+    SAMPLES_EXAMPLES,
+    TASK_SAMPLE_EXAMPLES,
+    runs,
+    sample,
+    samples,
+)
 from harness.cli.options import (
     AdaptiveOption,
     ApiOption,
@@ -89,12 +97,15 @@ app = typer.Typer(
     add_completion=False,
 )
 tasks_app = typer.Typer(
-    help="List the tasks; show one; check a task file.",
+    help="List the tasks; show one; check a task file; make a sample again.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(export_app, name="export")
+tasks_app.command(epilog=TASK_SAMPLE_EXAMPLES)(sample)
+app.command(epilog=SAMPLES_EXAMPLES)(samples)
+app.command(epilog=RUNS_EXAMPLES)(runs)
 
 
 @app.callback(invoke_without_command=True)

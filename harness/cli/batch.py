@@ -8,13 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from harness.analysis.judged_run import read_run
-from harness.analysis.leaderboard import find_runs
 from harness.cli.results import show_run
 from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
 from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
-from harness.journal.manifest import Manifest
+from harness.journal.manifest import Manifest, find_runs
 from harness.journal.writer import Journal
 from harness.plan.plan import Plan
 from harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag

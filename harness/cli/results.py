@@ -10,7 +10,6 @@ from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
     Row,
-    find_runs,
     merge,
     only_writer,
     read_rows,
@@ -28,7 +27,7 @@ from harness.errors import (
     JournalError,
     UsageError,
 )
-from harness.journal.manifest import is_repeat
+from harness.journal.manifest import find_runs, is_repeat
 from harness.plan.selection import read_axes
 from harness.report.readme import around, markdown, put_into
 

@@ -33,7 +33,7 @@ def list_tasks() -> None:
         span = f"{lengths[0]}-{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
         axes = " ".join(task.spec.axes) or "-"
         rows.append((name, task.spec.title, axes, span, f"{plan(task).size:,}"))
-    echo(*_columns(rows, right=(4,)))
+    echo(*aligned(rows, right=(4,)))
 
 
 def show_tasks(names: str) -> None:
@@ -82,10 +82,10 @@ def list_models() -> None:
     from providers.registry import needs
 
     model_facts("")  # a mistake in the file is raised here
-    echo(*_columns([("provider", "what it is", "needs"), *needs()]))
+    echo(*aligned([("provider", "what it is", "needs"), *needs()]))
 
 
-def _columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
     """Rows with their columns aligned, two spaces between."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

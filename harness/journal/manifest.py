@@ -174,6 +174,12 @@ def is_repeat(folder: Path) -> bool:
     return folder.parent.name == REPEATS and (folder.parent.parent / MANIFEST).exists()
 
 
+def find_runs(out: Path) -> list[Path]:
+    """The folders of all runs under `out`, sorted; without their repeats."""
+    folders = (path.parent for path in (out / "runs").rglob(MANIFEST))
+    return sorted(folder for folder in folders if not is_repeat(folder))
+
+
 def _is_moment(text: str) -> str:
     if text:
         datetime.fromisoformat(text)

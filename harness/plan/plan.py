@@ -35,6 +35,7 @@ _ID = re.compile(
     r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
     r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
 )
+_EXAMPLE = "counting/ones@1|separator=none,strategy=direct|length=20|seed=0|index=3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,18 @@ def make_sample(
         prompt=task.prompt(item, condition, length, index),
         target=item.target,
     )
+
+
+def task_of_id(identifier: str) -> str:
+    """The name of the task of a sample.
+
+    Raises:
+        PlanError: no sample id.
+    """
+    match = _ID.fullmatch(identifier)
+    if match is None:
+        raise PlanError(f"not a sample id: {identifier!r}; one is {_EXAMPLE!r}")
+    return match["task"]
 
 
 def sample_from_id(task: Task, identifier: str) -> Sample:

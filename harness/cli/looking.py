@@ -1,0 +1,95 @@
+"""The options of the verbs that show what is there: `samples`, `runs`, `tasks sample`.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import OutOption, OwnTasksOption, RunKeptCodeOption, examples
+
+TASK_SAMPLE_EXAMPLES = examples(
+    "bench tasks sample 'counting/sum@1|strategy=direct|length=5|seed=0|index=0'"
+)
+SAMPLES_EXAMPLES = examples(
+    "bench samples results/runs/tiny/counting/ones@1-*",
+    "bench samples RUN --outcome incorrect --length 50 --condition separator=none",
+    "bench samples RUN --outcome unparsed,refused --limit 0 --json",
+)
+RUNS_EXAMPLES = examples("bench runs", "bench runs --out results --json")
+
+
+def sample(
+    identifier: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of a sample, as 'bench samples' prints it.")
+    ],
+    *,
+    tasks: OwnTasksOption = "",
+) -> None:
+    """Make one sample again from its id; print its prompt and its target."""
+    from harness.cli import samples as sample_verbs
+
+    sample_verbs.task_sample(identifier, tasks)
+
+
+def samples(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    *,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[,NAME]", help="Only these outcomes, as in table.csv."),
+    ] = None,
+    length: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Only this nominal length of a line, or true length."),
+    ] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=VALUE[,AXIS=VALUE]", help="Only conditions with all of these values."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Samples to print, at most; 0 for all.")] = 10,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print long texts without leaving out their middle.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object a line, with all texts in full.")
+    ] = False,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+) -> None:
+    """Print samples of a run: prompt, reply with the answer read in it marked, target, outcome.
+
+    Each of --outcome, --length and --condition may be given several times.
+    """
+    from harness.cli import samples as sample_verbs
+
+    raise typer.Exit(
+        sample_verbs.samples(
+            run,
+            outcomes=outcome or [],
+            lengths=length or [],
+            conditions=condition or [],
+            limit=limit,
+            full=full,
+            as_json=as_json,
+            tasks=tasks,
+            run_kept_code=run_kept_code,
+        )
+    )
+
+
+def runs(
+    *,
+    out: OutOption = Path("results"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+) -> None:
+    """List the runs under a folder: model, task, samples answered of planned, last change."""
+    from harness.cli import samples as sample_verbs
+
+    raise typer.Exit(sample_verbs.runs(out, as_json=as_json))

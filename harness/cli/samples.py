@@ -1,0 +1,157 @@
+"""The verbs that show what is there: `samples` of a run, `runs` under a folder, `tasks sample`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.cli.terminal import echo, say, warn
+from harness.cli.verbs import aligned
+from harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
+from harness.face.listing import list_runs
+from harness.plan.plan import sample_from_id, task_of_id
+from harness.plan.selection import open_tasks
+from harness.task.catalogue import built_in_files
+
+MOST = 800
+"""Characters of a text that is shown whole."""
+_LEFT, _RIGHT = ">>", "<<"
+"""Marks around the answer that was read in a reply."""
+
+
+def json_line(row: Mapping[str, Any]) -> str:
+    """`row` as one line of JSON, in characters that no terminal obeys."""
+    return json.dumps(row).replace("\x7f", "\\u007f")
+
+
+def shortened(text: str, most: int) -> str:
+    """`text` with its middle left out where it has more than `most` characters."""
+    if len(text) <= most:
+        return text
+    head, tail = most - most // 2, most // 2
+    left_out = len(text) - head - tail
+    return f"{text[:head]}[… {left_out:,} characters …]{text[len(text) - tail :]}"
+
+
+def marked(reply: str, start: int, end: int, most: int | None) -> list[tuple[str, bool]]:
+    """The parts of `reply`, of which the answer `reply[start:end]` is true; shortened to about
+    `most` characters, the answer kept.
+    """
+    if start == end:
+        return [(reply if most is None else shortened(reply, most), False)]
+    parts = [(reply[:start], False), (reply[start:end], True), (reply[end:], False)]
+    if most is not None and len(reply) > most:
+        room = [most // 4, most // 2, most // 4]
+        parts = [
+            (shortened(part, size), answer)
+            for (part, answer), size in zip(parts, room, strict=True)
+        ]
+    return parts
+
+
+def samples(
+    folder: Path,
+    *,
+    outcomes: Sequence[str],
+    lengths: Sequence[int],
+    conditions: Sequence[str],
+    limit: int,
+    full: bool,
+    as_json: bool,
+    tasks: str,
+    run_kept_code: bool,
+) -> int:
+    """Prints samples of a run, at most `limit` of them unless that is 0; returns the exit code."""
+    from harness.analysis.details import prompts_of
+    from harness.analysis.judged_run import read_run
+    from harness.face.samples import Choice, choose, read_conditions, shown_samples
+
+    names = [name.strip() for option in outcomes for name in option.split(",")]
+    choice = Choice(names, lengths, read_conditions(conditions))
+    run = read_run(folder, warn)
+    chosen = choose(run, choice)
+    places = chosen[:limit] if limit else chosen
+    prompts = prompts_of(run, tasks, run_kept_code=run_kept_code)
+    if places and prompts.task is None:
+        remedy = f"; {prompts.remedy}" if prompts.remedy else ""
+        warn(f"prompts are not shown: {prompts.why}{remedy}")
+    for sample in shown_samples(run, places, prompts):
+        if as_json:
+            echo(json_line(sample.row()))
+        else:
+            _print_sample(sample.row(), None if full else MOST)
+    if not chosen:
+        say("no sample with a record is like that")
+    elif len(places) < len(chosen):
+        say(f"{len(places):,} of {len(chosen):,} samples; --limit 0 shows all")
+    return COMPLETE
+
+
+def _print_sample(row: Mapping[str, Any], most: int | None) -> None:
+    """Prints one sample: its texts indented, the answer in the reply between marks."""
+
+    def whole(text: str) -> str:
+        return text if most is None else shortened(text, most)
+
+    why = f" ({row['why']})" if row["why"] else ""
+    echo(
+        f"{row['id']}",
+        f"  outcome  {row['outcome']}{why}",
+        f"  target   {whole(str(row['target']))}",
+    )
+    for name in ("prompt", "reasoning"):
+        if row[name]:
+            echo(f"  {name}", *_indented(whole(row[name])))
+    if row["reply"] is None:
+        echo("  no reply", "")
+        return
+    start, end = row["answer_start"] or 0, row["answer_end"] or 0
+    parts = marked(row["reply"], start, end, most)
+    reply = "".join(f"{_LEFT}{part}{_RIGHT}" if answer else part for part, answer in parts)
+    echo("  reply", *_indented(reply), "")
+
+
+def _indented(text: str) -> Iterable[str]:
+    return (f"  | {line}" for line in text.split("\n"))
+
+
+def runs(out: Path, *, as_json: bool) -> int:
+    """Prints a line for each run under `out`; returns the exit code."""
+    unread: list[str] = []
+
+    def note(problem: str) -> None:
+        unread.append(problem)
+        warn(problem)
+
+    listed = list(list_runs(out, note))
+    if as_json:
+        echo(*(json_line(run.row()) for run in listed))
+    elif listed:
+        rows = [("model", "task", "answered", "updated", "folder")]
+        rows += [
+            (
+                run.model,
+                f"{run.task}@{run.task_version}",
+                f"{run.answered:,} of {run.planned:,}",
+                run.updated.removesuffix("+00:00").replace("T", " ") or "-",
+                str(run.folder),
+            )
+            for run in listed
+        ]
+        echo(*aligned(rows, right=(2,)))
+    if not listed:
+        say(f"no run under {out / 'runs'}")
+    return INCOMPLETE if unread else COMPLETE
+
+
+def task_sample(identifier: str, tasks: str) -> None:
+    """Prints the prompt and the target of the sample with this id."""
+    name = task_of_id(identifier)
+    if not tasks and name not in built_in_files():
+        raise AbsentTaskError(f"no built-in task {name!r}; name its file with --task")
+    opened = open_tasks(tasks or name)
+    task = next((task for task in opened if task.name == name), opened[0])
+    sample = sample_from_id(task, identifier)
+    echo(sample.id, f"  target   {sample.target}", "  prompt", *_indented(sample.prompt))

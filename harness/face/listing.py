@@ -1,0 +1,66 @@
+"""The runs under a folder, and how far each is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import JournalError
+from harness.journal.answers import answered
+from harness.journal.manifest import find_runs, read_manifest
+from harness.journal.record import Warn
+from harness.spec import line_start
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """One run under a folder."""
+
+    model: str
+    task: str
+    task_version: int
+    settings: dict[str, Any]
+    answered: int
+    """Planned samples with an answer, and those that are known not to fit the window."""
+    planned: int
+    updated: str
+    """When its manifest was last changed, in UTC."""
+    folder: Path
+
+    def row(self) -> dict[str, Any]:
+        """The fields, with the folder as text."""
+        return asdict(self) | {"folder": str(self.folder)}
+
+
+def list_runs(out: Path, warn: Warn) -> Iterator[ListedRun]:
+    """The runs under `out`, by folder; `warn` is called for each that cannot be read."""
+    for folder in find_runs(out):
+        try:
+            yield _listed(folder, warn)
+        except JournalError as error:
+            warn(str(error))
+
+
+def _listed(folder: Path, warn: Warn) -> ListedRun:
+    manifest = read_manifest(folder)
+    start = line_start(int(manifest.settings["seed"]), manifest.task)
+    index = answered(folder, warn, (cell.line for cell in manifest.cells), start)
+    done = sum(
+        sum(
+            index.has(cell.key, place) or index.unsent.has(cell.key, place)
+            for place in range(cell.samples)
+        )
+        for cell in manifest.cells
+    )
+    return ListedRun(
+        model=manifest.model,
+        task=manifest.task,
+        task_version=manifest.task_version,
+        settings=manifest.settings,
+        answered=done,
+        planned=sum(cell.samples for cell in manifest.cells),
+        updated=manifest.updated,
+        folder=folder,
+    )

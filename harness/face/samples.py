@@ -1,0 +1,147 @@
+"""The samples of a run to look at: chosen by outcome, length and condition, each with its texts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.analysis.details import Detail, Prompts, RunDetails
+from harness.analysis.judged_run import JudgedRun, counted_records
+from harness.analysis.judging import reason, verdict_of
+from harness.columns import OUTCOMES
+from harness.errors import UsageError
+from harness.spec import Cell, TaskSpec
+
+RECORDED = tuple(outcome for outcome in OUTCOMES if outcome != "not_run")
+"""The outcomes of samples that have a record."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which samples are wanted; an empty field wants all."""
+
+    outcomes: Collection[str] = ()
+    lengths: Collection[int] = ()
+    """Nominal lengths of lines, or true lengths of samples."""
+    conditions: Sequence[Mapping[str, str]] = ()
+    """Values on some of the axes; a sample is wanted where its condition has those of one entry."""
+
+    def __post_init__(self) -> None:
+        """Raises `UsageError` for an outcome that no record has."""
+        for outcome in self.outcomes:
+            if outcome not in RECORDED:
+                raise UsageError(f"no outcome {outcome!r}; known: {', '.join(RECORDED)}")
+
+    def check(self, spec: TaskSpec) -> None:
+        """Raises `UsageError` for an axis or a value that the task has not."""
+        for condition in self.conditions:
+            for axis, value in condition.items():
+                if axis not in spec.axes:
+                    raise UsageError(f"no axis {axis!r}; {_guess(axis, spec.axes)}")
+                if value not in (values := spec.axes[axis].values):
+                    raise UsageError(
+                        f"no value {value!r} on axis {axis!r}; {_guess(value, values)}"
+                    )
+
+    def has_condition(self, cell: Cell) -> bool:
+        """Whether the condition of `cell` is wanted."""
+        return not self.conditions or any(
+            all(cell.condition[axis] == value for axis, value in condition.items())
+            for condition in self.conditions
+        )
+
+
+def _guess(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
+
+
+def read_conditions(labels: Iterable[str]) -> list[dict[str, str]]:
+    """Conditions from labels, `AXIS=VALUE[,AXIS=VALUE]`; raises `UsageError`."""
+    conditions = []
+    for label in labels:
+        pairs = [part.partition("=") for part in label.split(",")]
+        if not all(axis and equals and value for axis, equals, value in pairs):
+            raise UsageError(f"a condition is AXIS=VALUE[,AXIS=VALUE], not {label!r}")
+        conditions.append({axis.strip(): value.strip() for axis, _, value in pairs})
+    return conditions
+
+
+def choose(run: JudgedRun, choice: Choice) -> list[int]:
+    """Places in `run.samples` of the wanted samples, by index, then cell; each record once.
+
+    Raises:
+        UsageError: the choice has an axis or a value that the task has not.
+    """
+    choice.check(run.spec)
+    samples, cells = run.samples, run.manifest.cells
+    wanted = [place for place, cell in enumerate(cells) if choice.has_condition(cell)]
+    chosen = samples[samples["cell"].isin(wanted)]
+    if choice.outcomes:
+        places = [OUTCOMES.index(outcome) for outcome in choice.outcomes]
+        chosen = chosen[chosen["outcome"].isin(places)]
+    if choice.lengths:
+        lines = [place for place, cell in enumerate(cells) if cell.length in choice.lengths]
+        exact = chosen["true_length"].isin(list(choice.lengths))
+        chosen = chosen[chosen["cell"].isin(lines) | exact]
+    ordered = chosen.sort_values(["index", "cell"], kind="stable").drop_duplicates("record")
+    return [int(place) for place in ordered.index]
+
+
+@dataclass(frozen=True)
+class ShownSample:
+    """One sample that has a record, with its prompt where that can be made again."""
+
+    cell: Cell
+    detail: Detail
+    prompt: str | None
+
+    @property
+    def why(self) -> str:
+        """Why it has its outcome; "" where it is correct."""
+        failure = self.detail.record.failure
+        if failure is not None:
+            return f"{failure.type}: {failure.message}" if failure.message else failure.kind
+        verdict = self.detail.verdict
+        return "" if verdict.outcome == "correct" else reason(verdict, self.detail.record.target)
+
+    def row(self) -> dict[str, Any]:
+        """All there is to know of it; `reply[answer_start:answer_end]` is the answer read."""
+        record, verdict = self.detail.record, self.detail.verdict
+        read = verdict.answer is not None
+        return {
+            "id": record.id,
+            "condition": dict(record.condition),
+            "length": self.cell.length,
+            "true_length": record.length,
+            "index": record.index,
+            "prompt": self.prompt,
+            "reply": record.reply,
+            "reasoning": record.reasoning,
+            "target": record.target,
+            "answer": verdict.answer,
+            "answer_start": verdict.start if read else None,
+            "answer_end": verdict.end if read else None,
+            "outcome": verdict.outcome,
+            "why": self.why,
+            "finish_reason": record.finish_reason,
+            "prompt_tokens": record.prompt_tokens,
+            "output_tokens": record.output_tokens,
+            "latency_s": record.latency_s,
+        }
+
+
+def shown_samples(run: JudgedRun, places: Sequence[int], prompts: Prompts) -> Iterator[ShownSample]:
+    """The samples at `places` of `run.samples`, in their order."""
+    records, answer = counted_records(run, places), run.spec.answer
+    cells = run.samples["cell"].to_numpy()
+    details = [
+        Detail(int(cells[place]), records[place], verdict_of(records[place], answer))
+        for place in places
+    ]
+    texts = prompts.of(RunDetails(run, details, run.manifest.model))
+    for detail, prompt in zip(details, texts, strict=True):
+        yield ShownSample(run.manifest.cells[detail.cell], detail, prompt)
