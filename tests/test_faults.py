@@ -15,7 +15,7 @@ import pytest
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
-from harness.cli import run_options
+from harness.face import run_options
 from harness.journal.record import SAMPLES
 from harness.run.limits import RunLimits
 from harness.run.run_request import RunRequest

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.judged_run import read_run
-from harness.cli import run_options
 from harness.errors import JournalError
+from harness.face import run_options
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.journal.writer import Journal

@@ -39,7 +39,10 @@ ARROWS = {
         *("harness.analysis", "harness.plan", "harness.journal"),
         "providers.catalog",
     ],
-    "harness.face": ["harness.analysis", "harness.journal"],
+    "harness.face": [
+        *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.analysis"),
+        *("providers.base", "providers.registry"),
+    ],
     "harness.export": [
         *("harness.analysis", "harness.plan", "harness.task", "harness.score", "harness.journal"),
         *("providers.base", "providers.catalog", "providers.documents", "providers.http"),

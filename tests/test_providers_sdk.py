@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from harness.cli import run_options
+from harness.face import run_options
 from harness.run.limits import RunLimits
 from providers.base import (
     BadReplyError,

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from harness.cli import app, batch
-from harness.cli.run_options import RunOptions, read_settings
+from harness.face.run_options import RunOptions, read_settings
 from harness.journal.manifest import read_manifest
 from harness.journal.writer import Journal
 from harness.plan.plan import plan

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from harness.analysis.adaptive import Aim, choose
 from harness.analysis.judged_run import JudgedRun, read_run
-from harness.cli.run_options import RunOptions
 from harness.columns import OUTCOMES
 from harness.errors import TaskError
+from harness.face.run_options import RunOptions
 from harness.journal.manifest import MANIFEST
 from harness.plan.cost import estimate_tokens
 from harness.plan.plan import make_sample

@@ -211,7 +211,7 @@ def run(
     """
     from harness.cli.dry_run import dry_run as show_plan
     from harness.cli.run import run as run_plans
-    from harness.cli.run_options import RunOptions, read_settings
+    from harness.face.run_options import RunOptions, read_settings
     from harness.plan import selection
 
     plans = selection.plans(
@@ -229,6 +229,7 @@ def run(
         settings=read_settings(
             seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system
         ),
+        notify=warn,
         logprobs=logprobs,
         base_urls=base_url or (),
         server_args=vllm_arg or (),

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from harness.analysis.judged_run import read_run
 from harness.cli.results import show_run
-from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
 from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from harness.face.run_options import RunOptions
 from harness.journal.manifest import Manifest, find_runs
 from harness.journal.writer import Journal
 from harness.plan.plan import Plan

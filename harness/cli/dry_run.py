@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.power import FROM, POWER, smallest_factor, smallest_fall
-from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, take_logs, warn
 from harness.errors import COMPLETE
+from harness.face.run_options import RunOptions
 from harness.journal.writer import Journal
 from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.cost import Budget

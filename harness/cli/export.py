@@ -31,7 +31,7 @@ from harness.cli.options import (
     ThresholdOption,
     examples,
 )
-from harness.cli.terminal import echo, say
+from harness.cli.terminal import echo, say, warn
 
 export_app = typer.Typer(
     help="Write tasks for other engines, and runs for where results are published.",
@@ -76,7 +76,7 @@ def batch(
     that 'bench run' would fill, and each command continues where the other stopped.
     """
     from harness.cli import batch
-    from harness.cli.run_options import RunOptions, read_settings
+    from harness.face.run_options import RunOptions, read_settings
     from harness.plan import selection
 
     plans = selection.plans(
@@ -85,7 +85,9 @@ def batch(
     settings = read_settings(
         seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system
     )
-    options = RunOptions.from_command(model=model, out=out, settings=settings, logprobs=logprobs)
+    options = RunOptions.from_command(
+        model=model, out=out, settings=settings, notify=warn, logprobs=logprobs
+    )
     raise typer.Exit(batch.export(plans, options, output))
 
 
@@ -112,8 +114,8 @@ def lm_eval(
 
     Each cell is one lm-eval task, in groups; samples, ids and verdicts are those of `bench run`.
     """
-    from harness.cli.run_options import read_settings
     from harness.export.lm_eval import writer
+    from harness.face.run_options import read_settings
     from harness.plan import selection
 
     plans = selection.plans(

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.run_options import RunOptions
 from harness.cli.terminal import echo, say, take_logs, warn
 from harness.columns import OUTCOMES
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError
+from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
 from harness.run.batch.context import BatchContext

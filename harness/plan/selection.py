@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import get_args
 
 from harness.errors import TaskFileError, UsageError
@@ -66,12 +66,7 @@ def plans(
     wanted_spread = read_spread(spread)
     tasks = open_tasks(names)
     chosen_values = read_axes(axes)
-    known = {axis for task in tasks for axis in task.spec.axes}
-    for axis in chosen_values:
-        if axis not in known:
-            close = difflib.get_close_matches(axis, known, n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
-            raise UsageError(f"no axis {axis!r} in {names!r}; {guess}")
+    check_axes(chosen_values, tasks, names)
     bands: Spread | None = "bands" if in_bands and lengths else None
     task_plans = [
         plan(
@@ -85,11 +80,25 @@ def plans(
         for task in tasks
     ]
     for task_plan in task_plans:
-        for condition, line in task_plan.sizes:
-            for length in sorted({line.low, line.length, line.high}):
-                # raises for a length that the task cannot make
-                make_sample(task_plan.task, condition, Line.exact(length), 0, seed)
+        check_lengths(task_plan)
     return task_plans
+
+
+def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
+    """Raises `UsageError` for an axis that none of the `tasks` has, which `names` lists."""
+    known = {axis for task in tasks for axis in task.spec.axes}
+    for axis in axes:
+        if axis not in known:
+            close = difflib.get_close_matches(axis, known, n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
+            raise UsageError(f"no axis {axis!r} in {names!r}; {guess}")
+
+
+def check_lengths(planned: Plan) -> None:
+    """Raises `TaskError` for a length that the task cannot make."""
+    for condition, line in planned.sizes:
+        for length in sorted({line.low, line.length, line.high}):
+            make_sample(planned.task, condition, Line.exact(length), 0, planned.seed)
 
 
 _COMPARED = 3

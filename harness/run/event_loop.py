@@ -25,17 +25,21 @@ def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
     """
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
-    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
-    if sys.platform != "win32":
-        with suppress(ImportError):
-            import uvloop  # noqa: PLC0415  not on every platform
-
-            factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
             return runner.run(_until_ended(main))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes a loop of uvloop; `None`, for asyncio's own, where uvloop is not installed."""
+    if sys.platform != "win32":
+        with suppress(ImportError):
+            import uvloop  # noqa: PLC0415  not on every platform
+
+            return uvloop.new_event_loop
+    return None
 
 
 async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:

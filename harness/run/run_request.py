@@ -27,6 +27,8 @@ class RunRequest:
     """Facts of the provider that are known before it is opened."""
     repeat: int = 0
     """The number of the repeat that this is; 0 for a run that is no repeat."""
+    command: str = ""
+    """How the run was asked for; "" for the command line of this process."""
 
     @property
     def repeated(self) -> Path:

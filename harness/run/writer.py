@@ -310,7 +310,8 @@ def _manifest(request: RunRequest) -> Manifest:
         )
     manifest.file = "" if built_in_files().get(task.name) == task.path else str(task.path)
     manifest.software = software()
-    command = shlex.join(map(redact, ["bench", *sys.argv[1:]]))
+    command_line = shlex.join(map(redact, ["bench", *sys.argv[1:]]))
+    command = redact(request.command) or command_line
     if command not in manifest.commands:
         manifest.commands.append(command)
     return manifest

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.cli.run_options import RunOptions, read_settings
 from harness.errors import UsageError
+from harness.face.run_options import RunOptions, read_settings
 from harness.run.limits import RunLimits
 from harness.spec import Settings
 from providers.base import SetupError

@@ -1,15 +1,16 @@
-"""The options of `bench run` and `bench export batch`, read and checked once."""
+"""The options of a run, read and checked once: of `bench run`, `bench export batch` and Python."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from harness.cli.terminal import warn
 from harness.errors import UsageError
+from harness.journal.record import Warn
 from harness.plan import selection
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel, resolve_model
@@ -43,9 +44,14 @@ def read_settings(
     return Settings(seed, temperature, limit, form, system or None)
 
 
+def as_warning(text: str) -> None:
+    """Gives a message as a Python warning."""
+    warnings.warn(text, stacklevel=2)
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of a command line besides the tasks; `from_command` checks all of them."""
+    """The options of a run besides the tasks; `from_command` checks all of them."""
 
     name: ModelName
     model: ResolvedModel
@@ -54,6 +60,8 @@ class RunOptions:
     limits: RunLimits
     known_facts: Mapping[str, object]
     """Facts of the provider that are known before it is opened."""
+    notify: Warn
+    """Takes what the provider says."""
     logprobs: bool = False
     base_urls: tuple[str, ...] = ()
     server_args: tuple[str, ...] = ()
@@ -77,6 +85,7 @@ class RunOptions:
         model: str,
         out: Path,
         settings: Settings,
+        notify: Warn = as_warning,
         logprobs: bool = False,
         base_urls: Sequence[str] = (),
         server_args: Sequence[str] = (),
@@ -136,6 +145,7 @@ class RunOptions:
             out=out,
             limits=RunLimits(max_connections=max_connections, rpm=rpm, tpm=tpm),
             known_facts=known_facts(name, model_args),
+            notify=notify,
             logprobs=logprobs,
             base_urls=tuple(base_urls),
             server_args=tuple(server_args),
@@ -173,7 +183,7 @@ class RunOptions:
             server_args=self.server_args,
             model_args=self.model_args,
             server_log=log,
-            notify=warn,
+            notify=self.notify,
         )
 
     def open_provider(self, log: Path) -> Provider:

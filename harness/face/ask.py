@@ -1,0 +1,271 @@
+"""`eyechart.run`: one model on one task, from Python, without printing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import warnings
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from harness.analysis.curve import THRESHOLD
+from harness.analysis.judged_run import read_run
+from harness.analysis.results import write_results
+from harness.errors import EyechartError, UsageError
+from harness.face.result import Run, read_threshold
+from harness.face.run_options import RunOptions, read_settings
+from harness.journal.record import Warn
+from harness.plan.cost import Budget
+from harness.plan.plan import Plan, plan
+from harness.plan.selection import check_axes, check_lengths, open_tasks, read_spread, repeats
+from harness.run.engine import RunEngine
+from harness.run.event_loop import loop_factory
+from harness.run.fresh import OldRuns
+from harness.run.progress import Progress
+from harness.run.run_request import RunRequest
+from harness.run.writer import Judge
+from harness.task.catalogue import Task
+
+TaskLike: TypeAlias = str | Path | Task
+"""A task, its name, or its file."""
+_WAIT_S = 0.1
+
+
+def load_task(task: TaskLike) -> Task:
+    """The task with this name, or in this file; a task is returned as it is.
+
+    Raises:
+        UnknownTaskError: there is no such task.
+        UsageError: several tasks have this name, or the file has mistakes.
+    """
+    if isinstance(task, Task):
+        return task
+    tasks = open_tasks(str(task))
+    if len(tasks) > 1:
+        names = ", ".join(one.name for one in tasks)
+        raise UsageError(f"{str(task)!r} is several tasks, name one of them: {names}")
+    return tasks[0]
+
+
+def run(
+    task: TaskLike,
+    model: str,
+    *,
+    lengths: Sequence[int] | None = None,
+    samples: int | None = None,
+    axes: Mapping[str, str | Sequence[str]] | None = None,
+    spread: str | None = None,
+    seed: int = 0,
+    temperature: float = 0.0,
+    max_tokens: int | None = None,
+    api: str = "chat",
+    system: str | None = None,
+    logprobs: bool = False,
+    base_url: str | Sequence[str] = (),
+    server_args: Sequence[str] = (),
+    model_args: Sequence[str] = (),
+    max_connections: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    budget: float | None = None,
+    out: str | Path = "results",
+    fresh: bool = False,
+    threshold: float = THRESHOLD,
+    relative: bool = False,
+    warn: Warn | None = None,
+) -> Run:
+    """Asks `model` the samples of `task` that have no answer yet, and judges the run.
+
+    The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all".
+    The run is the one of the same command: either continues the other. Nothing is printed. `warn`
+    takes messages while the run goes on; without it they are Python warnings at the end.
+
+    It works where an event loop runs, as in a notebook.
+
+    Raises:
+        EyechartError: the arguments, the task or the run's folder cannot be used.
+        ProviderError: the model cannot be asked. What was answered is saved.
+    """
+    of_threshold = read_threshold(threshold, relative=relative)
+    said: list[str] = []
+    notify = said.append if warn is None else warn
+    try:
+        planned = _plan(
+            load_task(task), lengths=lengths, samples=samples, axes=axes, spread=spread, seed=seed
+        )
+        options = RunOptions.from_command(
+            model=model,
+            out=Path(out),
+            settings=read_settings(
+                seed=seed,
+                temperature=temperature,
+                max_tokens="auto" if max_tokens is None else str(max_tokens),
+                api=api,
+                system=system,
+            ),
+            notify=notify,
+            logprobs=logprobs,
+            base_urls=[base_url] if isinstance(base_url, str) else base_url,
+            server_args=server_args,
+            model_args=model_args,
+            max_connections=max_connections,
+            rpm=rpm,
+            tpm=tpm,
+            budget=budget,
+            fresh=fresh,
+        )
+        if warning := repeats(planned):
+            notify(warning)
+        (request,) = options.requests([planned])
+        request = replace(request, command=_command(planned, options))
+        _ask(request, options, notify)
+        judged = read_run(request.folder)
+        if judged.missing:
+            notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
+        return Run(judged, of_threshold, planned.task)
+    finally:
+        for text in said:
+            warnings.warn(text, stacklevel=2)
+
+
+def _plan(
+    task: Task,
+    *,
+    lengths: Sequence[int] | None,
+    samples: int | None,
+    axes: Mapping[str, str | Sequence[str]] | None,
+    spread: str | None,
+    seed: int,
+) -> Plan:
+    values = {
+        axis: [wanted] if isinstance(wanted, str) else list(wanted)
+        for axis, wanted in (axes or {}).items()
+    }
+    check_axes(values, [task], task.name)
+    planned = plan(
+        task,
+        lengths=lengths,
+        samples=samples,
+        axes=values,
+        spread=read_spread(spread),
+        seed=seed,
+    )
+    check_lengths(planned)
+    return planned
+
+
+def _command(planned: Plan, options: RunOptions) -> str:
+    """The call, for the manifest: with what chooses samples and model."""
+    task = planned.task
+    values = {
+        axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))
+        for axis in task.spec.axes
+    }
+    lines = sorted({line.length for line in planned.lines})
+    arguments = [
+        *(repr(task.name), repr(options.name.label), f"lengths={lines}"),
+        *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
+    ]
+    return f"eyechart.run({', '.join(arguments)})"
+
+
+class _NoDisplay:
+    """The display of an engine that shows nothing."""
+
+    def judge(self, request: RunRequest) -> Judge | None:  # noqa: ARG002  the protocol's
+        return None
+
+    def show(
+        self,
+        request: RunRequest,  # noqa: ARG002  the protocol's
+        progress: Progress,  # noqa: ARG002
+        pending: int,  # noqa: ARG002
+    ) -> AbstractContextManager[object]:
+        return nullcontext()
+
+
+def _ask(request: RunRequest, options: RunOptions, notify: Warn) -> None:
+    """Asks what is pending, and writes the tables of the run also where an error ends it."""
+    old_runs = OldRuns([request] if options.fresh else (), say=notify, warn=notify)
+    engine = RunEngine(
+        [request],
+        options.open_provider(request.server_log),
+        limits=options.limits,
+        budget=Budget(options.model.prices, options.budget),
+        old_runs=old_runs,
+        display=_NoDisplay(),
+        warn=notify,
+    )
+
+    def finish() -> None:
+        restored = old_runs.restore()
+        if engine.outcomes and request.folder not in restored:
+            write_results(read_run(request.folder))
+
+    try:
+        run_anywhere(engine.run())
+    except BaseException:
+        with suppress(EyechartError):  # the first error is the one to show
+            finish()
+        raise
+    finish()
+
+
+def run_anywhere(main: Coroutine[Any, Any, None]) -> None:
+    """Runs `main` to its end, also where an event loop runs already: then in a thread of its own.
+
+    Ctrl-C cancels `main`, waits until it has ended, and is raised.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(main)
+        return
+    outer = asyncio.current_task()
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = Future()
+    done: Future[None] = Future()
+
+    async def work() -> None:
+        task = asyncio.ensure_future(main)
+        begun.set_result((asyncio.get_running_loop(), task))
+        await task
+
+    def run_loop() -> None:
+        try:
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(work())
+        except BaseException as error:  # noqa: BLE001  raised in the thread that waits
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=run_loop, name="eyechart", daemon=True).start()
+    try:
+        _wait(done, outer)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        either: tuple[Future[Any], ...] = (begun, done)
+        wait(either, return_when=FIRST_COMPLETED)
+        if begun.done():
+            loop, task = begun.result()
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(task.cancel)
+        wait((done,))
+        raise
+    done.result()
+
+
+def _wait(done: Future[None], outer: asyncio.Task[Any] | None) -> None:
+    """Waits for `done`; raises `CancelledError` once `outer` is cancelled, as `asyncio.run` does
+    where Ctrl-C is pressed.
+
+    Not by `Thread.join`: in Python 3.11 a thread counts as ended where Ctrl-C interrupts that.
+    """
+    while not done.done():
+        wait((done,), timeout=_WAIT_S)
+        if outer is not None and outer.cancelling():
+            raise asyncio.CancelledError

@@ -1,0 +1,285 @@
+"""A run as Python shows it: tables as DataFrames, a chart, and a table in notebooks."""
+
+from __future__ import annotations
+
+import html
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from harness.analysis.comparison import (
+    Change,
+    Comparison,
+    compare_conditions,
+    compare_runs,
+    comparison_table,
+)
+from harness.analysis.comparison_text import change_sentence, finding
+from harness.analysis.curve import THRESHOLD, Threshold
+from harness.analysis.details import Prompts, prompts_of
+from harness.analysis.effective_length import EffectiveLength
+from harness.analysis.interval import span_text
+from harness.analysis.judged_run import JudgedRun, read_run
+from harness.analysis.tables import cells_table, effective_length_table
+from harness.errors import UsageError
+from harness.face.listing import list_runs as listed_runs
+from harness.face.run_options import as_warning
+from harness.face.samples import Choice, choose, shown_samples
+from harness.face.samples_frame import samples_frame
+from harness.task.catalogue import Task
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MARGIN = 0.05
+"""Difference of areas up to which two runs are equivalent, unless a call says otherwise."""
+
+
+def read_threshold(share: float, *, relative: bool) -> Threshold:
+    """The accuracy from which a length counts as seen.
+
+    Raises:
+        UsageError: `share` is not above 0 and at most 1.
+    """
+    if not 0 < share <= 1:
+        raise UsageError(f"a threshold must be above 0 and at most 1, not {share:g}")
+    return Threshold(share, relative=relative)
+
+
+class Run:
+    """A judged run. `load_run` and `run` make it."""
+
+    def __init__(
+        self,
+        judged: JudgedRun,
+        threshold: Threshold,
+        task: Task | None = None,
+        prompts: Prompts | None = None,
+    ) -> None:
+        """`task` is the task that was asked, if that is at hand; else `prompts` are used."""
+        self.judged = judged
+        """What all of this is taken from."""
+        self.threshold = threshold
+        self._prompts = Prompts(task) if task is not None else prompts or prompts_of(judged)
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self.judged.folder
+
+    @property
+    def model(self) -> str:
+        """The model, as tables name it."""
+        return self.judged.manifest.model
+
+    @property
+    def task(self) -> str:
+        """The name of the task."""
+        return self.judged.manifest.task
+
+    @property
+    def missing(self) -> int:
+        """Number of planned samples without a reply."""
+        return self.judged.missing
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """A row for each cell: the columns of `table.csv`."""
+        return cells_table(self.judged, self.threshold)
+
+    @cached_property
+    def conditions(self) -> pd.DataFrame:
+        """A row for each condition: the columns of `effective_length.csv`."""
+        return effective_length_table(self.judged, self.threshold)
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """A row for each sample that has a record, see `samples_frame`; warns where prompts cannot
+        be made again.
+        """
+        return self.choose_samples()
+
+    def choose_samples(
+        self,
+        *,
+        outcomes: str | Sequence[str] = (),
+        lengths: int | Sequence[int] = (),
+        condition: dict[str, str] | None = None,
+    ) -> pd.DataFrame:
+        """The rows of `samples` with these outcomes, lengths and values, as `bench samples` prints
+        them; what is left out is not limited.
+
+        Raises:
+            UsageError: there is no such outcome, axis or value.
+        """
+        choice = Choice(
+            [outcomes] if isinstance(outcomes, str) else outcomes,
+            [lengths] if isinstance(lengths, int) else lengths,
+            [condition] if condition else (),
+        )
+        places = choose(self.judged, choice)
+        if self._prompts.task is None:
+            warnings.warn(f"no prompts: {self._prompts.why}", stacklevel=3)
+        return samples_frame(
+            list(shown_samples(self.judged, places, self._prompts)), self.judged.spec.axes
+        )
+
+    @cached_property
+    def effective_length(self) -> dict[str, EffectiveLength | None]:
+        """The label of each condition -> its effective length, with intervals; `None` where nothing
+        was scored.
+        """
+        return {
+            condition.label: judged.effective_length(self.threshold)
+            for condition, judged in self.judged.conditions.items()
+        }
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Accuracy: lines as rows, by nominal length, and conditions as columns."""
+        cells = self.judged.manifest.cells
+        names = self.judged.line_names
+        long = pd.DataFrame(
+            {
+                "length": names,
+                "condition": [cell.condition.label for cell in cells],
+                "accuracy": self.judged.cells["accuracy"].to_numpy(float),
+            }
+        )
+        by_line = sorted(zip((cell.line for cell in cells), names, strict=True))
+        wide = long.pivot_table(
+            index="length", columns="condition", values="accuracy", dropna=False
+        )
+        wide = wide.reindex(
+            index=list(dict.fromkeys(name for _, name in by_line)),
+            columns=[condition.label for condition in self.judged.conditions],
+        )
+        if all(name.isdecimal() for name in wide.index):
+            wide.index = wide.index.astype(int).rename("length")
+        return wide
+
+    def plot(self) -> alt.TopLevelMixin:
+        """A chart of accuracy over length, with the effective lengths: the one of `bench report`.
+
+        Raises:
+            UsageError: nothing is scored yet.
+        """
+        from harness.face.chart import accuracy_chart  # noqa: PLC0415  altair is slow to import
+
+        if not self.judged.cells["n"].any():
+            raise UsageError(f"{self.folder}: no sample is scored, so there is nothing to draw")
+        return accuracy_chart(self.judged, self.threshold)
+
+    def compare(
+        self, axis: str, first: str, second: str, *, margin: float = MARGIN
+    ) -> RunComparison:
+        """Compares two values of an axis on the same rows.
+
+        Raises:
+            CompareError: they cannot be compared.
+        """
+        compared = compare_conditions(self.judged, axis, [first, second], self.threshold)
+        return RunComparison(compared, margin)
+
+    def __repr__(self) -> str:
+        seen = ", ".join(
+            f"{label}: {'-' if estimate is None else estimate.length}"
+            for label, estimate in self.effective_length.items()
+        )
+        return f"<Run of {self.model} on {self.task}, sees to {seen}>"
+
+    def _repr_html_(self) -> str:
+        shown = self.table.map(lambda share: "-" if pd.isna(share) else f"{share:.0%}")
+        shown.index = shown.index.map(str)
+        estimates = list(self.effective_length.values())
+        shown.loc["sees to"] = ["-" if one is None else str(one.length) for one in estimates]
+        shown.loc["95 % interval"] = [
+            "" if one is None else span_text(one.length_ci) for one in estimates
+        ]
+        title = html.escape(f"{self.task}, {self.model}, accuracy by length")
+        note = f"<p>{self.missing:,} samples have no reply</p>" if self.missing else ""
+        return f"<p><b>{title}</b></p>{shown.to_html()}{note}"
+
+
+class RunComparison:
+    """Two runs, or two conditions of one, on the same samples."""
+
+    def __init__(self, comparison: Comparison, margin: float) -> None:
+        if not 0 < margin < 1:
+            raise UsageError(
+                f"a margin is a share of accuracy, above 0 and below 1, not {margin:g}"
+            )
+        self.comparison = comparison
+        """What all of this is taken from."""
+        self.margin = margin
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """What `bench compare` writes: each line, effective length and area, with their tests."""
+        return comparison_table([self.comparison])
+
+    @property
+    def finding(self) -> str:
+        """One sentence: which one sees further, or that no difference was found."""
+        return finding(self.comparison)
+
+    @property
+    def change(self) -> Change:
+        """Whether the second is worse than the first, better, equivalent, or that is undecided."""
+        return self.comparison.change(self.margin)
+
+    def __repr__(self) -> str:
+        return f"{self.finding}\n{change_sentence(self.comparison, self.margin)}"
+
+    def _repr_html_(self) -> str:
+        sentences = "".join(f"<p>{html.escape(line)}</p>" for line in repr(self).split("\n"))
+        return f"{sentences}{self.table.to_html(index=False, na_rep='')}"
+
+
+def load_run(
+    folder: str | Path,
+    *,
+    threshold: float = THRESHOLD,
+    relative: bool = False,
+    tasks: str | Path = "",
+    run_kept_code: bool = False,
+) -> Run:
+    """The run in `folder`, judged again.
+
+    Prompts are made again from built-in tasks, from files that `tasks` names, as `--task` does, and
+    from what the run kept. Code that came with the run is executed only with `run_kept_code`.
+
+    Raises:
+        JournalError: there is no run, or it cannot be read.
+        UsageError: the threshold is not above 0 and at most 1.
+    """
+    of_threshold = read_threshold(threshold, relative=relative)
+    judged = read_run(Path(folder), as_warning)
+    prompts = prompts_of(judged, str(tasks), run_kept_code=run_kept_code)
+    return Run(judged, of_threshold, prompts=prompts)
+
+
+def list_runs(out: str | Path = "results") -> pd.DataFrame:
+    """A row for each run under `out`, as `bench runs` lists them; warns of those that cannot be
+    read.
+    """
+    columns = ["model", "task", "task_version", "settings", "answered", "planned", "updated"]
+    rows = [run.row() for run in listed_runs(Path(out), as_warning)]
+    return pd.DataFrame(rows, columns=[*columns, "folder"])
+
+
+def compare(
+    first: Run | str | Path, second: Run | str | Path, *, margin: float = MARGIN
+) -> RunComparison:
+    """Compares two runs, or the runs in two folders, on the same samples.
+
+    Raises:
+        CompareError: they cannot be compared; the error says why.
+        JournalError: a folder has no run, or it cannot be read.
+    """
+    left, right = (one if isinstance(one, Run) else load_run(one) for one in (first, second))
+    return RunComparison(compare_runs(left.judged, right.judged, left.threshold), margin)

@@ -1,0 +1,385 @@
+"""`import eyechart`: runs, tables, charts and comparisons from Python, with nothing printed."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import eyechart
+from harness.columns import OUTCOMES
+from harness.errors import CompareError, EyechartError, JournalError, UsageError
+from harness.face.ask import run_anywhere
+from harness.journal.manifest import read_manifest
+from providers.base import AuthError, BadRequestError, ProviderError, Request
+from tests.conftest import Lab, right
+from tests.test_imports import SAYS_LOADED, loaded
+
+ROOT = Path(eyechart.__file__).parent
+
+
+def some_right(request: Request) -> str:
+    """Right without separators, wrong with commas at length 5."""
+    wrong = "separator=comma" in request.sample_id and "length=5" in request.sample_id
+    return "so Final answer: 99" if wrong else right(request)
+
+
+def never(_request: Request) -> str:
+    raise AssertionError("it was asked")
+
+
+def no_key(_request: Request) -> str:
+    raise AuthError("no key")
+
+
+def too_hot(_request: Request) -> str:
+    raise BadRequestError("too hot")
+
+
+@pytest.fixture
+def ask(lab: Lab) -> Callable[..., eyechart.Run]:
+    """`eyechart.run` of `ones` on a scripted model."""
+
+    def run(script: Callable[[Request], Any] = some_right, **options: Any) -> eyechart.Run:
+        model = lab.fake(script)
+        return eyechart.run(options.pop("task", lab.ones), model, out=lab.out, **options)
+
+    return run
+
+
+class TestRun:
+    """`eyechart.run`."""
+
+    def test_it_is_the_run_of_the_command(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
+        """Its folder and its files are the same, and each continues the other."""
+        run = ask(lengths=[3])
+        assert run.folder == lab.the_run()
+        assert (run.model, run.task, run.missing) == ("fake/model", "lab/ones", 0)
+        table = (run.folder / "table.csv").read_bytes()
+        done = lab.bench_run("--model", lab.fake(never), "--lengths", "3")
+        assert done.code == 0
+        assert (run.folder / "table.csv").read_bytes() == table
+        assert len(ask(lengths=[3, 5]).samples) == 16
+
+    def test_nothing_is_printed(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
+        """Neither results nor progress."""
+        lab.capture.readouterr()
+        ask()
+        assert lab.capture.readouterr() == ("", "")
+
+    def test_the_manifest_has_the_call(self, ask: Callable[..., eyechart.Run]) -> None:
+        """And not the command line of the process."""
+        run = ask(lengths=[3], axes={"separator": "none"})
+        (command,) = read_manifest(run.folder).commands
+        assert command == (
+            "eyechart.run('lab/ones', 'fake/model', lengths=[3], samples=4, "
+            "axes={'separator': ['none']}, seed=0)"
+        )
+
+    def test_axes_are_values_or_all(self, ask: Callable[..., eyechart.Run]) -> None:
+        """As `--axis` takes them."""
+        assert len(ask(axes={"separator": "all"}).conditions) == 3
+        assert list(ask(axes={"separator": ["space"]}, seed=1).conditions["separator"]) == ["space"]
+
+    def test_it_runs_inside_an_event_loop(self, ask: Callable[..., eyechart.Run]) -> None:
+        """As in a notebook; errors come out as well."""
+
+        async def notebook() -> eyechart.Run:
+            with pytest.raises(ProviderError, match="no key"):
+                ask(no_key, seed=1)
+            return ask()
+
+        assert asyncio.run(notebook()).missing == 0
+
+    def test_messages_are_warnings_at_the_end(self, ask: Callable[..., eyechart.Run]) -> None:
+        """Or go where the caller wants them."""
+        with pytest.warns(UserWarning, match="16 samples have no reply; the same call asks them"):
+            run = ask(too_hot)
+        assert run.missing == 16
+        assert "-" in repr(run)
+        assert "16 samples have no reply" in run._repr_html_()
+        with pytest.raises(UsageError, match="nothing to draw"):
+            run.plot()
+        said: list[str] = []
+        ask(too_hot, seed=1, warn=said.append)
+        assert said[-1] == "16 samples have no reply; the same call asks them again"
+
+    def test_what_was_answered_is_saved(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
+        """Where an error ends the run, which is raised."""
+        asked: list[Request] = []
+
+        def refuse(request: Request) -> Any:
+            asked.append(request)
+            if len(asked) > 6:
+                raise AuthError("no key")
+            return right(request)
+
+        with pytest.raises(ProviderError, match="no key"):
+            ask(refuse, max_connections=1)
+        assert pd.read_csv(lab.the_run() / "table.csv")["n"].sum() >= 6
+
+    def test_fresh_starts_over(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
+        """The old run is moved, and that is said."""
+        ask()
+        with pytest.warns(UserWarning, match="the old run is now"):
+            assert ask(lambda _request: "Final answer: 99", fresh=True).cells["correct"].sum() == 0
+        assert list((lab.out / "replaced").iterdir())
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"axes": {"seperator": "none"}}, "did you mean 'separator'"),
+            ({"axes": {"separator": "nine"}}, "no value 'nine'"),
+            ({"spread": "wide"}, "'bands' or 'none'"),
+            ({"samples": 0}, "at least 1"),
+            ({"lengths": [0]}, "lengths go from 1"),
+            ({"rpm": -1.0}, "rpm must be above 0"),
+            ({"threshold": 0.0}, "above 0 and at most 1"),
+            ({"task": "counting"}, "several tasks"),
+            ({"task": "counting/one"}, "did you mean 'counting/ones'"),
+        ],
+        ids=str,
+    )
+    def test_mistakes_are_our_errors(
+        self, ask: Callable[..., eyechart.Run], options: dict[str, Any], words: str
+    ) -> None:
+        """Before anything is asked."""
+        with pytest.raises(EyechartError, match=words):
+            ask(never, **options)
+
+
+class TestResult:
+    """`eyechart.Run`."""
+
+    def test_tables(self, ask: Callable[..., eyechart.Run]) -> None:
+        """The ones of the files, and one as the terminal has it."""
+        run = ask()
+        assert run.table.to_dict() == {
+            "separator=none": {3: 1.0, 5: 1.0},
+            "separator=comma": {3: 1.0, 5: 0.0},
+        }
+        assert list(run.cells["correct"]) == [4, 4, 4, 0]
+        assert list(run.conditions["separator"]) == ["none", "comma"]
+        estimate = run.effective_length["separator=none"]
+        assert estimate is not None
+        assert str(estimate.length) == "> 5"
+        assert "separator=none: > 5" in repr(run)
+
+    def test_lines_of_one_nominal_length_are_two_rows(self, ask: Callable[..., Any]) -> None:
+        """A band and an exact line."""
+        ask(lengths=[3, 12])
+        run = ask(lengths=[3, 12], spread="bands")
+        assert len(run.table) == 4
+        assert [name.partition(":")[0] for name in run.table.index] == ["3", "3", "12", "12"]
+
+    def test_samples_have_their_texts(self, ask: Callable[..., eyechart.Run]) -> None:
+        """Prompts of a user's own task too, as the task was just asked."""
+        samples = ask().samples
+        assert list(samples.columns[:4]) == ["id", "separator", "length", "true_length"]
+        assert samples["prompt"].str.contains("How many ones?", regex=False).all()
+        wrong = samples[samples["outcome"] == "incorrect"]
+        assert len(wrong) == 4
+        row = wrong.iloc[0]
+        assert row["reply"][row["answer_start"] : row["answer_end"]] == "99"
+        assert row["answer"] == 99
+        assert row["why"].startswith("reads 99, target ")
+        assert set(samples["outcome"]) <= set(OUTCOMES)
+
+    def test_samples_are_chosen(self, ask: Callable[..., eyechart.Run]) -> None:
+        """As by `bench samples`."""
+        run = ask()
+        assert len(run.choose_samples(outcomes="incorrect")) == 4
+        assert len(run.choose_samples(lengths=[3], condition={"separator": "comma"})) == 4
+        assert list(run.choose_samples(outcomes="refused").columns) == list(run.samples.columns)
+        with pytest.raises(UsageError, match="no outcome 'corect'"):
+            run.choose_samples(outcomes="corect")
+
+    def test_an_axis_may_have_the_name_of_a_field(self, lab: Lab, ask: Callable[..., Any]) -> None:
+        """Its column then says that it is the axis."""
+        text = lab.ones.read_text().replace("separator:", "prompt:")
+        lab.ones.write_text(text.replace("{{ sequence }}", "{{ symbols | join(prompt) }}"))
+        samples = ask(right, lengths=[3], axes={"prompt": "none"}).samples
+        assert set(samples["axis_prompt"]) == {"none"}
+        assert samples["prompt"].str.contains("How many").all()
+
+    def test_the_chart_has_every_condition(self, ask: Callable[..., eyechart.Run]) -> None:
+        """As Altair, of which notebooks make a picture."""
+        run = ask()
+        spec = run.plot().to_dict()
+        rows = [row for data in spec["datasets"].values() for row in data]
+        assert {row["condition"] for row in rows} == {"separator=none", "separator=comma"}
+        seen = {label: estimate for label, estimate in run.effective_length.items() if estimate}
+        assert len(seen) == 2
+        assert {row["condition"]: row["sees_to"] for row in rows if "sees_to" in row} == {
+            label: str(estimate.length) for label, estimate in seen.items()
+        }
+        one = ask(lengths=[4], seed=2, axes={"separator": "none"}).plot().to_dict()
+        assert one["layer"][0]["encoding"]["x"]["scale"]["domain"] == [2.0, 8.0]
+
+    def test_html_is_escaped(self, ask: Callable[..., eyechart.Run]) -> None:
+        """Names are of others."""
+        run = ask(lengths=[3])
+        shown = run._repr_html_()
+        assert "<td>100%</td>" in shown
+        assert "sees to" in shown
+        assert "no reply" not in shown
+        run.judged.manifest.model = "<script>"
+        assert "<script>" not in run._repr_html_()
+
+
+class TestFolders:
+    """`load_run`, `list_runs` and `compare`."""
+
+    def test_a_run_is_loaded(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
+        """With the prompts where its code may be executed, else with a warning."""
+        run = ask()
+        again = eyechart.load_run(run.folder)
+        assert again.table.equals(run.table)
+        with pytest.warns(UserWarning, match="no prompts: the task file of lab/ones"):
+            assert again.samples["prompt"].isna().all()
+        for options in ({"tasks": lab.ones}, {"run_kept_code": True}):
+            loaded_run = eyechart.load_run(run.folder, **options)
+            assert loaded_run.samples["prompt"].equals(run.samples["prompt"])
+        half = eyechart.load_run(run.folder, threshold=0.5, relative=True)
+        assert set(half.conditions["threshold"]) == {0.5}
+        assert set(half.conditions["threshold_of"]) == {"own accuracy"}
+        with pytest.raises(JournalError, match="no run in"):
+            eyechart.load_run(lab.folder)
+
+    def test_runs_are_listed(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
+        """Also where there is none."""
+        assert eyechart.list_runs(lab.out).empty
+        run = ask()
+        (row,) = eyechart.list_runs(lab.out).to_dict("records")
+        assert (row["answered"], row["planned"], row["folder"]) == (16, 16, str(run.folder))
+
+    def test_runs_are_compared(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
+        """Runs, folders and conditions, with the sentences of `bench compare`."""
+        run = ask(samples=12)
+        lab.bench_run("--model", lab.model("Final answer: 99"), "--samples", "12")
+        (other,) = (path for path in lab.out.rglob("ones@1-*") if path != run.folder)
+        comparison = eyechart.compare(run, other)
+        assert comparison.change == "worse"
+        assert comparison.finding in repr(comparison)
+        assert set(comparison.table["first"]) == {"fake/model"}
+        assert eyechart.compare(other, run.folder).change == "better"
+        conditions = run.compare("separator", "none", "comma")
+        assert conditions.change == "worse"
+        assert "separator=none" in conditions._repr_html_()
+        with pytest.raises(CompareError, match="is both runs"):
+            eyechart.compare(run, run.folder)
+        with pytest.raises(UsageError, match="margin"):
+            eyechart.compare(run, other, margin=1.5)
+
+
+class TestModule:
+    """The module `eyechart`."""
+
+    def test_it_loads_nothing_heavy(self) -> None:
+        """Until a name is used; `Item` needs none of it."""
+        assert loaded(f"import sys\nimport eyechart\n{SAYS_LOADED}") == "[]"
+        assert loaded(f"import sys\nfrom eyechart import Item\n{SAYS_LOADED}") == "[]"
+        code = "import sys\nimport eyechart\nprint([n for n in sys.modules if 'harness' in n])"
+        assert loaded(code) == "[]"
+
+    def test_every_name_is_there_and_typed(self) -> None:
+        """What type checkers read is what is loaded."""
+        tree = ast.parse((ROOT / "eyechart.py").read_text())
+        typed, _ = (node for node in tree.body if isinstance(node, ast.If))
+        places = {
+            name.name: node.module
+            for node in typed.body
+            if isinstance(node, ast.ImportFrom)
+            for name in node.names
+        }
+        assert places == eyechart._PLACES
+        assert sorted(places) == eyechart.__all__
+        for name in eyechart.__all__:
+            assert getattr(eyechart, name).__name__ == name
+        assert set(eyechart.__all__) <= set(dir(eyechart))
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            _ = eyechart.nothing  # type: ignore[attr-defined]
+
+    def test_a_task_is_loaded(self, lab: Lab) -> None:
+        """By name, by file, or as it is."""
+        task = eyechart.load_task("counting/ones")
+        assert eyechart.load_task(task) is task
+        assert eyechart.load_task(lab.ones).name == "lab/ones"
+
+
+class TestLoop:
+    """`run_anywhere`."""
+
+    def test_a_loop_that_runs_is_left_alone(self) -> None:
+        """The work has a thread and a loop of its own."""
+        threads = []
+
+        async def work() -> None:
+            threads.append(threading.current_thread().name)
+
+        async def notebook() -> None:
+            run_anywhere(work())
+
+        run_anywhere(work())
+        asyncio.run(notebook())
+        assert threads == [threading.current_thread().name, "eyechart"]
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+    @pytest.mark.parametrize(
+        "loop",
+        ["asyncio.run(notebook())", "asyncio.new_event_loop().run_until_complete(notebook())"],
+    )
+    def test_ctrl_c_in_a_notebook_ends_the_run_in_order(self, tmp_path: Path, loop: str) -> None:
+        """The work is cancelled, ends what it has begun, and the interrupt is raised."""
+        code = INTERRUPTED.format(begun=str(tmp_path / "begun"), loop=loop)
+        with subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        ) as process:
+            end_s = time.monotonic() + 60
+            while not (tmp_path / "begun").exists():
+                assert time.monotonic() < end_s
+                time.sleep(0.02)
+            os.kill(process.pid, signal.SIGINT)
+            try:
+                out, _ = process.communicate(timeout=30)
+            finally:
+                process.kill()
+        assert json.loads(out) == ["drained", "interrupted"]
+
+
+INTERRUPTED = """\
+import asyncio, json
+from pathlib import Path
+from harness.face.ask import run_anywhere
+
+said = []
+
+async def work():
+    Path({begun!r}).touch()
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.1)
+        said.append("drained")
+
+async def notebook():
+    run_anywhere(work())
+
+try:
+    {loop}
+except KeyboardInterrupt:
+    said.append("interrupted")
+print(json.dumps(said))
+"""
