@@ -21,7 +21,8 @@ import orjson
 import pytest
 
 from harness.analysis.results import TABLE
-from harness.cli import results, run_options
+from harness.cli import results
+from harness.face import run_options
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.journal.writer import Journal

@@ -12,7 +12,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from harness.cli import app, run_options
+from harness.cli import app
+from harness.face import run_options
 from harness.run.batch import engine
 from harness.run.limits import RunLimits
 from tests.batch_server import BatchServer

@@ -26,7 +26,8 @@ from typing import Any
 
 import orjson
 
-from harness.cli import app, run_options
+from harness.cli import app
+from harness.face import run_options
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from harness.run.limits import RunLimits

@@ -19,7 +19,13 @@ PACKAGES = {
     "analysis": (
         *("analysis_cells", "analysis_comparison", "analysis_judged_run", "analysis_results"),
         "columns",
-        *("analysis_tables", "doors", "analysis_interval", "analysis_curve"),
+        *(
+            "analysis_tables",
+            "doors",
+            "analysis_interval",
+            "analysis_curve",
+            "analysis_task_of_run",
+        ),
         *("analysis_effective_length", "analysis_paired", "analysis_leaderboard"),
         "report_page",
     ),
