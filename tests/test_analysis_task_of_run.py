@@ -17,6 +17,7 @@ from harness.journal.manifest import MANIFEST, read_manifest
 from harness.report.paged import pack_samples
 from harness.run.run_request import RunRequest
 from harness.task.catalogue import built_in_files, open_task
+from providers import secrets
 from tests.conftest import ROWS, Lab
 
 ITEMS = """\
@@ -194,6 +195,18 @@ def test_what_is_large_or_gone_is_not_kept(tmp_path: Path) -> None:
     large.write_bytes(b" " * MAX_KEPT_BYTES)
     assert read_kept(tmp_path, keep(tmp_path, large)) == large.read_bytes()
     assert read_kept(tmp_path, "") is None
+
+
+def test_a_file_with_a_key_is_not_kept(tmp_path: Path) -> None:
+    """A run's folder is published, and never has a key."""
+    source = tmp_path / "rows.py"
+    source.write_text("KEY = 'sk-very-secret-0123456789'")
+    assert keep(tmp_path, source)
+    secrets.keep_secret("sk-very-secret-0123456789")
+    other = tmp_path / "other"
+    other.mkdir()
+    assert keep(other, source) == ""
+    assert not list(other.iterdir())
 
 
 def test_every_built_in_task_has_a_small_source() -> None:

@@ -234,13 +234,14 @@ class TestFresh:
         """Where a vendor answers is known at the first reply only."""
         lab.bench_run("--model", lab.fake(right))
         folder = lab.the_run()
-        kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         done = lab.bench_run("--model", lab.fake(ScriptedProvider([error])), "--fresh")
         assert done.code == 1
         assert done.out == ""
         assert f"no sample was answered, so the old run is back: {folder}" in done.err
         assert "the same command asks them again" in done.err or error.args[0] == "401"
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept
+        after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert after == before
 
     def test_one_answer_is_a_new_run(self, lab: Lab) -> None:
         """What is paid for stays in its place, and how to go on is said."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.errors import JournalError
 from harness.journal.files import replace_file
+from providers.secrets import mask
 
 KEPT = "kept"
 MAX_KEPT_BYTES = 1_000_000
@@ -26,13 +27,13 @@ def content_hash(content: bytes) -> str:
 
 def keep(folder: Path, source: Path) -> str:
     """Keeps a copy of `source` in the run's `folder`, once; returns the name of the copy, or ""
-    where `source` is larger than `MAX_KEPT_BYTES` or cannot be read.
+    where `source` is larger than `MAX_KEPT_BYTES`, cannot be read or contains a known key.
 
     Raises:
         JournalError: the copy cannot be written.
     """
     content = _small_file(source)
-    if content is None:
+    if content is None or _has_key(content):
         return ""
     name = f"{content_hash(content)[:_DIGITS]}-{source.name}"
     copy = folder / KEPT / name
@@ -51,6 +52,11 @@ def read_kept(folder: Path, name: str) -> bytes | None:
     if content is None or not name.startswith(f"{content_hash(content)[:_DIGITS]}-"):
         return None
     return content
+
+
+def _has_key(content: bytes) -> bool:
+    text = content.decode(errors="replace")
+    return mask(text) != text
 
 
 def _small_file(path: Path) -> bytes | None:
