@@ -25,7 +25,6 @@ from harness.plan.selection import check_axes, check_lengths, open_tasks, read_s
 from harness.run.engine import RunEngine
 from harness.run.event_loop import loop_factory
 from harness.run.fresh import OldRuns
-from harness.run.progress import Progress
 from harness.run.run_request import RunRequest
 from harness.run.writer import Judge
 from harness.task.catalogue import Task
@@ -179,12 +178,7 @@ class _NoDisplay:
     def judge(self, request: RunRequest) -> Judge | None:  # noqa: ARG002  the protocol's
         return None
 
-    def show(
-        self,
-        request: RunRequest,  # noqa: ARG002  the protocol's
-        progress: Progress,  # noqa: ARG002
-        pending: int,  # noqa: ARG002
-    ) -> AbstractContextManager[object]:
+    def show(self, *_args: object, **_named: object) -> AbstractContextManager[object]:
         return nullcontext()
 
 
