@@ -39,7 +39,7 @@ LEAST_SAMPLES, MOST_DOUBT = 5, 0.72
 probability of an accuracy below the threshold."""
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
-STOPPING: Tails = (0.025, 0.975)
+STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
 
