@@ -55,11 +55,13 @@ def change_sentence(comparison: Comparison, margin: float) -> str:
     """One sentence: whether second is worse than, better than or equivalent to first."""
     low, high = (100 * end for end in comparison.area.equivalence_ci)
     change = comparison.change(margin)
+    equivalent, differing = change == "equivalent", comparison.significant
     verdict = _CHANGES[change].format(first=comparison.first, second=comparison.second)
     return (
         f"{verdict}: their areas differ by {low:+.1f} to {high:+.1f} points (first minus second, "
         f"90 % interval), and the margin is {100 * margin:g} points"
-        + ("." if change != "equivalent" else ", also on every line that differs significantly.")
+        + (", also on every line that differs significantly" if equivalent and differing else "")
+        + "."
     )
 
 

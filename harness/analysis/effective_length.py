@@ -103,6 +103,12 @@ def _ends(
     return min(float(low), observed), max(float(high), observed)
 
 
+def longest_tested(samples: Curve, threshold: Threshold) -> Bound:
+    """The longest line such that it and every shorter one reach the threshold."""
+    passed = int(passing_lengths(samples.accuracies[None], threshold)[0])
+    return _passed(samples.lengths, passed)
+
+
 def passing_lengths(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.int64]:
     """How many lengths, from the shortest on, reach the threshold before one does not.
 

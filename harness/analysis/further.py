@@ -10,6 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from harness.analysis.curve import Curve, Floats, Threshold
+from harness.analysis.effective_length import longest_tested
 from harness.analysis.falling_curve import BINS_AN_OCTAVE
 from harness.analysis.fit import HALF_BIN, TAILS, Fit, fit
 from harness.analysis.interval import Bound
@@ -77,7 +78,11 @@ def length_difference(first: Curve, second: Curve, threshold: Threshold) -> Leng
     fits = fit(first, threshold), fit(second, threshold)
     low, middle, high = octaves_between(*fits)
     singles = [side.one_threshold() for side in fits]
-    return LengthDifference(fits[0].median, fits[1].median, middle, low, high, all(singles))
+    lengths = [
+        side.median if single else longest_tested(samples, threshold)
+        for side, single, samples in zip(fits, singles, (first, second), strict=True)
+    ]
+    return LengthDifference(*lengths, middle, low, high, all(singles))
 
 
 def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference:
@@ -131,7 +136,8 @@ def octaves_between(first: Fit, second: Fit) -> tuple[float, float, float]:
     at_most = first_high[:, None] - second_low[None]
     half = HALF_BIN / BINS_AN_OCTAVE
     low, low_middle = _quantiles(at_least, weights, (TAILS[0], 0.5))
-    high_middle, high = _quantiles(at_most, weights, (0.5, TAILS[1]))
+    # of the negated values, so that exchanging the sides changes the signs and nothing else
+    high, high_middle = -_quantiles(-at_most, weights, (TAILS[0], 0.5))
     return float(low) - half, (float(low_middle) + float(high_middle)) / 2, float(high) + half
 
 

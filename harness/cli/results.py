@@ -103,7 +103,10 @@ def compare(
         print_comparison(comparison, margin)
     echo("", str(to_csv(comparison_table(comparisons), output)))
     changes = {comparison.change(margin) for comparison in comparisons}
-    return INCOMPLETE if fail_if is not None and changes & FAILURES[fail_if] else COMPLETE
+    if fail_if is None or not (failing := changes & FAILURES[fail_if]):
+        return COMPLETE
+    warn(f"--fail-if {fail_if}: the second is {' and '.join(sorted(failing))}")
+    return INCOMPLETE
 
 
 def _names_of_repeats(runs: Sequence[JudgedRun]) -> tuple[str, str] | None:
