@@ -7,6 +7,7 @@ and samples are plain frozen values.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,6 @@ from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias, final
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Discriminator,
     Field,
     JsonValue,
@@ -24,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from harness.answer import Answer, Part, Target
 from harness.columns import table_of
 
 
@@ -150,7 +150,6 @@ def lines_of(lengths: Iterable[int], spread: Spread) -> list[Line]:
 
 
 CellKey: TypeAlias = tuple[Condition, Line]
-Target: TypeAlias = int | str
 
 MAX_LENGTH = 1_000_000
 """Most symbols in a row."""
@@ -167,17 +166,18 @@ class Item:
 
     symbols: Sequence[str]
     """The row: one string for each symbol, as many as the requested length."""
-    target: Target
-    """The correct answer: an int if the task's answer is an integer, else a str."""
+    target: Target | Sequence[str]
+    """The correct answer: an int for an integer, an int or a float for a number, a list of texts
+    for a list, else a text."""
     variables: Mapping[str, object] = field(default_factory=dict)
     """Further variables of the prompt: name -> value."""
+    accept: Sequence[str] = ()
+    """Other correct answers, of a symbol, a text or a choice."""
+    metadata: Mapping[str, int | float | str] = field(default_factory=dict)
+    """What results can be grouped by, see `bench score --by`: name -> value."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class Separator(_Part):
+class Separator(Part):
     """How a row of symbols is written, if one string between all neighbours is not enough."""
 
     inside: str = ""
@@ -212,7 +212,7 @@ AxisValue: TypeAlias = Annotated[
 """The value that the prompt, and a generator with such a parameter, get under the axis's name."""
 
 _TAKEN = {
-    **dict.fromkeys(("sequence", "symbols", "phrase"), "a name that every prompt has"),
+    **dict.fromkeys(("sequence", "symbols", "phrase", "options"), "a name that every prompt has"),
     **dict.fromkeys(("rng", "index", "eyechart"), "a name that every sample has"),
 }
 
@@ -227,7 +227,7 @@ Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 
-class Axis(_Part):
+class Axis(Part):
     """One thing a task varies besides length."""
 
     default: Annotated[list[str], Field(min_length=1)]
@@ -236,15 +236,7 @@ class Axis(_Part):
     """Value name -> what the prompt sees."""
 
 
-class Answer(_Part):
-    """The type of the answer, and the words before it."""
-
-    type: Literal["integer", "symbol", "text"]
-    phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = "Final answer:"
-    """The fixed words that come before the answer on the reply's last line."""
-
-
-class TaskSpec(_Part):
+class TaskSpec(Part):
     """One task file, as `tasks/task.schema.json` describes it to an editor."""
 
     version: Annotated[int, Field(gt=0, le=10**9)]
@@ -256,8 +248,9 @@ class TaskSpec(_Part):
     """`file.py:function`, the file relative to the task file."""
     items: Annotated[str, Field(pattern=r"\.jsonl$")] | None = None
     """A file of ready items instead of a generator, relative to the task file: one JSON object a
-    line with `variables`, `target` and `length`."""
-    params: dict[str, JsonValue] = {}
+    line with `variables`, `target` and `length`, and if wanted `accept` (a list of other correct
+    answers) and `metadata` (names with texts or numbers, for `bench score --by`)."""
+    params: dict[str, JsonValue] = Field(default_factory=dict)
     """Keyword arguments of the generator."""
     lengths: list[Length] | None = None
     """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
@@ -267,13 +260,14 @@ class TaskSpec(_Part):
     with a generator."""
     samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
     """Samples per cell. With `items` all of them, unless given."""
-    axes: dict[Name, Axis] = {}
+    axes: dict[Name, Axis] = Field(default_factory=dict)
     """What the task varies besides length; the prompt, and a generator that has a parameter of the
     axis's name, see the value. `separator` is also what `{{ sequence }}` is written with."""
     prompt: Annotated[str, Field(min_length=1)]
     """A Jinja2 template."""
     answer: Answer
-    """`integer`, `symbol` or `text`, or a mapping with a `phrase` besides."""
+    """One of the types alone, as `answer: integer`, or a mapping with a `type` and what it
+    needs."""
 
     @model_validator(mode="before")
     @classmethod
@@ -296,10 +290,11 @@ class TaskSpec(_Part):
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
-        content = without_defaults.model_dump_json(
-            exclude={"title", "source", "lengths", "spread", "samples"}
+        content = without_defaults.model_dump(
+            mode="json", exclude={"title", "source", "lengths", "spread", "samples"}
         )
-        return hashlib.sha256(content.encode()).hexdigest()
+        content["answer"] = self.answer.given()
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def write_row(symbols: Sequence[str], separator: object = "") -> str:
@@ -368,6 +363,8 @@ class Sample:
     condition."""
     prompt: str
     target: Target
+    accept: tuple[str, ...] = ()
+    """Other correct answers."""
 
     @property
     def key(self) -> CellKey:

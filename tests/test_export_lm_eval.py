@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from harness import errors
+from harness.answer import Answer
 from harness.plan.plan import output_budget
 from harness.score.bare_text import is_correct
 from harness.score.verdict import judge
-from harness.spec import Answer
 from providers.documents import as_document, stops
 from tests.conftest import Lab
 
@@ -34,6 +34,8 @@ CASES = [
     *(("integer", "7", text) for text in INTEGERS),
     *(("symbol", "0", text) for text in SYMBOLS),
     *(("text", "tea cake", text) for text in TEXTS),
+    *(("number", "7.0", text) for text in INTEGERS),
+    *(("list", "tea, cake", text) for text in (*TEXTS, "Final answer: tea, cake", "tea, cake")),
 ]
 
 

@@ -19,10 +19,17 @@ from harness.task.source import parse
 
 ROOT = Path(harness.__file__).parents[1]
 OURS = ("eyechart", "harness", "providers")
-LEAVES = ("harness.columns", "harness.errors", "harness.exact_json", "harness.spec")
+LEAVES = (
+    "harness.answer",
+    "harness.columns",
+    "harness.errors",
+    "harness.exact_json",
+    "harness.spec",
+)
 """Modules beside the packages that all of them may import."""
 ARROWS = {
-    "harness.spec": ["harness.columns"],
+    "harness.spec": ["harness.answer", "harness.columns"],
+    "harness.answer": [],
     "harness.columns": [],
     "harness.errors": [],
     "harness.exact_json": [],

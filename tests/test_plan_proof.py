@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.plan import proof
+from harness.plan.oracles import PERFECT, right_replies, wrong_answers
 from harness.plan.plan import plan
 from harness.score.verdict import Verdict
 from harness.task.catalogue import Task, built_in_files, open_task
@@ -36,7 +37,7 @@ def row(rng, length):
 """
 
 
-def opened(folder: Path, answer: str, target: int | str) -> Task:
+def opened(folder: Path, answer: str, target: float | str | list[str]) -> Task:
     (folder / "task.yaml").write_text(TASK.format(answer=answer))
     (folder / "rows.py").write_text(ROWS.format(target=target))
     return open_task("x/task", folder / "task.yaml")
@@ -75,18 +76,38 @@ def test_the_command_says_so(group: str, lab: Lab) -> None:
         ("{type: integer, phrase: 'Antwort ='}", 5),
         ("{type: symbol, phrase: '>>>'}", "q"),
         ("integer", 10**30),
+        ("number", 3),
+        ("number", 0.0),
+        ("number", -2.5e-7),
+        ("{type: number, tolerance: 0.1}", 3.0),
+        ("{type: number, relative_tolerance: 0.05}", -1e20),
+        ("{type: choice, options: [red, green, not sure]}", "not sure"),
+        ("{type: choice, options: [red, green], letters: true}", "green"),
+        ("{type: choice, options: [A, B, C]}", "A"),
+        ("{type: choice, options: [a*b, c]}", "a*b"),
+        ("list", ["red", "green tea", "7"]),
+        ("list", "red"),
+        ("{type: list, ordered: false}", "red, green, blue"),
     ],
 )
-def test_a_users_task_is_sound(answer: str, target: int | str, tmp_path: Path) -> None:
+def test_a_users_task_is_sound(
+    answer: str, target: float | str | list[str], tmp_path: Path
+) -> None:
     """Targets of every kind, with phrases of one's own, can be won and lost."""
     assert [str(failure) for failure in proof.failures(opened(tmp_path, answer, target))] == []
 
 
 @pytest.mark.parametrize(
     ("answer", "target"),
-    [("symbol", "**"), ("symbol", "`")],
+    [
+        ("symbol", "**"),
+        ("symbol", "`"),
+        ("list", ["- x", "- y"]),
+    ],
 )
-def test_a_target_that_no_reply_can_show_fails(answer: str, target: int | str, lab: Lab) -> None:
+def test_a_target_that_no_reply_can_show_fails(
+    answer: str, target: str | list[str], lab: Lab
+) -> None:
     """Each failure is a line with the sample, the oracle, its reply, and what came of it."""
     task = opened(lab.folder, answer, target)
     failed = list(proof.failures(task))
@@ -131,13 +152,30 @@ def test_a_judge_who_calls_everything_wrong_is_caught(
     monkeypatch.setattr(proof, "judge", judged("incorrect", 2))
     failed = {failure.oracle for failure in proof.failures(task)}
     assert failed == {
-        *proof.PERFECT,
+        *PERFECT,
         "one too many",
         "one too few",
         "silent",
         "refusing",
         "cut-off",
     }
+
+
+def test_accepted_answers_are_proved(tmp_path: Path) -> None:
+    """Each is tried, and none is taken for a wrong answer."""
+    (tmp_path / "task.yaml").write_text(
+        TASK.format(answer="symbol").replace("{{{{", "{{").replace("}}}}", "}}")
+    )
+    (tmp_path / "rows.py").write_text(
+        ROWS.format(target="yes").replace("'yes')", "'yes', accept=['7', 'y'])")
+    )
+    task = open_task("x/task", tmp_path / "task.yaml")
+    sample = next(iter(plan(task)))
+    assert sample.accept == ("7", "y")
+    replies = dict(right_replies(sample, task.spec.answer))
+    assert replies["accepted answer 'y'"] == "Final answer: y"
+    assert [wrong for _, wrong, _ in wrong_answers(sample, task.spec.answer)] == ["8"]
+    assert list(proof.failures(task)) == []
 
 
 def test_a_cell_of_equal_prompts_is_reported(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.answer import target_of
 from harness.score.verdict import judge
 from harness.spec import Condition
 from harness.task.catalogue import tasks_root
@@ -38,7 +39,7 @@ def test_what_is_taught_is_right(name: str) -> None:
                 finish_reason="stop",
                 refusal=None,
                 failure=None,
-                target=item.target,
+                target=target_of(item.target, task.spec.answer),
                 answer=task.spec.answer,
             )
             assert verdict.outcome == "correct", (condition, one)

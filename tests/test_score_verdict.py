@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.answer import Answer
 from harness.score.verdict import Verdict, edit_distance, judge
-from harness.spec import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

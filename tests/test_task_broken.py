@@ -106,6 +106,17 @@ def ready(old: str, new: str, *expected: str, name: str = "", lines: str = ITEMS
     return Broken(name or new, READY.replace(old, new), said(*expected), {"rows.jsonl": lines})
 
 
+CHOICE = "{type: choice, options: [red, green]}"
+
+
+def answered(answer: str, item: str, *expected: str) -> Broken:
+    """A task with this `answer`, whose one item has this target and what follows it."""
+    line = f'{{"variables": {{"row": "11"}}, "target": {item}, "length": 2}}\n'
+    return ready(
+        "answer: integer", f"answer: {answer}", *expected, name=f"{answer} {item}", lines=line
+    )
+
+
 def prompt(name: str, third_line: str, *expected: str) -> Broken:
     """`GOOD` whose prompt's third line, line 14 of the file, is another."""
     return good("Row: {{ sequence }}", third_line, *expected, name=name)
@@ -312,7 +323,7 @@ AXES[-1] = Broken(
 )
 
 ANSWERS = [
-    good("answer: integer", "answer: number", "15:9 answer: must be one of 'integer', 'symbol'"),
+    good("answer: integer", "answer: float", "15:9 answer: must be one of 'integer', 'number'"),
     good("answer: integer", "answer: 5", "15:9 answer: must be"),
     good("answer: integer", "answer: {}", "15:9 missing key 'type' in 'answer'"),
     good("answer: integer", "answer: {type: int}", "15:16 type: must be one of 'integer'"),
@@ -593,6 +604,28 @@ ITEM_FILES = [
         "rows.jsonl:1:1 unknown key 'lenght'",
     ),
     items("misspelt key", ITEM.replace("target", "traget"), "rows.jsonl:1:1 did you mean 'target'"),
+    *(
+        answered(answer, item, f"rows.jsonl:1:1 {message}")
+        for answer, item, message in [
+            ("number", '"2"', "the target '2' does not fit 'answer: number'; give a number"),
+            ("number", "true", "the target True does not fit 'answer: number'"),
+            ("list", "[]", "the target is an empty list"),
+            ("list", '"a,,b"', "an item of the target is empty text"),
+            ("list", '["a, b"]', "the item 'a, b' has a comma or a line break"),
+            ("list", "[1, 2]", "the target [1, 2] does not fit 'answer: list'; give a list of"),
+            (CHOICE, '"rde"', "the target 'rde' is none of the options; did you mean 'red'?"),
+            (CHOICE, '"x"', "the target 'x' is none of the options; they are 'red', 'green'"),
+            (CHOICE, '"red", "accept": ["x"]', "the accepted answer 'x' is none of the options"),
+            ("text", '"a", "accept": "b"', "accept is a list of texts, not 'b'"),
+            ("text", '"a", "accept": [" "]', "the accepted answer is empty text"),
+            ("text", '"a", "accept": [5]', "the accepted answer 5 does not fit 'answer: text'"),
+            ("integer", '2, "accept": ["b"]', "accept goes with symbol, text, choice, not with"),
+            ("integer", '2, "metadata": []', "metadata is a mapping of names to texts or"),
+            ("integer", '2, "metadata": {"A b": 1}', "metadata name 'A b' must be lower case"),
+            ("integer", '2, "metadata": {"a": null}', "metadata 'a' must be a text or a number"),
+            ("integer", '2, "metadat": {}', "unknown key 'metadat' in the item; did you mean"),
+        ]
+    ),
     items("text as target", ITEM.replace(" 2,", ' "2",'), "rows.jsonl:1:1 target '2' does not fit"),
     items("length 0", ITEM.replace(" 2}", " 0}"), "rows.jsonl:1:1 length must be a positive"),
     items("length true", ITEM.replace(" 2}", " true}"), "rows.jsonl:1:1 length must be a positive"),

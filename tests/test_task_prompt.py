@@ -8,7 +8,8 @@ import jinja2
 import pytest
 from jinja2.exceptions import SecurityError
 
-from harness.spec import Answer, Item, Separator
+from harness.answer import Answer
+from harness.spec import Item, Separator
 from harness.task import prompt
 
 ANSWER = Answer(type="integer")

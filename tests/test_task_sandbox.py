@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jinja2.exceptions import SecurityError
 
-from harness.spec import Answer, Item
+from harness.answer import Answer
+from harness.spec import Item
 from harness.task import prompt, sandbox
 from harness.task.generator import item_problem
 from harness.task.sandbox import PromptLimitError

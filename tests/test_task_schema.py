@@ -30,7 +30,9 @@ def test_built_in_tasks_are_valid_by_the_schema(name: str) -> None:
     [
         {"promt": "x"},
         {"lengths": [0]},
-        {"answer": "number"},
+        {"answer": "float"},
+        {"answer": "choice"},
+        {"answer": {"type": "choice", "options": ["one"]}},
         {"samples": "many"},
         {"generator": None, "items": "x.csv"},
     ],

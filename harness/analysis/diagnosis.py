@@ -19,7 +19,7 @@ _ROUND = 10
 _DIGITS = 6
 
 
-def collapsed(verdict: Verdict, target: int | str, repeated: object) -> int:
+def collapsed(verdict: Verdict, target: float | str, repeated: object) -> int:
     """1 where the answer collapsed to one repeated symbol, 0 where not, -1 where not applicable.
 
     Where the target is one word, a collapsed answer is `repeated`, the task's parameter of that

@@ -260,7 +260,6 @@ def supersedes(new: int, old: int) -> bool:
 def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None) -> JudgedRun:
     """Judges all records; keeps the row of the one that counts for each sample."""
     answer, repeated = spec.answer, spec.params.get("repeated")
-    of_integers = answer.type == "integer"
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     finder = LineFinder((cell.line for cell in manifest.cells), start)
@@ -279,7 +278,7 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
             for line in finder.find(length, index)
             if (place := places.get((condition, line))) is not None and index < sizes[place]
         ]
-        if not in_cells or of_integers != isinstance(record.target, int):
+        if not in_cells or not answer.fits(record.target):
             continue
         verdict = verdict_of(record, answer)
         outcome = outcomes[verdict.outcome]

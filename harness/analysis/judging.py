@@ -25,6 +25,7 @@ def verdict_of(record: Record, answer: AnswerForm) -> Verdict:
         refusal=record.refusal,
         failure=None if record.failure is None else record.failure.kind,
         target=record.target,
+        accept=record.accept or (),
         answer=answer,
     )
 

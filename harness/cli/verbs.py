@@ -55,7 +55,8 @@ _SHOWN_LENGTH = 10
 
 def check_tasks(names: str) -> int:
     """Checks task files and proves the tasks; prints a line for each; returns the exit code."""
-    from harness.plan.proof import PERFECT, failures, repetition
+    from harness.plan.oracles import PERFECT
+    from harness.plan.proof import failures, repetition
 
     code = COMPLETE
     for name, path in find(names).items():

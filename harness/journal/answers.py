@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+from harness.answer import Target
 from harness.errors import JournalError
 from harness.journal.line_finder import LineFinder
 from harness.journal.record import Warn, read_records
-from harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample, Target
+from harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample
 
 
 class Answered:

@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias, get_type_hints
 import msgspec
 
 from harness import exact_json
-from harness.spec import Condition, Target, token_count
+from harness.answer import Target
+from harness.spec import Condition, token_count
 from providers.secrets import masked_fields
 
 SAMPLES = "samples.jsonl"
@@ -45,6 +46,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     index: int
     target: Target
     prompt_hash: str
+    accept: tuple[str, ...] | None = None
+    """Other correct answers."""
     reply: str | None = None
     finish_reason: str | None = None
     refusal: str | None = None

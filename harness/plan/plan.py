@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from harness.answer import target_of
 from harness.errors import PlanError
 from harness.spec import (
     MAX_LENGTH,
@@ -202,7 +203,8 @@ def make_sample(
         length=length,
         index=index,
         prompt=task.prompt(item, condition, length, index),
-        target=item.target,
+        target=target_of(item.target, task.spec.answer),
+        accept=tuple(item.accept),
     )
 
 
@@ -248,7 +250,7 @@ def sample_hash(sample: Sample) -> int:
     Numbers, because their sum modulo 2^256 is the fingerprint of a set of samples: it can be kept
     while samples stream by and does not depend on their order.
     """
-    text = f"{sample.id}\0{sample.prompt}\0{sample.target}"
+    text = "\0".join((sample.id, sample.prompt, str(sample.target), *sample.accept))
     return int.from_bytes(hashlib.sha256(text.encode()).digest())
 
 

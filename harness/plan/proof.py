@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.plan.oracles import right_replies, wrong_answers
 from harness.plan.plan import plan
 from harness.score.verdict import Verdict, judge
 from harness.spec import Sample
 from harness.task.catalogue import Task
-
-Speak = Callable[[str, str], str]
-
-PERFECT: Mapping[str, Speak] = {
-    "plain": lambda phrase, answer: f"{phrase} {answer}",
-    "after reasoning": lambda phrase, answer: (
-        "Let me go through the row: 3 here, then 4 more, with a 9 that I had to check.\n\n"
-        f"{phrase} {answer}"
-    ),
-    "bold": lambda phrase, answer: f"**{phrase} {answer}**",
-    "bold phrase": lambda phrase, answer: f"**{phrase}** {answer}",
-    "in a sentence": lambda phrase, answer: f"Having looked at all of it. {phrase} {answer}.",
-    "boxed": lambda phrase, answer: f"{phrase} $\\boxed{{{answer}}}$",
-    "boxed text": lambda phrase, answer: f"{phrase} \\boxed{{\\text{{{answer}}}}}",
-    "code": lambda phrase, answer: f"{phrase} `{answer}`",
-    "quoted": lambda phrase, answer: f'{phrase} "{answer}"',
-    "after thinking": lambda phrase, answer: (
-        f"<think>Is it 12? {phrase} 13, no.</think>\n{phrase} {answer}"
-    ),
-}
-"""Ways in which a model that knows the answer may write it."""
 
 _FEWEST_DIFFERENT = 0.9
 _REFUSAL = "I'm sorry, but I can't help with that."
@@ -86,18 +67,18 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
             failure=None,
             target=target,
             answer=answer,
+            accept=sample.accept,
         )
 
-    for name, speak in PERFECT.items():
-        reply = speak(answer.phrase, str(target))
+    for name, reply in right_replies(sample, answer):
         verdict = given(reply)
         if verdict.outcome != "correct":
             yield Failure(sample.id, name, reply, "correct", _described(verdict))
-    for name, wrong, error in _wrong(target):
+    for name, wrong, error in wrong_answers(sample, answer):
         reply = f"{answer.phrase} {wrong}"
         verdict = given(reply)
-        if verdict.outcome != "incorrect" or verdict.absolute_error != error:
-            wanted = "incorrect" if error is None else f"incorrect with error {error}"
+        if verdict.outcome != "incorrect" or not _is_error(verdict.absolute_error, error):
+            wanted = "incorrect" if error is None else f"incorrect with error {error:g}"
             yield Failure(sample.id, name, reply, wanted, _described(verdict))
     for name, reply, finish_reason, outcome in (
         ("silent", "", "stop", "unparsed"),
@@ -109,20 +90,13 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
             yield Failure(sample.id, name, reply, outcome, _described(verdict))
 
 
-def _wrong(target: int | str) -> Iterator[tuple[str, str, int | None]]:
-    """Replies that miss by little, and the absolute error they should have."""
-    if isinstance(target, int):
-        yield "one too many", str(target + 1), 1
-        yield "one too few", str(target - 1), 1
-    elif " " in target:
-        words = target.split()
-        yield "one word short", " ".join(words[:-1]), None
-        yield "one word long", " ".join([*words, words[-1]]), None
-    else:
-        yield "other symbol", "7" if target != "7" else "8", None
+def _is_error(got: float | None, wanted: float | None) -> bool:
+    if got is None or wanted is None:
+        return got is wanted
+    return got == wanted if isinstance(wanted, int) else math.isclose(got, wanted, rel_tol=1e-6)
 
 
 def _described(verdict: Verdict) -> str:
-    error = "" if verdict.absolute_error is None else f" with error {verdict.absolute_error}"
+    error = "" if verdict.absolute_error is None else f" with error {verdict.absolute_error:g}"
     why = f" ({verdict.why})" if verdict.why else ""
     return f"{verdict.outcome}{error}{why}"

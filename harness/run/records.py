@@ -64,6 +64,7 @@ def _record(
         length=sample.length,
         index=sample.index,
         target=sample.target,
+        accept=sample.accept or None,
         prompt_hash=sample.prompt_hash,
         reply=reply,
         failure=failure,

@@ -25,7 +25,16 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
     """
     places = [place for stop in doc.get("stops") or () if (place := text.find(stop)) >= 0]
     text = text[: min(places, default=len(text))]
-    answer = PlainAnswerForm(doc["answer"], doc["phrase"])
+    options = doc.get("options")
+    answer = PlainAnswerForm(
+        doc["answer"],
+        doc["phrase"],
+        tolerance=doc.get("tolerance"),
+        relative_tolerance=doc.get("relative_tolerance"),
+        options=None if options is None else tuple(options),
+        letters=doc.get("letters"),
+        ordered=doc.get("ordered"),
+    )
     ends = ["stop"]
     if not places and len(text.encode(errors="replace")) >= doc["budget"]:
         if not extract(text, answer).by_phrase:
@@ -39,6 +48,7 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
             failure=None,
             target=doc["target"],
             answer=answer,
+            accept=doc.get("accept") or (),
         ).outcome
         == "correct"
         for end in ends

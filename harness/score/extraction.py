@@ -5,7 +5,8 @@ one does so only if no number (or symbol) follows the later ones. The answer is 
 of the phrase's line, or from the first line with text below it. Without the phrase it is read from
 the last line. If nothing follows the phrase, a last line that is nothing but an answer counts.
 
-`integers` defines what an integer is.
+`integers` defines what an integer and a number are, `choices` what a choice is, `lists` what a list
+is. A list is found as a text is.
 
 A symbol is the line's only token; else its only quoted token; else its only single letter or digit
 other than the words a, A and I. Quotes, markup and a full stop around it are ignored.
@@ -26,6 +27,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from . import lists
+from .choices import choice
 from .integers import (
     BULLETS,
     MOST_FOUND,
@@ -33,6 +36,7 @@ from .integers import (
     SMALL,
     WORDS,
     Found,
+    decimal,
     in_a_row,
     integer,
     is_denied,
@@ -56,7 +60,7 @@ if TYPE_CHECKING:
 class Extracted:
     """The answer in a reply, and where it stands."""
 
-    value: int | str | None
+    value: int | float | str | None
     """`None`: unparsed."""
     start: int = 0
     end: int = 0
@@ -65,7 +69,7 @@ class Extracted:
     """Whether it follows the answer phrase."""
     whole: bool = False
     """Whether the text after it shows that it is complete, even if the reply was cut off. Of a
-    `text` answer: whether its first line is."""
+    `text` or `list` answer: whether its first line is."""
     why: str = ""
     """Reason if it is unparsed."""
 
@@ -108,18 +112,34 @@ _INK = re.compile(rf"[^\s{re.escape(_VOID)}]")
 _CLOSING = frozenset('*`$}"\u201d)]!;<|\u3002')
 
 
-def _read_line(kind: str, text: str, bare: str, start: int, end: int) -> Found | str:
+def _read_line(form: AnswerForm, text: str, bare: str, start: int, end: int) -> Found | str:
     line = bare[start:end]
-    if kind == "integer":
-        own_line = start == 0 or bare[start - 1] == "\n"
-        answer = integer(line, own_line=own_line)
-    else:
-        marks = zip(text[start:end], line, strict=True)
-        marked = "".join('"' if mark in "`{}" else sign for mark, sign in marks)
-        answer = _symbol(line, marked)
-    if isinstance(answer, str):
-        return answer
+    own_line = start == 0 or bare[start - 1] == "\n"
+    answer: Found | str
+    match form.type:
+        case "integer":
+            answer = integer(line, own_line=own_line)
+        case "number":
+            answer = decimal(line, own_line=own_line)
+        case _:
+            marks = zip(text[start:end], line, strict=True)
+            marked = "".join('"' if mark in "`{}" else sign for mark, sign in marks)
+            answer = _symbol(line, marked)
+    return answer if isinstance(answer, str) else _moved(answer, start)
+
+
+def _moved(answer: Found, start: int) -> Found:
     return answer._replace(start=answer.start + start, end=answer.end + start)
+
+
+def _read(
+    form: AnswerForm, text: str, bare: str, start: int, end: int, *, by_phrase: bool
+) -> Found | str:
+    """The short answer between `start` and `end`, or why there is none."""
+    if form.type != "choice":
+        return _read_line(form, text, bare, start, end)
+    answer = choice(bare[start:end], form, own_line=not by_phrase)
+    return answer if isinstance(answer, str) else _moved(answer, start)
 
 
 def _line_around(bare: str, place: int, start: int, end: int) -> tuple[int, int]:
@@ -133,13 +153,15 @@ def _is_whole(text: str, bare: str, end: int) -> bool:
     return "\n" in bare[end:] or after in _CLOSING or stopped
 
 
-def _short_answer(kind: str, text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:
-    end = len(bare)
+def _short_answer(
+    form: AnswerForm, text: str, bare: str, phrases: list[tuple[int, int]]
+) -> Extracted:
+    kind, end = form.type, len(bare)
     why = f"{NOTHING[kind]} on the last line"
     for phrase_start, phrase_end in reversed(phrases):
         if ink := _INK.search(bare, phrase_end, end):
             place = _line_around(bare, ink.start(), phrase_end, end)
-            answer = _read_line(kind, text, bare, *place)
+            answer = _read(form, text, bare, *place, by_phrase=True)
             if not isinstance(answer, str):
                 return Extracted(*answer, by_phrase=True, whole=_is_whole(text, bare, answer.end))
             why = f"{answer} after the answer phrase"
@@ -148,7 +170,7 @@ def _short_answer(kind: str, text: str, bare: str, phrases: list[tuple[int, int]
         end = phrase_start
     last = len(bare.rstrip(_VOID)) - 1
     start, end = _line_around(bare, max(0, last), 0, len(bare))
-    answer = _read_line(kind, text, bare, start, end)
+    answer = _read(form, text, bare, start, end, by_phrase=False)
     if isinstance(answer, str):
         return Extracted(None, why=why if phrases else f"{answer} on the last line")
     if phrases and peel(bare, start, end, QUOTES) != (answer.start, answer.end):
@@ -165,6 +187,11 @@ def _tidied(text: str, bare: str, start: int, end: int) -> tuple[str, int, int]:
     start, end = peel(bare, start, end, QUOTES)
     words = text[start:end].split()
     return " ".join(word.strip("*`") or word for word in words), start, end
+
+
+def tidy_items(text: str) -> list[str]:
+    """The items of a target list as `extract` would return them."""
+    return lists.items_of(text, without_markup(text), 0, len(text))
 
 
 def _text_answer(
@@ -184,6 +211,21 @@ def _text_answer(
     if start == end:
         return Extracted(None, why="no answer phrase, and more than the text")
     return Extracted(*_tidied(text, bare, start, end))
+
+
+def _list_answer(text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:
+    for _, phrase_end in reversed(phrases):
+        start, end, whole = lists.place_of(text, bare, phrase_end, len(bare))
+        if start < end:
+            start += len(text[start:end]) - len(text[start:end].lstrip())
+            items = lists.items_of(text, bare, start, end)
+            return Extracted(lists.SEPARATOR.join(items), start, end, by_phrase=True, whole=whole)
+    if phrases:
+        return Extracted(None, why="nothing after the answer phrase")
+    start, end = _text_alone(text, bare)
+    if start == end:
+        return Extracted(None, why="no answer phrase, and more than the list")
+    return Extracted(lists.SEPARATOR.join(lists.items_of(text, bare, start, end)), start, end)
 
 
 def _text_alone(text: str, bare: str) -> tuple[int, int]:
@@ -212,7 +254,7 @@ def _text_alone(text: str, bare: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
-    if kind == "text" or not re.fullmatch(r"[A-Za-z]+(?: [A-Za-z]+)*:", phrase):
+    if kind not in ("integer", "symbol") or not re.fullmatch(r"[A-Za-z]+(?: [A-Za-z]+)*:", phrase):
         return None
     answer = r"0|[1-9][0-9]{0,17}" if kind == "integer" else r"[A-Za-z0-9]"
     return re.compile(rf"{phrase} ({answer})\.?(\n?)")
@@ -253,4 +295,6 @@ def _extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extract
     phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
     if answer.type == "text":
         return _text_answer(text, bare, phrases, first_line=first_line)
-    return _short_answer(answer.type, text, bare, phrases)
+    if answer.type == "list":
+        return _list_answer(text, bare, phrases)
+    return _short_answer(answer, text, bare, phrases)

@@ -1,4 +1,4 @@
-r"""Reads the integer on a line, if the line has exactly one.
+r"""Reads the integer or the decimal number on a line, if the line has exactly one.
 
 Integers, in digits of any script or in words from zero to a hundred:
 
@@ -13,36 +13,49 @@ Integers, in digits of any script or in words from zero to a hundred:
   1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
   bound ("at least 7"), a label ("step 7"), "not 7", "7?", "- 7", and "7. text" on a line of its
   own, which may be an item of a list. "One" is the answer only where it cannot be a pronoun.
+
+Decimal numbers by the same rules, but:
+
+- A point is always the decimal point: 7.5, 1.234 and 1,234.5. A comma separates thousands and
+  nothing else: 7,5 and 1.234,5 cannot be read, because a comma has two meanings.
+- 1.5e3, 2E-3, 1.5 x 10^3 and 1.5 \times 10^{-3} are read; 10^3 alone, 50% and 1/2 are not.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from .markup import THIN, peel, split
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class Found(NamedTuple):
     """An answer on a line, which is `line[start:end]`."""
 
-    value: int | str
+    value: int | float | str
     start: int
     end: int
 
 
 class _Number(NamedTuple):
-    value: int | str
+    value: int | float | str
     """A str is the reason why it cannot be read."""
     start: int
     end: int
 
 
-NOTHING = {"integer": "no number", "symbol": "no symbol"}
+NOTHING = {
+    "integer": "no number",
+    "number": "no number",
+    "symbol": "no symbol",
+    "choice": "no option",
+    "list": "no list",
+}
 SMALL = split(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"
@@ -62,8 +75,8 @@ _NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
 )
 _MOST_DIGITS = 4_000
 MOST_FOUND = 100
-_UNREADABLE = "more than a plain whole number"
-_TOKEN = re.compile(rf"\w++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d)\w++)*+")
+_UNREADABLE = "more than a plain number"
+_WORD_OR_NUMBER = rf"\w++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d)\w++)*+"
 _WHOLE = re.compile(rf"(\d{{1,3}}([,_']|{THIN}{{1,3}})\d{{3}}(?:\2\d{{3}})*+|\d++)(?:\.0{{1,2}})?")
 _NAME = re.compile(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
 _SPOILS_NEXT = re.compile(r"(?:[+/\u00f7\u00d7^<\u2264\u2265\u2260\u00b1#%\u2026]|(?<![-=])>)\Z")
@@ -105,6 +118,50 @@ def _from_digits(token: str) -> int | str:
     return value if len(str(value)) == len(figures) else "a number with leading zeros"
 
 
+_DECIMAL = re.compile(
+    rf"((?:\d{{1,3}}([,_']|{THIN}{{1,3}})\d{{3}}(?:\2\d{{3}})*+|\d++)(?:\.\d++)?)"
+    r"(?:[eE]([-+]?\d++))?"
+)
+_TIMES_TEN = re.compile(
+    r"(?<=\d)\s*+(?:[x\u00d7\u00b7]++\s*+|(?<=\s))10\s*+\^\s*+([-+]?)\s*+(\d++)(?![\w.])"
+)
+_MOST_EXPONENT_DIGITS = 4
+
+
+def _decimal_from_digits(token: str) -> float | str:
+    parts = _DECIMAL.fullmatch(token)
+    if not parts:
+        return _UNREADABLE
+    figures = re.sub(rf"[,_'{THIN}]", "", parts[1])
+    exponent = parts[3] or "0"
+    if len(figures) > _MOST_DIGITS or len(exponent.lstrip("+-0")) > _MOST_EXPONENT_DIGITS:
+        return f"a number of more than {_MOST_DIGITS:,} digits"
+    if len(figures) > 1 and figures[0] == "0" and figures[1].isdecimal():
+        return "a number with leading zeros"
+    value = float(f"{figures}e{exponent}")
+    return value if value < float("inf") else "a number too large to compare"
+
+
+def _with_exponent(power: re.Match[str]) -> str:
+    """`× 10^-3` as `e-00003`, of the same length."""
+    sign, digits = power.groups()
+    return f"e{sign}{digits.zfill(len(power[0]) - 1 - len(sign))}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a token of digits may be."""
+
+    token: re.Pattern[str]
+    read: Callable[[str], int | float | str]
+
+
+_INTEGER = _Kind(re.compile(_WORD_OR_NUMBER), _from_digits)
+_NUMBER = _Kind(
+    re.compile(rf"{_WORD_OR_NUMBER}(?:(?<=\d[eE])[-+](?=\d)\w++)?+"), _decimal_from_digits
+)
+
+
 def _from_words(words: list[str], previous: str) -> int | str:
     match words:
         case ["one", "hundred"]:
@@ -118,9 +175,9 @@ def _from_words(words: list[str], previous: str) -> int | str:
     return "a number in words beyond a hundred"
 
 
-def _numbers(line: str) -> list[_Number]:
+def _numbers(line: str, kind: _Kind) -> list[_Number]:
     """All numbers on the line, with the unreadable ones; stops after `MOST_FOUND` + 1."""
-    tokens = list(_TOKEN.finditer(line))
+    tokens = list(kind.token.finditer(line))
     texts = [*(token[0] for token in tokens), ""]
     starts = [*(token.start() for token in tokens), len(line)]
     ends = [*(token.end() for token in tokens), 0]
@@ -148,8 +205,8 @@ def _numbers(line: str) -> list[_Number]:
         spoilt = _spoilt(before, line[end : starts[following]], previous, texts[following])
         if spoilt is None or _NAME.fullmatch(words[0]):
             continue
-        value = _from_words(words, previous) if in_words else _from_digits(words[0])
-        if sign == "-" and isinstance(value, int):
+        value = _from_words(words, previous) if in_words else kind.read(words[0])
+        if sign == "-" and not isinstance(value, str):
             value = -value
         numbers.append(_Number(spoilt or value, start, end))
     return numbers
@@ -210,10 +267,10 @@ def _is_pronoun(line: str, number: _Number) -> bool:
     return not leads or bool(_WORD.search(line, number.end))
 
 
-def _compete(line: str, *, own_line: bool) -> list[_Number] | str:
+def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[_Number] | str:
     """The numbers that could be the line's answer, or why there is none."""
     line = _REMARK.sub(_without_remark, line)
-    numbers = _numbers(line)
+    numbers = _numbers(line, kind)
     if numbers and not own_line and not _WORD.search(line, 0, numbers[0].start):
         stop = _NEXT_SENTENCE.match(line, numbers[0].end)
         in_words = len(numbers) > 1 and stop and numbers[1].start == stop.end()
@@ -225,7 +282,7 @@ def _compete(line: str, *, own_line: bool) -> list[_Number] | str:
         left = _FIRST_NUMBER.search(line, 0, equals)
         if left and _TWO_RESULTS.search(line, left.start(), equals):
             return "two results"
-        numbers = _numbers(" " * (equals + 1) + line[equals + 1 :])
+        numbers = _numbers(" " * (equals + 1) + line[equals + 1 :], kind)
     if len(numbers) > MOST_FOUND:
         return "a row of numbers"
     return [
@@ -240,13 +297,23 @@ def integer(line: str, *, own_line: bool) -> Found | str:
 
     `own_line` is false for the rest of a line after the answer phrase.
     """
+    return _only_number(line, _INTEGER, own_line=own_line)
+
+
+def decimal(line: str, *, own_line: bool) -> Found | str:
+    """The decimal number on a line, or why there is none; see `integer`."""
+    found = _only_number(_TIMES_TEN.sub(_with_exponent, line), _NUMBER, own_line=own_line)
+    return found if isinstance(found, str) else found._replace(value=float(found.value))
+
+
+def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
     lead = (BULLETS if own_line else _ARROW).match(line)
     skipped = lead.end() if lead else 0
     if own_line and _LIST_ITEM.match(line, skipped):
         return "an item of a list"
     start, end = peel(line, skipped, len(line), {"<": ">"})
     line = " " * start + line[start:end]
-    numbers = _compete(line, own_line=own_line)
+    numbers = _compete(line, kind, own_line=own_line)
     if isinstance(numbers, str):
         return numbers
     problems = (

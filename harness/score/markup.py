@@ -81,6 +81,8 @@ def _blank_latex(match: re.Match[str]) -> str:
     filler = " "
     if match[0] == "{,}" or (sign and sign in ",;:!~ "):
         filler = THIN
+    elif name in ("times", "cdot"):
+        filler = "\u00d7"
     elif name and name not in _LATEX_PLAIN:
         filler = "\u2026" if name.endswith("dots") else "\u00f7"
     elif sign and sign in "\n%":

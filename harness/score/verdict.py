@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from .extraction import extract, tidy
+from .extraction import extract, tidy, tidy_items
+from .lists import SEPARATOR, shared
 from .markup import without_thoughts
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .answer import AnswerForm
     from .extraction import Extracted
 
+Target: TypeAlias = int | float | str
 Outcome: TypeAlias = Literal[
     "correct", "incorrect", "unparsed", "refused", "truncated", "overflow", "error", "not_run"
 ]
@@ -29,25 +31,27 @@ class Verdict:
     """The outcome of one sample."""
 
     outcome: Outcome
-    answer: int | str | None = None
+    answer: int | float | str | None = None
     """The answer that was read; `None` where the outcome is neither correct nor incorrect."""
     start: int = 0
     end: int = 0
     """The answer is `reply[start:end]`; 0, 0 if there is none."""
-    signed_error: int | None = None
-    """Integers: answer - target."""
+    signed_error: float | None = None
+    """Integers and numbers: answer - target; an int for integers."""
     similarity: float | None = None
-    """Texts: 1 - edit distance / length of the longer one, in words."""
+    """Texts and ordered lists: 1 - edit distance / length of the longer one, in words or items.
+    Lists without order: shared items / length of the longer one."""
     first_divergence: int | None = None
-    """Texts: index of the first word that differs; `None` if none does."""
+    """Texts and ordered lists: index of the first word or item that differs; `None` if none
+    does."""
     ended: Literal["early", "late"] | None = None
-    """Texts: `early` with fewer words than the target, `late` with more."""
+    """Texts and lists: `early` with fewer words or items than the target, `late` with more."""
     why: str = ""
     """Reason of an outcome that is neither correct nor incorrect."""
 
     @property
-    def absolute_error(self) -> int | None:
-        """Distance from the target, for integers."""
+    def absolute_error(self) -> float | None:
+        """Distance from the target, for integers and numbers."""
         return None if self.signed_error is None else abs(self.signed_error)
 
 
@@ -62,6 +66,8 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _OPENING = 200
+_ROUNDING = 1e-9
+"""Share of a number by which floats may differ that stand for the same decimal number."""
 
 
 def judge(
@@ -70,15 +76,17 @@ def judge(
     finish_reason: str,
     refusal: str | None,
     failure: str | None,
-    target: int | str,
+    target: Target,
     answer: AnswerForm,
+    accept: Sequence[str] = (),
 ) -> Verdict:
     """The verdict on one sample. Never raises, whatever `text` is.
 
-    `failure` is the kind of failure that is recorded instead of a reply: "overflow", "refused" or
-    "error". A cut-off reply is judged only if it has the phrase and a complete answer. A refusal in
-    words counts only if no answer was read. A text without the phrase could be any words, so there
-    a refusal counts unless the text is correct.
+    `accept` has further right answers of a symbol, a text or a choice. `failure` is the kind of
+    failure that is recorded instead of a reply: "overflow", "refused" or "error". A cut-off reply
+    is judged only if it has the phrase and a complete answer. A refusal in words counts only if no
+    answer was read. A text or a list without the phrase could be any words, so there a refusal
+    counts unless the answer is correct.
     """
     if failure is not None:
         outcomes: dict[str, Outcome] = {"overflow": "overflow", "refused": "refused"}
@@ -91,11 +99,13 @@ def judge(
     extracted = extract(text, answer, first_line=cut_off)
     if cut_off and not (extracted.by_phrase and extracted.whole):
         return Verdict("truncated", why="cut off before the answer was whole")
-    sure = extracted.value is not None and (extracted.by_phrase or answer.type != "text")
+    sure = extracted.value is not None and (
+        extracted.by_phrase or answer.type not in ("text", "list")
+    )
     verdict = (
         _unparsed(extracted)
         if extracted.value is None
-        else _judge_answer(extracted, text, target, answer)
+        else _judge_answer(extracted, text, (target, *accept), answer)
     )
     if not sure and verdict.outcome != "correct" and _refuses(text):
         return Verdict("refused", why="a refusal in words")
@@ -107,34 +117,86 @@ def _unparsed(extracted: Extracted) -> Verdict:
 
 
 def _judge_answer(
-    extracted: Extracted, reply: str, target: int | str, answer: AnswerForm
+    extracted: Extracted, reply: str, targets: Sequence[Target], answer: AnswerForm
 ) -> Verdict:
+    """The verdict on an answer that was read; the first of `targets` is what errors are measured
+    from.
+    """
     value, start, end = extracted.value, extracted.start, extracted.end
-    if answer.type == "integer" and isinstance(value, int):
-        error = value - int(target)
-        return Verdict("incorrect" if error else "correct", value, start, end, signed_error=error)
-    if answer.type == "symbol":
-        right = str(target) in (value, reply[start:end])
-        return Verdict("correct" if right else "incorrect", value, start, end)
-    return _judge_text(str(value), tidy(str(target)), start, end)
+    target = targets[0]
+    match answer.type:
+        case "integer":
+            error = int(value or 0) - int(target)
+            right = not error
+            return Verdict(_outcome(right=right), value, start, end, signed_error=error)
+        case "number":
+            error_of = _judge_number(float(value or 0), float(target), answer)
+            return Verdict(_outcome(right=error_of[0]), value, start, end, signed_error=error_of[1])
+        case "symbol":
+            right = any(str(one) in (value, reply[start:end]) for one in targets)
+            return Verdict(_outcome(right=right), value, start, end)
+        case "choice":
+            return Verdict(_outcome(right=value in targets), value, start, end)
+        case "list":
+            items = str(value).split(SEPARATOR)
+            return _judge_list(items, tidy_items(str(target)), answer, start, end)
+        case _:
+            verdicts = [_judge_text(str(value), tidy(str(one)), start, end) for one in targets]
+            return next((one for one in verdicts if one.outcome == "correct"), verdicts[0])
+
+
+def _outcome(*, right: bool) -> Outcome:
+    return "correct" if right else "incorrect"
+
+
+def _judge_number(value: float, target: float, answer: AnswerForm) -> tuple[bool, float]:
+    """Whether a number is right, and its error."""
+    error = value - target
+    allowed = max(answer.tolerance or 0.0, (answer.relative_tolerance or 0.0) * abs(target))
+    return abs(error) <= allowed + _ROUNDING * max(abs(value), abs(target)), error
+
+
+def _judge_list(
+    items: list[str], target: list[str], answer: AnswerForm, start: int, end: int
+) -> Verdict:
+    if answer.ordered is not False:
+        return _judge_parts(SEPARATOR.join(items), items, target, start, end)
+    both = shared(items, target)
+    longer = max(len(items), len(target))
+    return Verdict(
+        _outcome(right=both == longer),
+        SEPARATOR.join(items),
+        start,
+        end,
+        similarity=both / longer,
+        ended=_ended(items, target),
+    )
 
 
 def _judge_text(text: str, target: str, start: int, end: int) -> Verdict:
-    words, target_words = text.split(), target.split()
-    if words == target_words:
+    return _judge_parts(text, text.split(), target.split(), start, end)
+
+
+def _judge_parts(
+    text: str, parts: Sequence[str], target: Sequence[str], start: int, end: int
+) -> Verdict:
+    if parts == target:
         return Verdict("correct", text, start, end, similarity=1.0)
-    divergence = _common_prefix(words, target_words)
-    distance = edit_distance(words, target_words)
-    ended: Literal["early", "late"] = "early" if len(words) < len(target_words) else "late"
     return Verdict(
         "incorrect",
         text,
         start,
         end,
-        similarity=1 - distance / max(len(words), len(target_words)),
-        first_divergence=divergence,
-        ended=None if len(words) == len(target_words) else ended,
+        similarity=1 - edit_distance(parts, target) / max(len(parts), len(target)),
+        first_divergence=_common_prefix(parts, target),
+        ended=_ended(parts, target),
     )
+
+
+def _ended(parts: Sequence[str], target: Sequence[str]) -> Literal["early", "late"] | None:
+    if len(parts) == len(target):
+        return None
+    return "early" if len(parts) < len(target) else "late"
 
 
 def _refuses(text: str) -> bool:

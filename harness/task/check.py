@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from harness.answer import Answer
 from harness.errors import TaskFileError
-from harness.spec import MAX_LENGTH, Answer, Axis, Separator, TaskSpec, taken_by
+from harness.spec import MAX_LENGTH, Axis, Separator, TaskSpec, taken_by
 from harness.task import prompt
 from harness.task.source import Position, Problem, YamlFile, parse
 from harness.task.trial import did_you_mean, trial_problems

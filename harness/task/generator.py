@@ -17,8 +17,10 @@ from functools import cache
 from pathlib import Path
 
 from harness import exact_json
-from harness.spec import MAX_DIGITS, Answer, Item, is_too_long
+from harness.answer import Answer
+from harness.spec import Item
 from harness.task import prompt
+from harness.task.target import answer_problem
 
 
 class ItemError(Exception):
@@ -166,16 +168,18 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
 
 
 _ITEM_KEYS = ("variables", "target", "length")
+_MORE_KEYS = ("accept", "metadata")
 
 
 def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
     fields = exact_json.loads(line)
     if not isinstance(fields, dict):
         raise ItemError("an item is a JSON object")
+    known = (*_ITEM_KEYS, *_MORE_KEYS)
     for name in fields:
-        if name not in _ITEM_KEYS:
-            close = difflib.get_close_matches(name, _ITEM_KEYS, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_ITEM_KEYS)}"
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
             raise ItemError(f"unknown key {name!r} in the item; {remedy}")
     for name in _ITEM_KEYS:
         if name not in fields:
@@ -186,10 +190,11 @@ def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
     if not isinstance(variables, dict):
         raise ItemError("variables must be an object")
     symbols = variables.pop("symbols", None)
-    item = Item([] if symbols is None else symbols, fields["target"], variables)
+    more = {name: fields[name] for name in _MORE_KEYS if name in fields}
+    item = Item([] if symbols is None else symbols, fields["target"], variables, **more)
     if symbols is not None and (problem := _symbols_problem(symbols, length)):
         raise ItemError(problem)
-    if problem := _target_problem(item.target, answer):
+    if problem := answer_problem(item, answer):
         raise ItemError(problem)
     return length, item
 
@@ -209,12 +214,18 @@ def item_problem(item: object, length: int, answer: Answer) -> str | None:
         if isinstance(value, set | frozenset | random.Random):
             kind = type(value).__name__
             return f"the variable {name!r} is a {kind}, which differs each time; give a list"
-    return _target_problem(item.target, answer) or _text_problem(item)
+    return answer_problem(item, answer) or _text_problem(item)
 
 
 def _text_problem(item: Item) -> str | None:
     """Which text of an item is not valid UTF-8, and so cannot be sent; `None` if all are."""
-    parts = {"a symbol": "".join(item.symbols), "the target": item.target, **item.variables}
+    target = item.target if isinstance(item.target, int | float | str) else "".join(item.target)
+    parts = {
+        "a symbol": "".join(item.symbols),
+        "the target": target,
+        "accept": "".join(item.accept),
+        **item.variables,
+    }
     for part, text in parts.items():
         if isinstance(text, str) and not text.isascii():
             name = f"variable {part!r}" if part in item.variables else part
@@ -235,17 +246,6 @@ def _are_text(symbols: Sequence[object]) -> bool:
     """Whether all symbols are strings. Compares the set of types first: ten times as fast."""
     kinds = set(map(type, symbols))
     return kinds <= {str} or all(issubclass(kind, str) for kind in kinds)
-
-
-def _target_problem(target: object, answer: Answer) -> str | None:
-    if isinstance(target, int) and is_too_long(target):
-        return f"the target has more than {MAX_DIGITS:,} digits; 'answer: text' takes longer ones"
-    target_type = int if answer.type == "integer" else str
-    if not isinstance(target, target_type) or isinstance(target, bool):
-        return f"the target {target!r} does not fit 'answer: {answer.type}'"
-    if isinstance(target, str) and not target.strip():
-        return "the target is empty text, which no reply can show"
-    return None
 
 
 def describe(error: BaseException, path: Path | None = None) -> str:

@@ -11,11 +11,13 @@ from typing import Any
 import jinja2
 from jinja2 import meta, nodes
 
-from harness.spec import Answer, Item, write_row
+from harness.answer import Answer
+from harness.spec import Item, write_row
 from harness.task import sandbox
 
-BUILT_IN_NAMES = ("length", "phrase", "sequence", "symbols")
-"""Names that every prompt can use, besides its axes and the variables of the item."""
+BUILT_IN_NAMES = ("length", "options", "phrase", "sequence", "symbols")
+"""Names that every prompt can use, besides its axes and the variables of the item; `options` is
+empty unless the answer is a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ def names(
     """Name -> value for a template; `shown` is axis -> value. The item's variables override."""
     return {
         "length": length,
+        "options": answer.shown_options,
         "phrase": answer.phrase,
         "symbols": item.symbols,
         "sequence": write_row(item.symbols, shown.get("separator", "")),

@@ -16,7 +16,8 @@ def task_schema() -> dict[str, object]:
     schema = TaskSpec.model_json_schema()
     answer = schema["properties"]["answer"]
     kinds = schema["$defs"]["Answer"]["properties"]["type"]["enum"]
-    schema["properties"]["answer"] = {"anyOf": [{"type": "string", "enum": kinds}, answer]}
+    alone = [kind for kind in kinds if kind != "choice"]
+    schema["properties"]["answer"] = {"anyOf": [{"type": "string", "enum": alone}, answer]}
     schema["oneOf"] = [
         {"required": ["generator", "lengths", "samples"]},
         {"required": ["items"]},

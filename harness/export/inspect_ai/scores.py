@@ -29,8 +29,9 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 
+from harness.answer import Answer
 from harness.score.verdict import Outcome, Verdict, judge
-from harness.spec import Answer, Condition, Line
+from harness.spec import Condition, Line
 
 PACKAGE = "eyechart"
 """The first part of all registered names, and the name of the entry point."""
@@ -76,7 +77,11 @@ def verdict_of(output: ModelOutput, facts: Mapping[str, Any]) -> Verdict:
     Inspect turns some refusals of providers into replies whose text is the error: such a reply has
     no tokens. A missing reply is an `error`, which is not the model's fault.
     """
-    answer_key = {"target": facts["target"], "answer": Answer.model_validate(facts["answer"])}
+    answer_key = {
+        "target": facts["target"],
+        "answer": Answer.model_validate(facts["answer"]),
+        "accept": facts.get("accept", ()),
+    }
     if output.empty:
         return judge(text="", finish_reason="stop", refusal=None, failure="error", **answer_key)
     stop, tokens = output.stop_reason, output.usage.output_tokens if output.usage else 0

@@ -171,7 +171,8 @@ def _sample(plan: Plan, sample: Sample, *, is_adaptive: bool) -> InspectSample:
             FACTS: {
                 "line": astuple(sample.line),
                 "target": sample.target,
-                "answer": plan.task.spec.answer.model_dump(),
+                "answer": plan.task.spec.answer.given(),
+                "accept": sample.accept,
                 "prompt_hash": sample.prompt_hash,
                 "max_tokens": output_budget(sample),
                 "adaptive": is_adaptive,

@@ -311,8 +311,9 @@ def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:
         "prompt": sample.prompt,
         "target": str(sample.target),
         "answer": answer.type,
-        "phrase": answer.phrase,
+        "accept": list(sample.accept),
         "budget": form.max_tokens or output_budget(sample),
+        **{name: value for name, value in answer.given().items() if name != "type"},
     }
     if form.api == "completions":
         row |= {"prompt": as_document(sample.prompt), "stops": stops(sample.prompt)}

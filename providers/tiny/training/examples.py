@@ -112,7 +112,7 @@ def _marks(prompt: str, condition: Condition, item: Item) -> tuple[Mark, ...]:
         ValueError: the row has other counted symbols than the target says.
     """
     sought = str(item.variables.get("word") or _counted(condition, item))
-    place, so_far, marks = len(prompt), int(item.target), []
+    place, so_far, marks = len(prompt), int(str(item.target)), []
     for symbol in reversed(item.symbols):
         bare = symbol.strip(", ")
         place = prompt.rindex(bare, 0, place)
@@ -137,7 +137,7 @@ def reasoning(name: str, condition: Condition, item: Item) -> str:
         return ""
     if name == "counting/words":
         word = item.variables["word"]
-        counts = [f" {word} {number + 1}" for number in range(int(item.target))]
+        counts = [f" {word} {number + 1}" for number in range(int(str(item.target)))]
         return f"Count:{','.join(counts) or ' none'}."
     if strategy == "supervised_cot":
         return f"{', '.join(_running(item.symbols, 1, str(condition['letter'])))}."
