@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harness.answer import ScorerResult, Target
     from harness.errors import EyechartError
     from harness.face.ask import load_task, run
     from harness.face.result import Run, RunComparison, compare, list_runs, load_run
@@ -22,6 +23,8 @@ __all__ = [
     "ProviderError",
     "Run",
     "RunComparison",
+    "ScorerResult",
+    "Target",
     "Task",
     "compare",
     "list_runs",
@@ -35,6 +38,8 @@ _PLACES = {
     "ProviderError": "providers.base",
     "Run": "harness.face.result",
     "RunComparison": "harness.face.result",
+    "ScorerResult": "harness.answer",
+    "Target": "harness.answer",
     "Task": "harness.task.catalogue",
     "compare": "harness.face.result",
     "list_runs": "harness.face.result",

@@ -227,6 +227,9 @@ Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 
+CodeReference = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")]
+
+
 class Axis(Part):
     """One thing a task varies besides length."""
 
@@ -244,7 +247,7 @@ class TaskSpec(Part):
     title: Annotated[str, Field(min_length=1)]
     source: str | None = None
     """The paper or tool the task is taken from."""
-    generator: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")] | None = None
+    generator: CodeReference | None = None
     """`file.py:function`, the file relative to the task file."""
     items: Annotated[str, Field(pattern=r"\.jsonl$")] | None = None
     """A file of ready items instead of a generator, relative to the task file: one JSON object a
@@ -268,6 +271,11 @@ class TaskSpec(Part):
     answer: Answer
     """One of the types alone, as `answer: integer`, or a mapping with a `type` and what it
     needs."""
+
+    scorer: CodeReference | None = None
+    """`file.py:function`, the file relative to the task file: judges replies in place of the rules
+    of `answer`, which still gives the phrase and the type of the targets. It takes the reply and
+    the target, and returns `correct`, `incorrect` or `unparsed`, or a pair of that and a reason."""
 
     @model_validator(mode="before")
     @classmethod

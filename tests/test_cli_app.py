@@ -28,7 +28,7 @@ from harness.journal.record import SAMPLES
 from harness.journal.writer import Journal
 from harness.run.limits import RunLimits
 from harness.run.run_request import SERVER_LOG
-from harness.task import generator
+from harness.task import functions, generator
 from providers.base import (
     AuthError,
     BadRequestError,
@@ -941,7 +941,7 @@ class TestWhatIsShownAndKept:
         rows = lab.ones.parent / "rows.py"
         rows.write_text(rows.read_text().replace('"01"', '"10"'))
         generator.load_generator.cache_clear()
-        generator._module.cache_clear()
+        functions.load_module.cache_clear()
         done = lab.bench_run("--lengths", "5")
         done.one_line(1, "another prompt", "--fresh")
 

@@ -26,7 +26,7 @@ from harness.run.batch.context import BatchContext, Clocks
 from harness.run.batch.files import FileLimits
 from harness.run.batch.pending import PENDING_FILE
 from harness.run.fresh import OldRuns
-from harness.task import generator
+from harness.task import functions, generator
 from providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
 from providers.registry import open_batch_form, open_batches, parse_model
 from tests.batch_server import BatchServer, Plot
@@ -405,7 +405,7 @@ class TestBadly:
             rows = lab.folder / "lab" / "rows.py"
             rows.write_text(rows.read_text().replace('choice("01")', 'choice("10")'))
             generator.load_generator.cache_clear()
-            generator._module.cache_clear()
+            functions.load_module.cache_clear()
             server.batches["batch_1"].looks = 10**6
             done = batched(lab, server)
         assert done.code == 1

@@ -19,7 +19,7 @@ from harness.journal.manifest import read_manifest
 from harness.journal.writer import Journal
 from harness.plan.plan import plan
 from harness.run.batch.files import FileLimits
-from harness.task import generator
+from harness.task import functions, generator
 from harness.task.catalogue import built_in_files, open_task
 from tests.batch_server import right
 from tests.conftest import records
@@ -391,7 +391,7 @@ class TestRuns:
         rows = lab.folder / "lab" / "rows.py"
         rows.write_text(rows.read_text().replace('choice("01")', 'choice("10")'))
         generator.load_generator.cache_clear()
-        generator._module.cache_clear()
+        functions.load_module.cache_clear()
         done = take(lab, file)
         assert done.code == 1
         assert (

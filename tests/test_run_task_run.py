@@ -26,7 +26,7 @@ from harness.run.limits import RunLimits
 from harness.run.run_request import RunRequest
 from harness.run.task_run import run_task
 from harness.spec import Settings
-from harness.task import generator
+from harness.task import functions, generator
 from providers.base import (
     AuthError,
     BadRequestError,
@@ -505,7 +505,7 @@ class TestNeverMixed:
 
     def forget_generators(self) -> None:
         generator.load_generator.cache_clear()
-        generator._module.cache_clear()
+        functions.load_module.cache_clear()
 
     def test_another_server_is_refused(self, lab: Lab) -> None:
         """What changed is named with both values."""

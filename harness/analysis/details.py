@@ -39,7 +39,7 @@ def read_details(run: JudgedRun) -> list[Detail]:
     answer = run.spec.answer
     cells = run.samples["cell"].to_numpy()
     details = [
-        Detail(int(cells[place]), record, verdict_of(record, answer))
+        Detail(int(cells[place]), record, verdict_of(record, answer, run.scorer))
         for place, record in counted_records(run).items()
     ]
     return sorted(details, key=lambda detail: (detail.record.index, detail.cell))

@@ -25,12 +25,13 @@ from harness.analysis.curve import Curve, Threshold, curve
 from harness.analysis.diagnosis import collapsed, diagnosis, error_growth
 from harness.analysis.effective_length import EffectiveLength, effective_length
 from harness.analysis.interval import wilson
-from harness.analysis.judging import verdict_of
+from harness.analysis.judging import scorer_of, verdict_of
 from harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
 from harness.errors import JournalError
 from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import Manifest, read_manifest
 from harness.journal.record import Record, Warn, read_records
+from harness.score.verdict import Scorer
 from harness.spec import Cell, Condition, Line, TaskSpec, line_start
 
 NOT_SCORED = ("error", "not_run")
@@ -80,6 +81,8 @@ class JudgedRun:
     """The distinct integers that were read as answers, ascending."""
     times: tuple[float, float] | None = None
     """Times of the first and the last record, in seconds since 1970; `None` where unknown."""
+    scorer: Scorer | None = None
+    """The task's own scorer, if it has one."""
 
     @cached_property
     def spec(self) -> TaskSpec:
@@ -226,8 +229,10 @@ class JudgedCondition:
         )
 
 
-def read_run(folder: Path, warn: Warn | None = None) -> JudgedRun:
+def read_run(folder: Path, warn: Warn | None = None, *, tasks: str = "") -> JudgedRun:
     """Reads the run in `folder` and judges all of its records again.
+
+    A task's own scorer is loaded from its file; `tasks` names files as `--task` does.
 
     Raises:
         JournalError: there is no run or it cannot be read, or an axis of its task has the name of a
@@ -242,7 +247,7 @@ def read_run(folder: Path, warn: Warn | None = None) -> JudgedRun:
                 "rename the axis in the task file and run that"
             )
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
-    return _judged(folder, manifest, spec, warn)
+    return _judged(folder, manifest, spec, warn, scorer_of(folder, manifest, tasks))
 
 
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
@@ -257,7 +262,9 @@ def supersedes(new: int, old: int) -> bool:
     return new != _ERROR or old == _ERROR
 
 
-def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None) -> JudgedRun:
+def _judged(
+    folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None, scorer: Scorer | None
+) -> JudgedRun:
     """Judges all records; keeps the row of the one that counts for each sample."""
     answer, repeated = spec.answer, spec.params.get("repeated")
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
@@ -280,7 +287,7 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
         ]
         if not in_cells or not answer.fits(record.target):
             continue
-        verdict = verdict_of(record, answer)
+        verdict = verdict_of(record, answer, scorer)
         outcome = outcomes[verdict.outcome]
         values = (
             index,
@@ -317,7 +324,7 @@ def _judged(folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None)
     # without a copy of the bytes
     samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
     times = (first_s, last_s) if first_s <= last_s else None
-    return JudgedRun(folder, manifest, samples, ascending, times)
+    return JudgedRun(folder, manifest, samples, ascending, times, scorer)
 
 
 def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:

@@ -114,7 +114,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
         if (cell, index) in changed
     }
     for place, record in counted_records(run, letters_before.keys()).items():
-        verdict = verdict_of(record, run.spec.answer)
+        verdict = verdict_of(record, run.spec.answer, run.scorer)
         why = reason(verdict, record.target)
         yield Change(record.id, _NAMES[letters_before[place]], verdict.outcome, why)
 

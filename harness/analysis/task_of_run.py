@@ -13,7 +13,8 @@ from harness.analysis.judged_run import JudgedRun
 from harness.errors import AbsentTaskError, ChangedTaskError
 from harness.journal.kept import KEPT, content_hash, read_kept
 from harness.task.catalogue import Task, find, open_task, reopen, tasks_root
-from harness.task.generator import ItemError, ItemsFileError
+from harness.task.functions import ItemError
+from harness.task.generator import ItemsFileError
 
 _NAME_IT = "name its file with --task"
 _EXECUTE = "or execute the code that came with the run with --run-kept-code"

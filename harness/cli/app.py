@@ -294,6 +294,7 @@ def score(
     *,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
+    tasks: OwnTasksOption = "",
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
 
@@ -301,7 +302,9 @@ def score(
     """
     from harness.cli import results
 
-    raise typer.Exit(results.score(runs, results.read_threshold(threshold, relative=relative)))
+    raise typer.Exit(
+        results.score(runs, results.read_threshold(threshold, relative=relative), tasks=tasks)
+    )
 
 
 @app.command(

@@ -20,6 +20,7 @@ from rich.progress import (
 
 from harness.analysis.judging import verdict_of
 from harness.cli.terminal import live_console, one_line
+from harness.errors import TaskError
 from harness.journal.record import Record
 from harness.run import progress as run_progress
 from harness.run.run_request import RunRequest
@@ -85,10 +86,15 @@ class LiveDisplay:
         """The function that decides whether a reply is correct; `None` where nothing is shown."""
         if not sys.stderr.isatty():
             return None
-        answer = request.plan.task.spec.answer
+        answer, scorer = request.plan.task.spec.answer, request.plan.task.scorer
 
         def judge(record: Record) -> bool | None:
-            return None if record.is_error else verdict_of(record, answer).outcome == "correct"
+            if record.is_error:
+                return None
+            try:
+                return verdict_of(record, answer, scorer).outcome == "correct"
+            except TaskError:  # of the task's own scorer; the tables report it
+                return None
 
         return judge
 

@@ -52,11 +52,11 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
     return Threshold(share, relative=relative)
 
 
-def score(folders: Sequence[Path], threshold: Threshold) -> int:
+def score(folders: Sequence[Path], threshold: Threshold, *, tasks: str = "") -> int:
     """Judges runs again and rewrites their tables; returns the exit code."""
     missing = 0
     for folder in folders:
-        judged_run = read_run(folder, warn)
+        judged_run = read_run(folder, warn, tasks=tasks)
         for line in change_lines(judged_run):
             say(line)
         show_run(judged_run, threshold)
@@ -158,7 +158,7 @@ def leaderboard(
     read_rows(output)  # a faulty file is reported before runs are judged
     if readme is not None:
         around(readme)
-    new, left_out = _rows(run_folders, threshold)
+    new, left_out = _rows(run_folders, threshold, tasks)
     for line in left_out:
         warn(f"left out: {line}")
     if folders and not new:
@@ -170,13 +170,13 @@ def leaderboard(
 
 
 def _rows(
-    folders: Iterable[Path], threshold: Threshold
+    folders: Iterable[Path], threshold: Threshold, tasks: str
 ) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
     """The readable runs, each with its rows, and the reasons for what is left out."""
     runs, left_out = [], []
     for folder in folders:
         try:
-            run = read_run(folder, warn)
+            run = read_run(folder, warn, tasks=tasks)
         except JournalError as error:
             left_out.append(str(error))
             continue
@@ -243,7 +243,7 @@ def report(
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
     check_output("-o", output)
-    runs = [read_run(folder, warn) for folder in without_repeats(folders)]
+    runs = [read_run(folder, warn, tasks=tasks) for folder in without_repeats(folders)]
     written = write_report(
         runs,
         output,

@@ -258,7 +258,7 @@ def load_run(
         UsageError: the threshold is not above 0 and at most 1.
     """
     of_threshold = read_threshold(threshold, relative=relative)
-    judged = read_run(Path(folder), as_warning)
+    judged = read_run(Path(folder), as_warning, tasks=str(tasks))
     prompts = prompts_of(judged, str(tasks), run_kept_code=run_kept_code)
     return Run(judged, of_threshold, prompts=prompts)
 

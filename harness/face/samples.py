@@ -139,7 +139,7 @@ def shown_samples(run: JudgedRun, places: Sequence[int], prompts: Prompts) -> It
     records, answer = counted_records(run, places), run.spec.answer
     cells = run.samples["cell"].to_numpy()
     details = [
-        Detail(int(cells[place]), records[place], verdict_of(records[place], answer))
+        Detail(int(cells[place]), records[place], verdict_of(records[place], answer, run.scorer))
         for place in places
     ]
     texts = prompts.of(RunDetails(run, details, run.manifest.model))

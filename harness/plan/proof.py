@@ -35,7 +35,11 @@ class Failure:
 
 
 def failures(task: Task) -> Iterator[Failure]:
-    """What goes wrong on the first sample of each default condition and line."""
+    """What goes wrong on the first sample of each default condition and line.
+
+    What a task's own scorer finds right is its own affair: it only must not fail, and silence, a
+    refusal and a cut-off reply must be what they are.
+    """
     for sample in plan(task, samples=1):
         yield from _failures(task, sample)
 
@@ -68,13 +72,15 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
             target=target,
             answer=answer,
             accept=sample.accept,
+            scorer=task.scorer,
         )
 
+    own = task.scorer is not None
     for name, reply in right_replies(sample, answer):
-        verdict = given(reply)
-        if verdict.outcome != "correct":
+        verdict = given(reply)  # also for the mistakes that a scorer makes
+        if verdict.outcome != "correct" and not own:
             yield Failure(sample.id, name, reply, "correct", _described(verdict))
-    for name, wrong, error in wrong_answers(sample, answer):
+    for name, wrong, error in () if own else wrong_answers(sample, answer):
         reply = f"{answer.phrase} {wrong}"
         verdict = given(reply)
         if verdict.outcome != "incorrect" or not _is_error(verdict.absolute_error, error):

@@ -15,7 +15,7 @@ from .lists import SEPARATOR, shared
 from .markup import without_thoughts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .answer import AnswerForm
     from .extraction import Extracted
@@ -24,6 +24,10 @@ Target: TypeAlias = int | float | str
 Outcome: TypeAlias = Literal[
     "correct", "incorrect", "unparsed", "refused", "truncated", "overflow", "error", "not_run"
 ]
+
+_Scored: TypeAlias = Literal["correct", "incorrect", "unparsed"]
+Scorer: TypeAlias = "Callable[[str, Target], tuple[_Scored, str]]"
+"""A task's own scorer: reply without thinking, and target -> outcome and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Verdict:
     ended: Literal["early", "late"] | None = None
     """Texts and lists: `early` with fewer words or items than the target, `late` with more."""
     why: str = ""
-    """Reason of an outcome that is neither correct nor incorrect."""
+    """Reason of an outcome that is neither correct nor incorrect, or of a task's own scorer."""
 
     @property
     def absolute_error(self) -> float | None:
@@ -79,14 +83,17 @@ def judge(
     target: Target,
     answer: AnswerForm,
     accept: Sequence[str] = (),
+    scorer: Scorer | None = None,
 ) -> Verdict:
-    """The verdict on one sample. Never raises, whatever `text` is.
+    """The verdict on one sample. Never raises, whatever `text` is, unless a `scorer` does.
 
     `accept` has further right answers of a symbol, a text or a choice. `failure` is the kind of
     failure that is recorded instead of a reply: "overflow", "refused" or "error". A cut-off reply
     is judged only if it has the phrase and a complete answer. A refusal in words counts only if no
     answer was read. A text or a list without the phrase could be any words, so there a refusal
     counts unless the answer is correct.
+
+    A task's own `scorer` judges what is left: a whole reply with text besides its thinking.
     """
     if failure is not None:
         outcomes: dict[str, Outcome] = {"overflow": "overflow", "refused": "refused"}
@@ -96,6 +103,8 @@ def judge(
     if finish_reason == "content_filter":
         return Verdict("refused", why="a content filter")
     cut_off = finish_reason == "length"
+    if scorer is not None:
+        return _judge_by(scorer, text, target, cut_off=cut_off)
     extracted = extract(text, answer, first_line=cut_off)
     if cut_off and not (extracted.by_phrase and extracted.whole):
         return Verdict("truncated", why="cut off before the answer was whole")
@@ -110,6 +119,18 @@ def judge(
     if not sure and verdict.outcome != "correct" and _refuses(text):
         return Verdict("refused", why="a refusal in words")
     return verdict
+
+
+def _judge_by(scorer: Scorer, text: str, target: Target, *, cut_off: bool) -> Verdict:
+    if cut_off:
+        return Verdict("truncated", why="cut off")
+    reply = without_thoughts(text).strip()
+    if not reply:
+        return Verdict("unparsed", why="nothing but thinking" if text.strip() else "no text")
+    outcome, why = scorer(reply, target)
+    if outcome != "correct" and _refuses(text):
+        return Verdict("refused", why="a refusal in words")
+    return Verdict(outcome, why=why)
 
 
 def _unparsed(extracted: Extracted) -> Verdict:

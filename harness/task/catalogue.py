@@ -19,13 +19,13 @@ from harness.errors import AbsentTaskError, ChangedTaskError, TaskError, Unknown
 from harness.spec import Condition, Item, TaskSpec
 from harness.task import prompt
 from harness.task.check import read_spec
+from harness.task.functions import ItemError, describe
 from harness.task.generator import (
     Generator,
-    ItemError,
-    describe,
     load_generator,
     load_items,
 )
+from harness.task.scorer import Scorer, load_scorer
 
 SUFFIXES = (".yaml", ".yml")
 _PACKAGE = Path(str(files("harness")))
@@ -50,6 +50,16 @@ class Task:
     def _items(self) -> dict[int, list[Item]]:
         assert self.spec.items is not None
         return load_items(self.path, self.spec.items, self.spec.answer)
+
+    @cached_property
+    def scorer(self) -> Scorer | None:
+        """The task's own scorer, if it has one; raises `TaskError`."""
+        if self.spec.scorer is None:
+            return None
+        try:
+            return load_scorer(self.path, self.spec.scorer)
+        except ItemError as error:
+            raise TaskError(f"task {self.name!r}: {error}") from error
 
     @property
     def source(self) -> Path:

@@ -148,7 +148,8 @@ def _demand(detail: ErrorDetails) -> str:
     """What pydantic requires, in the terms of a task file."""
     kind, context = detail["type"], detail.get("ctx") or {}
     name = detail["loc"][-1]
-    patterns = {"generator": "must be 'file.py:function'", "items": "must be a .jsonl file"}
+    function = "must be 'file.py:function'"
+    patterns = {"generator": function, "scorer": function, "items": "must be a .jsonl file"}
     if kind in _DEMANDS:
         return _DEMANDS[kind]
     if kind == "greater_than":

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
-import importlib.util
 import inspect
 import json
-import os
 import random
-import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,13 +15,8 @@ from harness import exact_json
 from harness.answer import Answer
 from harness.spec import Item
 from harness.task import prompt
+from harness.task.functions import ItemError, describe, load_function
 from harness.task.target import answer_problem
-
-
-class ItemError(Exception):
-    """A generator or an items file is missing, fails, or gives an invalid item. The message is one
-    line in lower case.
-    """
 
 
 class ItemsFileError(Exception):
@@ -78,24 +68,7 @@ def load_generator(task_file: Path, reference: str) -> Generator:
     Raises:
         ItemError: the file or function is missing, its import fails, or its parameters do not fit.
     """
-    file_name, _, function_name = reference.rpartition(":")
-    try:
-        path = (task_file.parent / file_name).resolve()
-        exists = path.is_file()
-    except (OSError, ValueError, RuntimeError):
-        exists = False
-    if not exists:
-        raise ItemError(f"generator file {file_name!r} is not there (looked beside the task file)")
-    module = _module(path)
-    function = getattr(module, function_name, None)
-    if function is None:
-        names = [n for n, v in vars(module).items() if inspect.isfunction(v) and n[0] != "_"]
-        raise ItemError(
-            f"no function {function_name!r} in {file_name!r}; it has {', '.join(names) or 'none'}"
-        )
-    if not inspect.isfunction(function):
-        kind = type(function).__name__
-        raise ItemError(f"{function_name!r} in {file_name!r} is no function, its type is {kind}")
+    path, function = load_function(task_file, reference, "generator")
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) < 2:  # noqa: PLR2004  # rng and length
         raise ItemError(f"{reference} must take (rng, length, …), it takes {len(parameters)}")
@@ -106,27 +79,6 @@ def load_generator(task_file: Path, reference: str) -> Generator:
         keywords=frozenset(p.name for p in named),
         required=frozenset(p.name for p in named if p.default is p.empty),
     )
-
-
-@cache
-def _module(path: Path) -> object:
-    name = f"eyechart_task_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    writes_bytecode = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
-    try:
-        spec.loader.exec_module(module)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:  # code of the task's author, which may raise anything
-        raise ItemError(f"importing {path.name} raised {describe(error, path)}") from error
-    finally:
-        sys.dont_write_bytecode = writes_bytecode
-    return module
 
 
 @cache
@@ -246,15 +198,3 @@ def _are_text(symbols: Sequence[object]) -> bool:
     """Whether all symbols are strings. Compares the set of types first: ten times as fast."""
     kinds = set(map(type, symbols))
     return kinds <= {str} or all(issubclass(kind, str) for kind in kinds)
-
-
-def describe(error: BaseException, path: Path | None = None) -> str:
-    """One line for an exception of a task's own code, with its last line number in `path`."""
-    message = " ".join(str(error).split())
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if path is not None and frame.filename == str(path)
-    ]
-    where = f" (line {lines[-1]})" if lines and not isinstance(error, SyntaxError) else ""
-    return f"{type(error).__name__}{': ' + message if message else ''}{where}"

@@ -11,14 +11,14 @@ import jinja2
 
 from harness.spec import Item, TaskSpec, lines_of, taken_by
 from harness.task import prompt
+from harness.task.functions import ItemError, describe
 from harness.task.generator import (
     Generator,
-    ItemError,
     ItemsFileError,
-    describe,
     load_generator,
     load_items,
 )
+from harness.task.scorer import load_scorer
 from harness.task.source import Position, Problem, YamlFile
 
 _SEED = "trial"
@@ -34,6 +34,19 @@ def did_you_mean(wrong: str, known: Sequence[str]) -> str:
 
 def trial_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:
     """The problems in making samples of `spec`; `file` is the parsed task file at `path`."""
+    problems = list(_scorer_problems(path, file, spec))
+    return problems + _source_problems(path, file, spec)
+
+
+def _scorer_problems(path: Path, file: YamlFile, spec: TaskSpec) -> Iterator[Problem]:
+    if spec.scorer is not None:
+        try:
+            load_scorer(path, spec.scorer)
+        except ItemError as error:
+            yield Problem(file.position(["scorer"]), str(error))
+
+
+def _source_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:
     template_ok = prompt.syntax_problem(spec.prompt) is None
     try:
         if spec.items is not None:

@@ -129,6 +129,11 @@ def _task(
             seed=_whole("seed", seed),
             in_bands=is_adaptive,
         )
+        if own := [plan.task.name for plan in planned if plan.task.spec.scorer is not None]:
+            raise BadParameterError(
+                f"task {own[0]!r} has a scorer of its own, which Inspect's logs cannot keep; "
+                "use bench run"
+            )
         dataset = [
             _sample(plan, sample, is_adaptive=is_adaptive) for plan in planned for sample in plan
         ]

@@ -134,8 +134,15 @@ def export(
     A reply may have `max_tokens` tokens; without it, as many as `bench run` allows.
 
     Raises:
-        UsageError: `output` is a file, or a folder with files that are not of an export.
+        UsageError: a task has a scorer of its own; `output` is a file, or a folder with files that
+            are not of an export.
     """
+    for plan in plans:
+        if plan.task.spec.scorer is not None:
+            raise UsageError(
+                f"task {plan.task.name!r} has a scorer of its own, which lm-eval cannot run; "
+                "'bench export batch' needs none"
+            )
     old_files = _files_of(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as temporary:

@@ -1,0 +1,151 @@
+"""A task's own scorer: what it is given, what it may return, and what is said of its mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.analysis.judged_run import read_run
+from harness.columns import OUTCOMES
+from harness.errors import JournalError, TaskError, UsageError
+from harness.export.lm_eval.writer import export
+from harness.plan import proof
+from harness.plan.plan import plan
+from harness.score.verdict import Verdict, judge
+from harness.task.catalogue import Task, open_task
+from harness.task.scorer import load_scorer
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+TASK = """\
+version: 1
+title: Near
+items: near.jsonl
+scorer: near.py:score
+prompt: |
+  Which number is near {{ n }}? End with "{{ phrase }}" and it.
+answer: number
+"""
+ITEMS = """\
+{"variables": {"n": 3}, "target": 3, "length": 1}
+{"variables": {"n": 7}, "target": 7, "length": 1}
+"""
+SCORER = """\
+from eyechart import ScorerResult, Target
+
+
+def score(reply: str, target: Target) -> ScorerResult:
+    if "answer" not in reply.lower():
+        return "unparsed", "no  answer\\nin it"
+    return "correct" if str(target) in reply else "incorrect"
+"""
+
+
+def opened(folder: Path, scorer: str = SCORER) -> Task:
+    (folder / "near.yaml").write_text(TASK)
+    (folder / "near.jsonl").write_text(ITEMS)
+    (folder / "near.py").write_text(scorer)
+    return open_task("x/near", folder / "near.yaml")
+
+
+def judged(task: Task, text: str, finish: str = "stop") -> Verdict:
+    """The verdict on a reply where 3 is the target."""
+    return judge(
+        text=text,
+        finish_reason=finish,
+        refusal=None,
+        failure=None,
+        target=3.0,
+        answer=task.spec.answer,
+        scorer=task.scorer,
+    )
+
+
+def test_a_scorer_judges_whole_replies(tmp_path: Path) -> None:
+    """Without their thinking; what is no reply is decided before."""
+    task = opened(tmp_path)
+    assert judged(task, "My answer: 3.0!") == Verdict("correct")
+    assert judged(task, "My answer: 4") == Verdict("incorrect")
+    assert judged(task, "<think>3.0</think>My answer: 4") == Verdict("incorrect")
+    assert judged(task, "Hm.") == Verdict("unparsed", why="no answer in it")
+    assert judged(task, " ") == Verdict("unparsed", why="no text")
+    assert judged(task, "<think>3.0") == Verdict("unparsed", why="nothing but thinking")
+    assert judged(task, "My answer: 3.0", "length").outcome == "truncated"
+    assert judged(task, "I'm sorry, but I can't help with that.").outcome == "refused"
+    assert list(proof.failures(task)) == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("'right'", "near.py:score returned 'right'; return 'correct'"),
+        ("True", "near.py:score returned True; return"),
+        ("None", "near.py:score returned None; return"),
+        ("('correct', 1)", "returned ('correct', 1); return"),
+        ("('refused', '')", "returned ('refused', ''); return"),
+        ("1 / 0", "raised ZeroDivisionError: division by zero (line 2) for the target 3.0"),
+        ("exit()", "raised SystemExit"),
+    ],
+)
+def test_mistakes_of_a_scorer_are_one_line(returned: str, message: str, lab: Lab) -> None:
+    """Which scorer, and what it did."""
+    task = opened(lab.folder, f"def score(reply, target):\n    return {returned}\n")
+    with pytest.raises(TaskError) as error:
+        judged(task, "Answer: 3")
+    assert message in str(error.value)
+    done = lab.bench("tasks", "check", lab.folder / "near.yaml")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        ("def scor(reply, target): ...", "no function 'score' in 'near.py'; it has scor"),
+        ("def score(reply): ...", "near.py:score must take (reply, target) and nothing else"),
+        (
+            "def score(reply, target, more): ...",
+            "near.py:score must take (reply, target) and nothing",
+        ),
+        ("score = 5", "'score' in 'near.py' is no function, its type is int"),
+        ("import nothing_such", "importing near.py raised ModuleNotFoundError"),
+    ],
+)
+def test_a_scorer_that_cannot_be_loaded(scorer: str, message: str, lab: Lab) -> None:
+    """The task file is wrong at the scorer's line."""
+    (lab.folder / "near.yaml").write_text(TASK)
+    (lab.folder / "near.jsonl").write_text(ITEMS)
+    (lab.folder / "near.py").write_text(scorer)
+    done = lab.bench("tasks", "check", lab.folder / "near.yaml")
+    assert done.code == 2
+    assert f"near.yaml:4:9: {message}" in done.err
+
+
+def test_a_run_is_judged_by_its_scorer(lab: Lab) -> None:
+    """Also later, as long as the scorer is there; else one line says what is missing."""
+    opened(lab.folder)
+    file, out = lab.folder / "near.yaml", lab.folder / "results"
+    assert lab.bench("run", "--task", file, "--model", "tiny", "--out", out).code == 0
+    (folder,) = (out / "runs" / "tiny").glob("*/near@1-*")
+    usual = read_run(folder).samples["outcome"].map(OUTCOMES.__getitem__)
+    assert set(usual) <= {"correct", "incorrect"}
+    (lab.folder / "moved").mkdir()
+    for name in ("near.py", "near.yaml", "near.jsonl"):
+        (lab.folder / name).rename(lab.folder / "moved" / name)
+    load_scorer.cache_clear()
+    with pytest.raises(JournalError, match=r"has a scorer of its own, and scorer file 'near.py'"):
+        read_run(folder)
+    done = lab.bench("score", folder)
+    assert (done.code, len(done.err.splitlines())) == (1, 1)
+    assert "name the task file with --task" in done.err
+    assert lab.bench("score", folder, "--task", lab.folder / "moved").code == 0
+
+
+def test_lm_eval_cannot_run_a_scorer(tmp_path: Path) -> None:
+    """It is refused before anything is written."""
+    task = opened(tmp_path)
+    with pytest.raises(UsageError, match="'x/near' has a scorer of its own, which lm-eval cannot"):
+        export([plan(task)], tmp_path / "out", api="chat")
+    assert not (tmp_path / "out").exists()
