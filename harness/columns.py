@@ -78,6 +78,9 @@ EFFECTIVE_LENGTH = (
 )
 """Columns of `effective_length.csv` after the axes."""
 
+GROUPS = ("metadata", "metadata_value", "n", *OUTCOMES, "accuracy", "ci_low", "ci_high")
+"""Columns of `by_NAME.csv`, which `bench score --by NAME` writes, after the axes."""
+
 COMPARISON = (
     "task",
     "task_version",
@@ -124,6 +127,7 @@ _WITH_AXES = {
     "table.csv": (*RUN, *CELLS, REACHES),
     "effective_length.csv": (*RUN, *EFFECTIVE_LENGTH),
     "diagnosis.csv": (*RUN, *DIAGNOSIS),
+    "what 'bench score --by' writes": (*RUN, *GROUPS),
     "a report's tables": ("scored", "characters"),
 }
 """Table with one column for each axis -> its columns. For a report: the names that are in no file.

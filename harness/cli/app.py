@@ -287,6 +287,7 @@ def check(name: TaskArgument) -> None:
     epilog=examples(
         "bench score results/runs/tiny/counting/ones@1-*",
         "bench score --threshold 0.5 results/runs/tiny/counting/*",
+        "bench score --by topic results/runs/gpt-4o/mine/questions@1-*",
     )
 )
 def score(
@@ -294,6 +295,10 @@ def score(
     *,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Also accuracy by this name of the items' metadata."),
+    ] = None,
     tasks: OwnTasksOption = "",
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
@@ -303,7 +308,9 @@ def score(
     from harness.cli import results
 
     raise typer.Exit(
-        results.score(runs, results.read_threshold(threshold, relative=relative), tasks=tasks)
+        results.score(
+            runs, results.read_threshold(threshold, relative=relative), tasks=tasks, by=by
+        )
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.analysis.comparison import Change, compare_conditions, compare_runs, comparison_table
 from harness.analysis.curve import Threshold
+from harness.analysis.grouped import grouped
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
     Row,
@@ -18,7 +19,7 @@ from harness.analysis.leaderboard import (
 )
 from harness.analysis.results import change_lines, write_results
 from harness.analysis.tables import to_csv
-from harness.cli.tables import print_comparison, print_table
+from harness.cli.tables import print_comparison, print_groups, print_table
 from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
 from harness.errors import (
@@ -52,14 +53,20 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
     return Threshold(share, relative=relative)
 
 
-def score(folders: Sequence[Path], threshold: Threshold, *, tasks: str = "") -> int:
-    """Judges runs again and rewrites their tables; returns the exit code."""
+def score(
+    folders: Sequence[Path], threshold: Threshold, *, tasks: str = "", by: str | None = None
+) -> int:
+    """Judges runs again and rewrites their tables, with one more for the metadata `by`; returns the
+    exit code.
+    """
     missing = 0
     for folder in folders:
         judged_run = read_run(folder, warn, tasks=tasks)
         for line in change_lines(judged_run):
             say(line)
         show_run(judged_run, threshold)
+        if by is not None:
+            _show_groups(judged_run, by, tasks)
         missing += judged_run.missing
     return INCOMPLETE if missing else COMPLETE
 
@@ -69,6 +76,18 @@ def show_run(judged_run: JudgedRun, threshold: Threshold = Threshold()) -> None:
     path = write_results(judged_run, threshold)
     print_table(judged_run, judged_run.cells, threshold)
     echo(str(path), "")
+
+
+def _show_groups(run: JudgedRun, name: str, tasks: str) -> None:
+    """Writes and prints the accuracy of a run by the metadata `name` of its items."""
+    groups = grouped(run, name, tasks)
+    if groups.without:
+        warn(
+            f"{run.folder}: {groups.without} samples are in no row: their items have no {name!r}, "
+            "or are not the ones that were sent"
+        )
+    print_groups(run, groups.table)
+    echo(str(to_csv(groups.table, run.folder / f"by_{name}.csv")), "")
 
 
 def compare(

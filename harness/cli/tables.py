@@ -36,6 +36,25 @@ def print_table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold = Thre
     show(_bold(_title(run, cells)), _table(run, cells, threshold, _border()))
 
 
+def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
+    """Prints accuracy and number of scored samples for each condition and value of metadata."""
+    axes = list(run.manifest.spec["axes"])
+    table = Table(box=_border())
+    for column in axes:
+        table.add_column(column)
+    table.add_column(one_line(str(groups["metadata"].iloc[0])))
+    for column in ("accuracy %", "95 % interval", "n"):
+        table.add_column(column, justify="right")
+    for row in groups.to_dict("records"):
+        texts = [one_line(str(row[name])) for name in (*axes, "metadata_value")]
+        measured = ("-", "-")
+        if row["n"]:
+            interval = f"{100 * row['ci_low']:.0f} to {100 * row['ci_high']:.0f}"
+            measured = (f"{100 * row['accuracy']:.0f}", interval)
+        table.add_row(*texts, *measured, str(row["n"]))
+    show(_bold(f"{run.manifest.task}  {run.manifest.model}"), table)
+
+
 def print_comparison(comparison: Comparison, margin: float) -> None:
     """Prints a table for each condition, both accuracies line by line, then what was found."""
     for compared in comparison.conditions:

@@ -1,0 +1,108 @@
+"""Accuracy by the metadata of a run's items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from harness.analysis.interval import wilson
+from harness.analysis.judged_run import NOT_SCORED, JudgedRun
+from harness.columns import GROUPS, OUTCOMES, RUN
+from harness.errors import TaskError, UsageError
+from harness.plan.plan import make_sample
+from harness.spec import Item
+from harness.task.catalogue import Task, reopen
+
+_DIGITS = 6
+
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The outcomes of a run, grouped by one name of the items' metadata."""
+
+    table: pd.DataFrame
+    """The columns of `by_NAME.csv`: one row for each condition and value."""
+    without: int
+    """Samples whose item has no such metadata, or is no longer the one that was sent."""
+
+
+def grouped(run: JudgedRun, name: str, tasks: str = "") -> Groups:
+    """The recorded samples of `run` by the metadata `name` of their items.
+
+    The journal has no metadata: the items are made again from the task file, which `reopen` finds;
+    `tasks` names files as `--task` does.
+
+    Raises:
+        UsageError: the task file is not at hand, has changed or has mistakes, or no item has the
+            name.
+    """
+    manifest = run.manifest
+    task = reopen(manifest.task, manifest.task_digest, file=manifest.file, others=tasks)
+    counts: dict[tuple[int, Value], dict[str, int]] = {}
+    known: set[str] = set()
+    without = 0
+    order = {condition: place for place, condition in enumerate(run.conditions)}
+    for cell, outcome, item in _items(run, task):
+        known.update(item.metadata if item is not None else ())
+        if item is None or name not in item.metadata:
+            without += 1
+            continue
+        key = order[manifest.cells[cell].condition], item.metadata[name]
+        counts.setdefault(key, dict.fromkeys(OUTCOMES, 0))[OUTCOMES[outcome]] += 1
+    if not counts:
+        names = f"they have {', '.join(sorted(known))}" if known else "they have none"
+        raise UsageError(f"no item of {manifest.task} has the metadata {name!r}; {names}")
+    conditions = list(run.conditions)
+    rows = [
+        {
+            **dict(zip(RUN, (manifest.model, manifest.task, manifest.task_version), strict=True)),
+            **conditions[place],
+            "metadata": name,
+            "metadata_value": value,
+            **_measures(counts[place, value]),
+        }
+        for place, value in sorted(counts, key=_by_value)
+    ]
+    return Groups(pd.DataFrame(rows)[[*RUN, *manifest.spec["axes"], *GROUPS]], without)
+
+
+def _items(run: JudgedRun, task: Task) -> Iterator[tuple[int, int, Item | None]]:
+    """Cell, outcome and item of each sample; `None` where its prompt is not the one that was
+    sent.
+    """
+    seed = int(run.manifest.settings["seed"])
+    samples = run.samples
+    columns = (samples[name].tolist() for name in ("cell", "index", "outcome", "prompt"))
+    for cell, index, outcome, prompt_hash in zip(*columns, strict=True):
+        planned, drawn = run.manifest.cells[cell], dict[int, Item]()
+        try:
+            sample = make_sample(task, planned.condition, planned.line, index, seed, drawn=drawn)
+        except TaskError:
+            yield cell, outcome, None
+            continue
+        same = int(sample.prompt_hash, 16) == prompt_hash
+        yield cell, outcome, drawn[sample.length] if same else None
+
+
+def _by_value(key: tuple[int, Value]) -> tuple[int, bool, float, str]:
+    place, value = key
+    is_text = isinstance(value, str)
+    return place, is_text, 0.0 if isinstance(value, str) else float(value), str(value)
+
+
+def _measures(counts: dict[str, int]) -> dict[str, float | None]:
+    n = sum(count for outcome, count in counts.items() if outcome not in NOT_SCORED)
+    low, high = wilson(counts["correct"], n) or (None, None)
+    accuracy = round(counts["correct"] / n, _DIGITS) if n else None
+    rounded = [None if end is None else round(end, _DIGITS) for end in (low, high)]
+    return {
+        "n": n,
+        **counts,
+        "accuracy": accuracy,
+        "ci_low": rounded[0],
+        "ci_high": rounded[1],
+    }
