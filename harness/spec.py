@@ -268,6 +268,8 @@ class TaskSpec(Part):
     axis's name, see the value. `separator` is also what `{{ sequence }}` is written with."""
     prompt: Annotated[str, Field(min_length=1)]
     """A Jinja2 template."""
+    system: Annotated[str, Field(pattern=r"\S")] | None = None
+    """A system prompt, sent as it is before each prompt; `--system` overrides it."""
     answer: Answer
     """One of the types alone, as `answer: integer`, or a mapping with a `type` and what it
     needs."""

@@ -223,11 +223,12 @@ def run(
         seed=seed,
         in_bands=adaptive,
     )
+    system_text = selection.system_prompt(plans, system)
     options = RunOptions.from_command(
         model=model,
         out=out,
         settings=read_settings(
-            seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system
+            seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
         ),
         notify=warn,
         logprobs=logprobs,

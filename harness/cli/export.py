@@ -82,8 +82,9 @@ def batch(
     plans = selection.plans(
         task, lengths=lengths, spread=spread, samples=samples, axes=axis or [], seed=seed
     )
+    system_text = selection.system_prompt(plans, system)
     settings = read_settings(
-        seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system
+        seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
     )
     options = RunOptions.from_command(
         model=model, out=out, settings=settings, notify=warn, logprobs=logprobs

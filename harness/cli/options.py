@@ -43,7 +43,9 @@ MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a r
 ApiOption = Annotated[
     str, typer.Option(metavar="chat|completions", help="completions: for base models.")
 ]
-SystemOption = Annotated[str | None, typer.Option(metavar="TEXT", help="A system prompt.")]
+SystemOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="A system prompt; default: the task's.")
+]
 AdaptiveOption = Annotated[
     bool,
     typer.Option(

@@ -105,6 +105,24 @@ _COMPARED = 3
 """Samples that are compared to find out whether all rows of a cell are equal."""
 
 
+def system_prompt(planned: Sequence[Plan], given: str | None) -> str | None:
+    """The system prompt of a command: `given`, else the one of its tasks.
+
+    Raises:
+        UsageError: the tasks have different ones; a command opens its model with one.
+    """
+    if given is not None:
+        return given
+    by_prompt = {plan.task.spec.system: plan.task.name for plan in planned}
+    if len(by_prompt) > 1:
+        first, second, *_ = by_prompt.values()
+        raise UsageError(
+            f"tasks {first!r} and {second!r} have different system prompts; run them apart, or "
+            "give all the same with --system"
+        )
+    return next(iter(by_prompt), None)
+
+
 def repeats(planned: Plan) -> str | None:
     """A warning where all lines are exact and a cell's samples have the same row and target, so
     that they differ in nothing but a label; looked for in the cells with the longest rows.

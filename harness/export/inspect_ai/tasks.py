@@ -17,7 +17,14 @@ import click
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
-from inspect_ai.model import GenerateConfig, ModelOutput, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelOutput,
+    get_model,
+)
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import EarlyStopping
 
@@ -163,7 +170,7 @@ def _stopping(octaves: float) -> EarlyStopping:
 def _sample(plan: Plan, sample: Sample, *, is_adaptive: bool) -> InspectSample:
     """A sample with everything that its verdict depends on, so that logs can be scored again."""
     return InspectSample(
-        input=sample.prompt,
+        input=_messages(plan.task.spec.system, sample.prompt),
         target=str(sample.target),
         id=sample.id,
         metadata={
@@ -184,6 +191,12 @@ def _sample(plan: Plan, sample: Sample, *, is_adaptive: bool) -> InspectSample:
             },
         },
     )
+
+
+def _messages(system: str | None, prompt: str) -> str | list[ChatMessage]:
+    if system is None:
+        return prompt
+    return [ChatMessageSystem(content=system), ChatMessageUser(content=prompt)]
 
 
 def _with_words(axes: Mapping[str, object], tasks: Sequence[TaskFile]) -> dict[str, object]:

@@ -134,14 +134,20 @@ def export(
     A reply may have `max_tokens` tokens; without it, as many as `bench run` allows.
 
     Raises:
-        UsageError: a task has a scorer of its own; `output` is a file, or a folder with files that
-            are not of an export.
+        UsageError: a task has a scorer or a system prompt; `output` is a file, or a folder with
+            files that are not of an export.
     """
     for plan in plans:
-        if plan.task.spec.scorer is not None:
+        spec, name = plan.task.spec, plan.task.name
+        if spec.scorer is not None:
             raise UsageError(
-                f"task {plan.task.name!r} has a scorer of its own, which lm-eval cannot run; "
+                f"task {name!r} has a scorer of its own, which lm-eval cannot run; "
                 "'bench export batch' needs none"
+            )
+        if spec.system is not None:
+            raise UsageError(
+                f"task {name!r} has a system prompt, and lm-eval has none per task; leave it out "
+                "of the task file and give lm-eval --system_instruction"
             )
     old_files = _files_of(output)
     output.parent.mkdir(parents=True, exist_ok=True)
