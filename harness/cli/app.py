@@ -278,7 +278,10 @@ def show(name: TaskArgument) -> None:
 
 @tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
 def check(name: TaskArgument) -> None:
-    """Check a task file, then prove that right replies are judged correct and wrong ones not."""
+    """Check a task file, then prove that right replies are judged correct and wrong ones not.
+
+    Warns of what is unusual. Where one task is named, shows a prompt of each default condition.
+    """
     from harness.cli import verbs
 
     raise typer.Exit(verbs.check_tasks(name))

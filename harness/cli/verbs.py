@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.cli.terminal import echo, say
+from harness.cli.terminal import echo, say, warn
 from harness.errors import COMPLETE, USAGE, TaskError, TaskFileError, UsageError
 from harness.plan.plan import plan
 from harness.plan.selection import open_tasks
-from harness.task.catalogue import built_in_files, find, open_task
+from harness.task.catalogue import Task, built_in_files, find, open_task
 
 
 def check_output(option: str, path: Path | None) -> None:
@@ -41,37 +41,59 @@ def show_tasks(names: str) -> None:
     for task in open_tasks(names):
         echo(f"# {task.name}: {task.path}", "")
         echo(*task.path.read_text(encoding="utf-8").split("\n"))
-        planned = plan(task, samples=1)
-        echo(f"# lines: {', '.join(map(str, planned.lines))}", "")
-        line = min(planned.lines, key=lambda line: abs(line.length - _SHOWN_LENGTH))
-        for condition in planned.conditions:
-            sample = planned.sample(condition, line, 0)
-            echo(f"# {sample.id}, target {sample.target!r}")
-            echo(*(f"| {text}" for text in sample.prompt.split("\n")), "")
+        echo(f"# lines: {', '.join(map(str, plan(task).lines))}", "")
+        _echo_prompts(task)
 
 
 _SHOWN_LENGTH = 10
 
 
+def _echo_prompts(task: Task) -> None:
+    """Prints a prompt for each default condition, with the system prompt before it if any."""
+    planned = plan(task, samples=1)
+    line = min(planned.lines, key=lambda line: abs(line.length - _SHOWN_LENGTH))
+    for condition in planned.conditions:
+        sample = planned.sample(condition, line, 0)
+        also = f", also {', '.join(map(repr, sample.accept))}" if sample.accept else ""
+        echo(f"# {sample.id}, target {sample.target!r}{also}")
+        if task.spec.system is not None:
+            echo(*(f"| system: {text}" for text in task.spec.system.split("\n")))
+        echo(*(f"| {text}" for text in sample.prompt.split("\n")), "")
+
+
 def check_tasks(names: str) -> int:
-    """Checks task files and proves the tasks; prints a line for each; returns the exit code."""
+    """Checks task files and proves the tasks; prints a line for each, and the prompts where there
+    is only one; returns the exit code.
+    """
     from harness.plan.oracles import PERFECT
     from harness.plan.proof import failures, repetition
+    from harness.plan.warnings import warnings
 
     code = COMPLETE
-    for name, path in find(names).items():
+    files = find(names)
+    for name, path in files.items():
+        unusual: list[str] = []
         try:
             task = open_task(name, path)
             problems = [str(failure) for failure in failures(task)]
             problems += filter(None, [repetition(task)])
+            unusual += warnings(task)
         except (TaskFileError, TaskError) as error:
             problems = [*error.lines]
+        for line in unusual:
+            warn(line)
         if problems:
             code = USAGE
             say(*problems)
-        else:
-            cells = plan(task, samples=1).size
-            echo(f"{name}: sound ({cells} cells, {len(PERFECT)} ways to be right in each)")
+            continue
+        cells = plan(task, samples=1).size
+        ways = f"{len(PERFECT)} ways to be right in each"
+        if task.scorer is not None:
+            ways = f"judged by its own scorer, which takes {len(PERFECT)} forms of a reply"
+        echo(f"{name}: sound ({cells} cells, {ways})")
+        if len(files) == 1:
+            echo("")
+            _echo_prompts(task)
     return code
 
 
