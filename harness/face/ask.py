@@ -21,7 +21,14 @@ from harness.face.run_options import RunOptions, read_settings
 from harness.journal.record import Warn
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan, plan
-from harness.plan.selection import check_axes, check_lengths, open_tasks, read_spread, repeats
+from harness.plan.selection import (
+    check_axes,
+    check_lengths,
+    open_tasks,
+    read_spread,
+    repeats,
+    system_prompt,
+)
 from harness.run.engine import RunEngine
 from harness.run.event_loop import loop_factory
 from harness.run.fresh import OldRuns
@@ -104,7 +111,7 @@ def run(
                 temperature=temperature,
                 max_tokens="auto" if max_tokens is None else str(max_tokens),
                 api=api,
-                system=system,
+                system=system_prompt([planned], system),
             ),
             notify=notify,
             logprobs=logprobs,
