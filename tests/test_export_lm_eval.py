@@ -260,3 +260,21 @@ def test_a_form_that_no_prompt_has(lab: Lab) -> None:
     """As `bench run` says it."""
     done = lab.bench("export", "lm-eval", "--task", lab.plain, "-o", "out", "--api", "chats")
     done.one_line(errors.USAGE, "--api", "'chats'")
+
+
+def test_what_an_answer_has_besides_its_type_is_scored() -> None:
+    """Options, letters, tolerances, order and accepted answers, as the rows of an export have
+    them.
+    """
+    choice = doc("choice", "blue") | {"options": ["red", "blue"], "letters": True}
+    number = doc("number", "3.5") | {"tolerance": 0.5}
+    bag = doc("list", "a, b") | {"ordered": False}
+    town = doc("text", "Sucre") | {"accept": ["La Paz"]}
+    for row, right, wrong in (
+        (choice, "B", "A"),
+        (number, "4.0", "4.1"),
+        (bag, "b, a", "b, b"),
+        (town, "La Paz", "Lima"),
+    ):
+        assert is_correct(row, f"Final answer: {right}")
+        assert not is_correct(row, f"Final answer: {wrong}")
