@@ -200,6 +200,24 @@ def test_a_file_with_mistakes_says_all_of_them(lab: Lab) -> None:
     assert len(str(error.value).splitlines()) == 3
 
 
+def test_a_system_prompt_comes_first(lab: Lab) -> None:
+    """Of a task that has one; without it the prompt is the whole input."""
+    (plain, *_) = made("eyechart/file", path=str(lab.ones), samples=1, lengths=[3]).dataset
+    assert isinstance(plain.input, str)
+    lab.ones.write_text(lab.ones.read_text() + "system: Be brief.\n")
+    (sample, *_) = made("eyechart/file", path=str(lab.ones), samples=1, lengths=[3]).dataset
+    texts = [(message.role, message.content) for message in sample.input]
+    assert texts == [("system", "Be brief."), ("user", plain.input)]
+
+
+def test_a_scorer_is_refused(lab: Lab) -> None:
+    """In one line: the log could not be scored again."""
+    lab.ones.write_text(lab.ones.read_text() + "scorer: score.py:score\n")
+    (lab.ones.parent / "score.py").write_text("def score(reply, target):\n    return 'correct'\n")
+    with pytest.raises(BadParameterError, match="has a scorer of its own"):
+        made("eyechart/file", path=str(lab.ones))
+
+
 ONE_CELL = {"separator": "none", "lengths": 5}
 TWO_ROOMS = {"separator": "none", "lengths": [5, 200], "samples": 1, "strategy": "all"}
 
