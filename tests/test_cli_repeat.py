@@ -13,7 +13,7 @@ import pytest
 from harness.cli.results import without_repeats
 from harness.journal.manifest import MANIFEST, find_runs, read_manifest
 from harness.journal.record import SAMPLES
-from harness.task import generator
+from harness.task import functions, generator
 from providers.base import AuthError, BadRequestError, Reply, Request
 from providers.scripted import ScriptedProvider
 from tests.conftest import records, right, wait_for
@@ -210,7 +210,7 @@ class TestRefused:
         folder = complete(lab)
         rows = lab.folder / "lab" / "rows.py"
         generator.load_generator.cache_clear()
-        generator._module.cache_clear()
+        functions.load_module.cache_clear()
         rows.write_text(rows.read_text().replace('rng.choice("01")', 'rng.choice("011")'))
         done = lab.bench_run("--model", lab.fake(right), "--repeat")
         done.one_line(1, "the journal's answer was to another prompt")
