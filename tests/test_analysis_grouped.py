@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def test_a_row_for_each_condition_and_value(lab: Lab) -> None:
 
 
 def test_what_cannot_be_grouped_is_one_line(lab: Lab) -> None:
-    """A name that no item has, items that changed, and a task that is gone."""
+    """A name that no item has, items that changed, and a task of which nothing is left."""
     folder = ran(lab)
     done = lab.bench("score", "--by", "colour", folder)
     assert done.code == 2
@@ -74,8 +75,11 @@ def test_what_cannot_be_grouped_is_one_line(lab: Lab) -> None:
     file = lab.folder / "echo.yaml"
     file.rename(lab.folder / "moved.yaml")
     done = lab.bench("score", "--by", "topic", folder)
+    assert (done.code, done.err) == (0, "")  # the run kept the items
+    shutil.rmtree(folder / "kept")
+    done = lab.bench("score", "--by", "topic", folder)
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "is not at hand; name it with --task" in done.err
+    assert "is not at hand; name its file with --task" in done.err
     done = lab.bench("score", "--by", "topic", "--task", lab.folder / "moved.yaml", folder)
     assert (done.code, done.err) == (0, "")
     moved = lab.folder / "moved.yaml"

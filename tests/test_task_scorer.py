@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +17,7 @@ from harness.export.lm_eval.writer import export
 from harness.plan import proof
 from harness.plan.plan import plan
 from harness.score.verdict import Verdict, judge
-from harness.task.catalogue import Task, open_task
+from harness.task.catalogue import Task, open_task, tasks_root
 from harness.task.scorer import load_scorer
 
 if TYPE_CHECKING:
@@ -141,6 +144,40 @@ def test_a_run_is_judged_by_its_scorer(lab: Lab) -> None:
     assert (done.code, len(done.err.splitlines())) == (1, 1)
     assert "name the task file with --task" in done.err
     assert lab.bench("score", folder, "--task", lab.folder / "moved").code == 0
+
+
+@pytest.mark.parametrize("place", ["in the run", "beside the run", "by a link", "built in"])
+def test_a_scorer_that_came_with_a_run_is_not_executed(place: str, lab: Lab) -> None:
+    """A manifest may name a file of a stranger; only `--task` makes that be executed."""
+    opened(lab.folder)
+    out = lab.folder / "results"
+    done = lab.bench("run", "--task", lab.folder / "near.yaml", "--model", "tiny", "--out", out)
+    assert done.code == 0
+    (folder,) = (out / "runs" / "tiny").glob("*/near@1-*")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    home = folder.parent if place == "beside the run" else folder
+    if place == "by a link":
+        home = lab.folder / "unpacked"
+        home.mkdir()
+        (lab.folder / "link").symlink_to(home)
+    for name in ("near.yaml", "near.jsonl"):
+        shutil.copy(lab.folder / name, home)
+    executed = lab.folder / "executed"
+    (home / "near.py").write_text(f"open({str(executed)!r}, 'w').close()\n{SCORER}")
+    named = lab.folder / "link" if place == "by a link" else home
+    manifest["file"] = "" if place == "built in" else str(named / "near.yaml")
+    if place == "built in":
+        manifest["task"] = "counting/ones"
+        beside = os.path.relpath(home / "near.py", tasks_root() / "counting")
+        manifest["spec"]["scorer"] = f"{beside}:score"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    done = lab.bench("score", folder)
+    assert (done.code, len(done.err.splitlines())) == (1, 1)
+    assert "has a scorer of its own, and" in done.err
+    assert not executed.exists()
+    if place != "built in":
+        assert lab.bench("score", folder, "--task", home / "near.yaml").code == 0
+        assert executed.exists()
 
 
 def test_lm_eval_cannot_run_a_scorer(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ import pandas as pd
 
 from harness.analysis.interval import wilson
 from harness.analysis.judged_run import NOT_SCORED, JudgedRun
+from harness.analysis.task_of_run import NoTaskError, task_of
 from harness.columns import GROUPS, OUTCOMES, RUN
 from harness.errors import TaskError, UsageError
 from harness.plan.plan import make_sample
 from harness.spec import Item
-from harness.task.catalogue import Task, reopen
+from harness.task.catalogue import Task
 
 _DIGITS = 6
 
@@ -30,18 +31,21 @@ class Groups:
     """Samples whose item has no such metadata, or is no longer the one that was sent."""
 
 
-def grouped(run: JudgedRun, name: str, tasks: str = "") -> Groups:
+def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool = False) -> Groups:
     """The recorded samples of `run` by the metadata `name` of their items.
 
-    The journal has no metadata: the items are made again from the task file, which `reopen` finds;
-    `tasks` names files as `--task` does.
+    The journal has no metadata: the items are made again by the task that `task_of` opens; `tasks`
+    names files as `--task` does, and code that the run kept is executed with `run_kept_code` alone.
 
     Raises:
-        UsageError: the task file is not at hand, has changed or has mistakes, or no item has the
-            name.
+        UsageError: the task cannot be opened, or no item has the name.
     """
     manifest = run.manifest
-    task = reopen(manifest.task, manifest.task_digest, file=manifest.file, others=tasks)
+    try:
+        task = task_of(run, tasks, run_kept_code=run_kept_code)
+    except NoTaskError as error:
+        remedy = f"; {error.remedy}" if error.remedy else ""
+        raise UsageError(f"no groups by {name!r}: {error}{remedy}") from None
     counts: dict[tuple[int, Value], dict[str, int]] = {}
     known: set[str] = set()
     without = 0

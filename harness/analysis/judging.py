@@ -11,7 +11,7 @@ from harness.journal.manifest import Manifest
 from harness.journal.record import Record
 from harness.score.answer import AnswerForm
 from harness.score.verdict import Scorer, Verdict, judge
-from harness.task.catalogue import reopen, tasks_root
+from harness.task.catalogue import reopen
 from harness.task.functions import ItemError
 from harness.task.scorer import load_scorer
 
@@ -54,15 +54,21 @@ def _short(value: object) -> str:
 def scorer_of(folder: Path, manifest: Manifest, others: str = "") -> Scorer | None:
     """The scorer of the run in `folder`, from its task file; `others` names files as `--task` does.
 
+    A run may come from a stranger, so a scorer in a folder of runs is not executed, nor one of a
+    built-in task that is not the installed task.
+
     Raises:
         JournalError: the run's task has a scorer that cannot be loaded any more.
     """
-    reference = manifest.task_spec().scorer
-    if reference is None:
+    spec = manifest.task_spec()
+    if spec.scorer is None:
         return None
     try:
-        path = _task_file(manifest, others)
-        return load_scorer(path, reference)
+        if others or not manifest.file:
+            path = reopen(manifest.task, spec.digest(), others=others).path
+        else:
+            path = _own_file(folder, manifest.file, spec.scorer)
+        return load_scorer(path, spec.scorer)
     except (ItemError, UsageError) as error:
         raise JournalError(
             f"{folder}: its task {manifest.task} has a scorer of its own, and {error}; "
@@ -70,7 +76,13 @@ def scorer_of(folder: Path, manifest: Manifest, others: str = "") -> Scorer | No
         ) from error
 
 
-def _task_file(manifest: Manifest, others: str) -> Path:
-    if others:
-        return reopen(manifest.task, manifest.task_digest, file=manifest.file, others=others).path
-    return Path(manifest.file) if manifest.file else tasks_root() / f"{manifest.task}.yaml"
+def _own_file(folder: Path, file: str, scorer: str) -> Path:
+    """The user's task file as the manifest names it; raises `ItemError` where its `scorer` may have
+    come with the run in `folder`.
+    """
+    path, run = Path(file), folder.resolve()
+    code = (path.parent / scorer.rpartition(":")[0]).resolve()
+    runs = next((parent for parent in run.parents if parent.name == "runs"), run)
+    if path != path.resolve() or code.is_relative_to(runs) or code.is_relative_to(run):
+        raise ItemError(f"{str(code)!r} may have come with the run, so it is not executed")
+    return path

@@ -304,6 +304,7 @@ def score(
         typer.Option(metavar="NAME", help="Also accuracy by this name of the items' metadata."),
     ] = None,
     tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
 
@@ -313,7 +314,11 @@ def score(
 
     raise typer.Exit(
         results.score(
-            runs, results.read_threshold(threshold, relative=relative), tasks=tasks, by=by
+            runs,
+            results.read_threshold(threshold, relative=relative),
+            tasks=tasks,
+            by=by,
+            run_kept_code=run_kept_code,
         )
     )
 

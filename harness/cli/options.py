@@ -89,7 +89,7 @@ RunKeptCodeOption = Annotated[
     bool,
     typer.Option(
         "--run-kept-code",
-        help="Execute the generators that came with the runs, to make prompts again. Only for runs "
+        help="Execute the generators that came with the runs, to make items again. Only for runs "
         "that you trust.",
     ),
 ]

@@ -54,7 +54,12 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
 
 
 def score(
-    folders: Sequence[Path], threshold: Threshold, *, tasks: str = "", by: str | None = None
+    folders: Sequence[Path],
+    threshold: Threshold,
+    *,
+    tasks: str = "",
+    by: str | None = None,
+    run_kept_code: bool = False,
 ) -> int:
     """Judges runs again and rewrites their tables, with one more for the metadata `by`; returns the
     exit code.
@@ -66,7 +71,7 @@ def score(
             say(line)
         show_run(judged_run, threshold)
         if by is not None:
-            _show_groups(judged_run, by, tasks)
+            _show_groups(judged_run, by, tasks, run_kept_code=run_kept_code)
         missing += judged_run.missing
     return INCOMPLETE if missing else COMPLETE
 
@@ -78,9 +83,9 @@ def show_run(judged_run: JudgedRun, threshold: Threshold = Threshold()) -> None:
     echo(str(path), "")
 
 
-def _show_groups(run: JudgedRun, name: str, tasks: str) -> None:
+def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) -> None:
     """Writes and prints the accuracy of a run by the metadata `name` of its items."""
-    groups = grouped(run, name, tasks)
+    groups = grouped(run, name, tasks, run_kept_code=run_kept_code)
     if groups.without:
         warn(
             f"{run.folder}: {groups.without} samples are in no row: their items have no {name!r}, "
