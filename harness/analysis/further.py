@@ -78,11 +78,11 @@ def length_difference(first: Curve, second: Curve, threshold: Threshold) -> Leng
     fits = fit(first, threshold), fit(second, threshold)
     low, middle, high = octaves_between(*fits)
     singles = [side.one_threshold() for side in fits]
-    lengths = [
+    first_length, second_length = (
         side.median if single else longest_tested(samples, threshold)
         for side, single, samples in zip(fits, singles, (first, second), strict=True)
-    ]
-    return LengthDifference(*lengths, middle, low, high, all(singles))
+    )
+    return LengthDifference(first_length, second_length, middle, low, high, all(singles))
 
 
 def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference:
