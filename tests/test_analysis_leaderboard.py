@@ -515,10 +515,10 @@ class TestAtOnce:
         path = lab.out / "leaderboard.csv"
         (other, _) = [row | {"model": "scripted/other"} for row in rows(made(lab, "scripted/b"))]
 
-        def judged(folder: Path, warn: Warn) -> JudgedRun:
+        def judged(folder: Path, warn: Warn, *, tasks: str) -> JudgedRun:
             with only_writer(path, warn):
                 write_leaderboard(path, merge([other], read_rows(path)))
-            return read_run(folder, warn)
+            return read_run(folder, warn, tasks=tasks)
 
         lab.monkeypatch.setattr(results, "read_run", judged)
         assert made_by(lab).code == 0
