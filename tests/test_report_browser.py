@@ -44,6 +44,7 @@ HOSTILE = (
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 SAMPLES = 6
+LENGTHS = [5, 10, 20, 50, 100, 200, 500]
 WAIT_MS = 30_000
 
 
@@ -65,7 +66,10 @@ def answer(request: Request, *, tokens: bool) -> Reply:
 def make_run(out: Path, task: str, model: str, **options: Any) -> Path:
     opened = open_task(task, built_in_files()[task], trial=False)
     wanted = RunRequest(
-        plan(opened, samples=SAMPLES, **options), resolve_model(model), Settings(), out
+        plan(opened, samples=SAMPLES, **{"lengths": LENGTHS, **options}),
+        resolve_model(model),
+        Settings(),
+        out,
     )
     script = partial(answer, tokens=model == "scripted/first")
     limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
@@ -249,7 +253,7 @@ def test_a_table_is_sorted(visit: Visit) -> None:
     """Up, then down, by number and not by text; empty fields last."""
     table = visit.page.locator("details", has_text="Cells: counting/bernoulli").first
     table.locator("summary").click()
-    head = table.locator("th", has_text="length")
+    head = table.locator("th", has_text="length").first
     at = table.locator("th").all_inner_texts().index("length")
 
     def column() -> list[str]:
