@@ -169,7 +169,8 @@ class TestServer:
             "max_model_len": ("--max-model-len", "512"),
             "chat_template": ("--max-model-len", str(WINDOW), "--chat-template", str(file)),
         }
-        asked = ("--task", "counting/sum", "--lengths", "5", "--samples", "2")
+        task = ("--task", "counting/bernoulli", "--axis", "separator=none")
+        asked = (*task, "--lengths", "5", "--samples", "2")
         joining = ("--model", "vllm/tiny", "--base-url")
         bench(tmp_path, *asked, *joining, server.base_url)
         before = answers(tmp_path)
