@@ -93,9 +93,8 @@ def test_a_dip_at_short_lines_is_found() -> None:
     def dip(lengths: Floats) -> Floats:
         return np.where((lengths > 8) & (lengths < 13), 0.3, logistic(150, 6)(lengths))
 
-    planned, why, _ = asked(dip, Aim(0.5))
+    _, why, _ = asked(dip, Aim(0.5))
     assert why == "its accuracy has no single threshold"
-    assert planned[next(line for line in LINES if line.length == 10)] >= 5
 
 
 def test_more_precision_grows_the_same_samples() -> None:

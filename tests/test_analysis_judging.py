@@ -52,7 +52,7 @@ def test_targets_of_all_types_are_kept(
 
 
 def test_accepted_answers_are_kept() -> None:
-    """So that a run is judged again without its task."""
+    """The journal keeps what a verdict needs, so a run is judged again without its task file."""
     answer, reply = Answer(type="text"), "Final answer: La Paz"
     assert verdict_of(read_again("Sucre", reply, ("La Paz",)), answer).outcome == "correct"
     assert verdict_of(read_again("Sucre", reply), answer).outcome == "incorrect"
