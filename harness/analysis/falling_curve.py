@@ -125,39 +125,39 @@ def falling_curve(correct: Floats, answered: Floats, threshold: float) -> Fallin
     likelihood = correct[..., None] * np.log(accuracies)
     likelihood += (answered - correct)[..., None] * np.log1p(-accuracies)
     likelihood = np.tile(likelihood, len(_RATES))
-    forward = np.empty((bins, sets, len(chain.first)))
-    state = np.broadcast_to(np.log(chain.first), forward.shape[1:])
-    for place in range(bins):
-        state = state + likelihood[:, place]
-        state = state - state.max(axis=1, keepdims=True)
-        forward[place] = state
-        state = _next(state, chain.step)
-    posterior = np.empty((sets, bins, levels))
-    backward = np.zeros(forward.shape[1:])
-    for place in reversed(range(bins)):
-        state = forward[place] + backward
-        state = np.exp(state - state.max(axis=1, keepdims=True))
-        state /= state.sum(axis=1, keepdims=True)
-        posterior[:, place] = state.reshape(sets, len(_RATES), levels).sum(axis=1)
-        backward = _next(backward + likelihood[:, place], chain.step.T)
+    forward, backward = np.empty((2, bins, sets, len(chain.first)))
+    steps = np.stack([chain.step, chain.step.T])
+    messages = np.stack(
+        [np.broadcast_to(np.log(chain.first), forward.shape[1:]), np.zeros(forward.shape[1:])]
+    )
+    for place in range(bins):  # backward from the last bin, forward from the first
+        mirrored = bins - 1 - place
+        forward[place], backward[mirrored] = messages
+        messages[0] += likelihood[:, place]
+        messages[1] += likelihood[:, mirrored]
+        messages = _next(messages, steps)
+    states = forward + backward + likelihood.swapaxes(0, 1)
+    states = np.exp(states - states.max(axis=-1, keepdims=True))
+    states /= states.sum(axis=-1, keepdims=True)
+    posterior = states.reshape(bins, sets, len(_RATES), levels).sum(axis=2).swapaxes(0, 1)
     below = np.minimum(posterior[..., :_BELOW].sum(axis=-1), 1.0)  # sums round to a little more
     return FallingCurve(below, posterior @ accuracies)
 
 
-def _next(logs: Floats, step: Floats) -> Floats:
-    """The logarithm of exp(logs) @ step; `logs` has shape (R, S).
+def _next(logs: Floats, steps: Floats) -> Floats:
+    """The logarithm of exp(logs) @ steps, for each of two directions.
 
-    States are taken together in groups whose probabilities one float can hold: an accuracy that
-    falls and rises again, with hundreds of answers in a bin, needs states that are less probable
-    than the smallest float.
+    `logs` has shape (2, R, S), `steps` (2, S, S). States are taken together in groups whose
+    probabilities one float can hold: an accuracy that falls and rises again, with hundreds of
+    answers in a bin, needs states that are less probable than the smallest float.
     """
     total = np.full_like(logs, -np.inf)
     left = logs.copy()
-    while (top := left.max(axis=1, keepdims=True)).max() > -np.inf:
+    while (top := left.max(axis=-1, keepdims=True)).max() > -np.inf:
         top = np.where(np.isfinite(top), top, 0.0)
         group = left > top - _RANGE
         with np.errstate(divide="ignore"):
-            part = np.log(np.exp(np.where(group, left - top, -np.inf)) @ step)
+            part = np.log(np.exp(np.where(group, left - top, -np.inf)) @ steps)
         total = np.logaddexp(total, top + part)
         left[group] = -np.inf
     return total

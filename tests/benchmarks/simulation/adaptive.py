@@ -1,4 +1,9 @@
-"""What an adaptive run saves against a full one whose interval is as wide, and what it covers."""
+"""What adaptive runs save against full runs whose intervals are as wide, and what they cover.
+
+The aim of the adaptive runs is the mean width of the intervals of full runs with so many samples a
+line. They end with somewhat narrower intervals than that, so they are compared with full runs of as
+many samples as give their own mean width.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +24,18 @@ from tests.benchmarks.simulation.draws import (
     CORRELATION,
     LINES,
     Setting,
-    answers,
+    draw,
     holds,
-    normal_field,
-    sample_lengths,
-    simulate,
 )
 from tests.benchmarks.simulation.shapes import UNEVEN
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
 SAMPLES = (20, 40, 100)
 MOST_SAMPLES = 400
+FULL_SAMPLES = (10, 15, 20, 30, 40, 60, 100, 150, 200)
+"""Samples of a line for which the width of full runs is simulated."""
+WIDTH_RUNS = 0.4
+"""Share of the runs for each of those widths, which are means."""
 FINEST = 0.2
 """Octaves: no finer precision is asked for."""
 REQUESTS, SYMBOLS, NEVER_ABOVE = 0.40, 0.25, 0.80
@@ -84,19 +90,25 @@ def counts_at_the_end(
 
 def measure(case: Case, runs: int) -> list[Row]:
     """The rows of one shape."""
-    precisions = [max(FINEST, _mean_width(case.full(samples), runs)) for samples in SAMPLES]
-    strictest_last = np.minimum.accumulate(precisions)
-    aims = [Aim(float(width), most_samples=MOST_SAMPLES) for width in strictest_last]
+    widths = _full_widths(case, max(1, round(WIDTH_RUNS * runs)))
+    of_samples = dict(zip(FULL_SAMPLES, widths.tolist(), strict=True))
+    aims = [Aim(max(FINEST, of_samples[samples]), most_samples=MOST_SAMPLES) for samples in SAMPLES]
     setting = case.full(MOST_SAMPLES)
     found = np.array([list(_one_run(setting, run, aims)) for run in range(runs)])
     rows: list[Row] = []
-    for place, (samples, precision) in enumerate(zip(SAMPLES, strictest_last, strict=True)):
-        requests, symbols, held, said, either = found[:, place].mean(axis=0).tolist()
+    for place, (samples, aim) in enumerate(zip(SAMPLES, aims, strict=True)):
+        width, asked_of_each, symbols_of_each, held, said, either = (
+            found[:, place].mean(axis=0).tolist()
+        )
+        as_wide = _samples_for(width, widths)
+        requests, symbols = asked_of_each / as_wide, symbols_of_each / as_wide
         row: Row = {
             "shape": case.shape,
             "rows": case.rows,
             "samples": samples,
-            "precision": float(precision),
+            "precision": aim.precision,
+            "width": width,
+            "as_wide": as_wide,
             "requests": requests,
             "symbols": symbols,
             "held": held,
@@ -113,28 +125,44 @@ def measure(case: Case, runs: int) -> list[Row]:
     return rows
 
 
-def _mean_width(setting: Setting, runs: int) -> float:
-    return float(
-        np.mean([fit(simulate(setting, run)[1], Threshold()).octaves() for run in range(runs)])
-    )
+def _full_widths(case: Case, runs: int) -> Floats:
+    """Mean width, in octaves, of the intervals of full runs for each of `FULL_SAMPLES`; more
+    samples never count as wider.
+    """
+    setting = case.full(max(FULL_SAMPLES))
+    widths = np.empty((runs, len(FULL_SAMPLES)))
+    for run in range(runs):
+        _, correct, lengths = draw(setting, run)
+        for place, samples in enumerate(FULL_SAMPLES):
+            counts = np.full(len(LINES), samples)
+            widths[run, place] = fit(asked(correct, lengths, counts), Threshold()).octaves()
+    return np.minimum.accumulate(widths.mean(axis=0))
+
+
+def _samples_for(width: float, widths: Floats) -> float:
+    """Samples of each line for which full runs have intervals of this mean width: between the
+    simulated ones by their logarithms, and never beyond those.
+    """
+    logs = np.interp(-np.log(width), -np.log(widths), np.log(np.array(FULL_SAMPLES, float)))
+    return float(np.exp(logs))
 
 
 def _one_run(setting: Setting, run: int, aims: Sequence[Aim]) -> Iterator[tuple[float, ...]]:
-    """For each aim: share of the requests and symbols of the full run, and what was found."""
-    seed = setting.seed(run)
-    truth = setting.family.draw(seed)
-    lengths = sample_lengths(MOST_SAMPLES, run)
-    field = normal_field(np.random.default_rng([seed, 1]), MOST_SAMPLES, setting.rows)
-    correct = answers(truth, lengths, field)
+    """For each aim: width of the interval, requests and symbols as multiples of those of one
+    sample on each line, and what was found.
+    """
+    truth, correct, lengths = draw(setting, run)
     symbols_to = np.concatenate([np.zeros((1, len(LINES))), lengths.cumsum(axis=0)])
-    ends = counts_at_the_end(partial(asked, correct, lengths), aims)
-    for samples, counts in zip(SAMPLES, ends, strict=True):
-        result = effective_length(asked(correct, lengths, counts))
+    symbols_of_one = float(lengths.sum(axis=1).mean())
+    for counts in counts_at_the_end(partial(asked, correct, lengths), aims):
+        samples = asked(correct, lengths, counts)
+        result = effective_length(samples)
         held = holds(result.length_ci, truth.crossing)
         symbols = float(symbols_to[counts, np.arange(len(LINES))].sum())
         yield (
-            float(counts.sum() / (samples * len(LINES))),
-            symbols / float(symbols_to[samples].sum()),
+            fit(samples, Threshold()).octaves(),
+            float(counts.sum()) / len(LINES),
+            symbols / symbols_of_one,
             float(held),
             float(not result.one_threshold),
             float(held or not result.one_threshold),
@@ -177,6 +205,8 @@ SIMULATION = Simulation(
     (
         *SETTING,
         Column("precision", "precision, octaves", ".2f"),
+        Column("width", "width", ".2f"),
+        Column("as_wide", "samples of full runs as wide", ".0f"),
         Column("requests", "requests", ".2f"),
         Column("symbols", "symbols", ".2f"),
         Column("held", "interval holds the truth", ".3f"),

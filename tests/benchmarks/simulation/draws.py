@@ -73,13 +73,19 @@ def full_curve(correct: Floats, lengths: npt.NDArray[np.int64]) -> Curve:
     return Curve(LINES, correct, np.ones_like(correct), lengths.astype(float))
 
 
-def simulate(setting: Setting, run: int) -> tuple[Truth, Curve]:
-    """The truth and the answers of one run."""
+def draw(setting: Setting, run: int) -> tuple[Truth, Floats, npt.NDArray[np.int64]]:
+    """The truth, and the answers and lengths of all samples, of shape (samples, lines)."""
     seed = setting.seed(run)
     truth = setting.family.draw(seed)
     lengths = sample_lengths(setting.samples, run)
     field = normal_field(np.random.default_rng([seed, 1]), setting.samples, setting.rows)
-    return truth, full_curve(answers(truth, lengths, field), lengths)
+    return truth, answers(truth, lengths, field), lengths
+
+
+def simulate(setting: Setting, run: int) -> tuple[Truth, Curve]:
+    """The truth and the curve of one full run."""
+    truth, correct, lengths = draw(setting, run)
+    return truth, full_curve(correct, lengths)
 
 
 def simulate_pair(
