@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from harness.analysis.curve import Threshold
-from harness.analysis.further import LengthDifference, length_difference, mean_difference
+from harness.analysis.curve import Floats, Threshold
+from harness.analysis.effective_length import longest_tested
+from harness.analysis.falling_curve import Bins
+from harness.analysis.fit import Fit, fit
+from harness.analysis.further import (
+    LengthDifference,
+    detectable_factor,
+    length_difference,
+    mean_difference,
+    octaves_between,
+)
 from harness.analysis.interval import Bound
 from tests.simulated import logistic, simulated
 
@@ -56,6 +66,49 @@ def test_answers_that_go_together_make_it_narrower() -> None:
     apart = difference(60, 60, seed=3)
     assert together.high - together.low < 0.7 * (apart.high - apart.low)
     assert together.octaves == pytest.approx(0, abs=0.02)
+
+
+def normal_fit(middle: float, rows: np.ndarray) -> Fit:
+    """A crossing that is normal around a bin, with a standard deviation of four bins."""
+    spread = NormalDist(middle, 4.0)
+    bins = Bins(5.0, 1280.0)
+    below = np.array([spread.cdf(place) for place in range(bins.count)])
+    nothing = np.zeros(bins.count)
+    return Fit(bins, 0.85, nothing, nothing, below, 1 - below, rows, 1.0)
+
+
+@pytest.mark.parametrize("together", [0.0, 0.5, 0.8])
+def test_normal_crossings_have_a_normal_difference(together: float) -> None:
+    """Its standard deviation is that of two correlated normal variables."""
+    rng = np.random.default_rng(5)
+    shared, *own = rng.standard_normal((3, 2000))
+    first_rows, second_rows = (
+        math.sqrt(together) * shared + math.sqrt(1 - together) * side for side in own
+    )
+    found = octaves_between(normal_fit(36, first_rows), normal_fit(28, second_rows))
+    correlation = max(0.0, np.corrcoef(first_rows, second_rows)[0, 1] - 1 / math.sqrt(2000))
+    half = (1.96 * math.sqrt(2 * 4.0**2 * (1 - correlation)) + 0.5) / 8
+    assert found == pytest.approx((1 - half, 1, 1 + half), abs=0.03)
+
+
+def test_the_detectable_factor_is_that_of_a_normal_difference() -> None:
+    """The standard error is half a 95 % interval over 1.96; 80 % of draws reach it at 2.80."""
+    assert detectable_factor(-1, 1) == pytest.approx(2 ** (2.8016 / 1.96), rel=1e-3)
+    assert detectable_factor(0, 1) == pytest.approx(2 ** (2.8016 / 1.96 / 2), rel=1e-3)
+
+
+def test_without_a_single_threshold_lengths_are_the_tested_ones() -> None:
+    """A side that sees again after a gap has its tested length, the other its estimate."""
+
+    def gap(lengths: Floats) -> Floats:
+        return np.where((lengths > 30) & (lengths < 90), 0.1, 0.99)
+
+    dipped, single = simulated(gap, 40), simulated(logistic(150), 40, 1)
+    found = length_difference(dipped, single, Threshold())
+    assert not found.one_threshold
+    assert found.further == 0
+    assert found.first == longest_tested(dipped, Threshold()) == Bound("=", 22.0)
+    assert found.second == fit(single, Threshold()).median
 
 
 def test_beyond_the_longest_line_on_one_side() -> None:

@@ -405,6 +405,7 @@ class TestStopping:
         )
         assert isinstance(done.raised, StopRunError)
         assert str(done.raised).startswith("nothing was answered for 23 minutes; the last failure")
+        assert done.progress.last_failure == "no reply"
         assert len(said) == 1
 
     def test_what_was_paid_for_nothing_counts(self) -> None:
@@ -414,6 +415,47 @@ class TestStopping:
         done = Asked(lambda _request: paid, 100, progress=Progress(budget=budget))
         assert budget.spent == 33.0
         assert len(done.asked) == 3
+
+    def test_what_was_taken_for_nothing_counts_for_the_rate(self) -> None:
+        """Both kinds of tokens of a reply without a choice; a pause between attempts is shorter."""
+
+        def seconds(prompt: int, output: int) -> float:
+            limits = RunLimits(max_connections=1, tpm=60, initial_backoff_s=1, max_attempts=1)
+            paid = BadReplyError("no choices", usage=Usage(prompt, output))
+            return Asked(lambda _request: paid, 2, limits=limits).now_s
+
+        assert seconds(60, 40) == seconds(100, 0) == 100
+        assert seconds(60, 0) == 60
+
+    def test_a_prompt_counts_for_the_rate_before_its_reply(self) -> None:
+        """The second request leaves when the most that the first may take has passed."""
+        now_s, sent_s = 0.0, list[float]()
+        both_sent = asyncio.Event()
+
+        class Slow(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                sent_s.append(now_s)
+                if len(sent_s) == 2:
+                    both_sent.set()
+                await both_sent.wait()
+                return await super().complete(request)
+
+        async def sleep(pause_s: float) -> None:
+            nonlocal now_s
+            now_s += pause_s
+            await asyncio.sleep(0)
+
+        limits = RunLimits(max_connections=2, tpm=60)
+        asking = ask_all(
+            samples(2),
+            Slow(["2", "2"]),
+            lambda _: None,
+            limits=limits,
+            sleep=sleep,
+            clock=lambda: now_s,
+        )
+        asyncio.run(asking)
+        assert sent_s == [0, 100 + estimate_tokens("prompt 0")]
 
     def test_one_reply_gives_hope(self) -> None:
         """Failures count in a row only."""

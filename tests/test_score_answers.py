@@ -66,6 +66,12 @@ def test_numbers(written: str, value: float | None) -> None:
         assert reply[verdict.start : verdict.end] in reply
 
 
+def test_zero_is_right_without_a_tolerance() -> None:
+    """Where the allowed error is 0 as well."""
+    assert judged("Final answer: 0", NUMBER, 0.0).outcome == "correct"
+    assert judged("Final answer: 0.1", NUMBER, 0.0).outcome == "incorrect"
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_float_is_read_as_python_writes_it(number: float) -> None:
     """In both notations."""

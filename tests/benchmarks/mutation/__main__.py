@@ -17,7 +17,7 @@ reason there.
 
 Nothing is written to the checkout: each job has a copy of it. The tests run once without a mutant,
 and all must pass; that run notes the functions that each test calls. A mutant then meets only the
-tests of its package (`PACKAGES`) that call the function it is in, the quickest first, until one
+tests of its package (`test_files`) that call the function it is in, the quickest first, until one
 fails, and last those that start processes; a mutant outside of functions meets all of them. Tests
 beyond `--test-seconds` are not run, so the share killed is a lower bound.
 """
@@ -36,7 +36,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.benchmarks.mutation.baseline import PACKAGES
+from tests.benchmarks.mutation.baseline import OTHERS
 from tests.benchmarks.mutation.jobs import Jobs, copy_checkout
 from tests.benchmarks.mutation.mutants import draw, find
 from tests.benchmarks.mutation.report import print_report
@@ -59,7 +59,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--sample", type=int, default=160, help="mutants drawn (160)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--package", choices=tuple(PACKAGES), action="append")
+    parser.add_argument("--package", choices=tuple(OTHERS), action="append")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60, help="no mutant begins later (60)")
     parser.add_argument(
@@ -93,7 +93,7 @@ def import_libraries() -> None:
 def main() -> None:
     """Runs the command."""
     options = arguments()
-    packages = options.package or list(PACKAGES)
+    packages = options.package or list(OTHERS)
     mutants = {package: find(package) for package in packages}
     drawn = draw(mutants, options.sample, random.Random(options.seed))
     if options.list:

@@ -14,34 +14,24 @@ import pytest
 
 from tests.benchmarks.mutation.mutants import Mutant
 
-PACKAGES = {
-    "score": ("score_verdict", "score_extraction", "export_lm_eval"),
-    "analysis": (
-        *("analysis_cells", "analysis_comparison", "analysis_judged_run", "analysis_results"),
-        "columns",
-        *(
-            "analysis_tables",
-            "doors",
-            "analysis_interval",
-            "analysis_curve",
-            "analysis_task_of_run",
-        ),
-        *("analysis_effective_length", "analysis_paired", "analysis_leaderboard"),
-        "report_page",
-    ),
-    "run": (
-        *("run_limiter", "run_pool", "run_batch_files", "run_task_run", "run_batch_importer"),
-        *("run_batch_engine", "run_event_loop", "cli_interrupts"),
-        "cli_app",
-    ),
-    "journal": ("journal", "run_batch_files", "run_task_run"),
+OTHERS = {
+    "score": ("export_lm_eval", "task_scorer"),
+    "analysis": ("columns", "doors", "report_page"),
+    "run": ("cli_interrupts", "cli_repeat", "cli_adaptive", "cli_app"),
+    "journal": ("run_batch_files", "run_task_run"),
 }
-"""Package of `harness` -> its test files, without `test_` and `.py`."""
+"""Package of `harness` -> further test files, without `test_` and `.py`."""
 
 
 def test_files(package: str) -> list[str]:
-    """Paths of the test files of a package."""
-    return [f"tests/test_{name}.py" for name in PACKAGES[package]]
+    """Paths of the test files of a package: those that are named by it, and `OTHERS`."""
+    root = Path(__file__).resolve().parents[2]
+    named = {
+        path.name for pattern in ("", "_*") for path in root.glob(f"test_{package}{pattern}.py")
+    }
+    return [f"tests/{name}" for name in sorted(named)] + [
+        f"tests/test_{name}.py" for name in OTHERS[package]
+    ]
 
 
 @dataclass

