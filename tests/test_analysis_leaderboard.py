@@ -28,7 +28,7 @@ from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from harness.journal.record import Warn
 from harness.report.readme import BEGIN, END, markdown, put_into
 from harness.run.run_request import RunRequest
-from harness.spec import MAX_LENGTH, Settings
+from harness.spec import MAX_LENGTH, Condition, Settings
 from providers.base import BadRequestError, Request, StopRunError
 from providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, right
@@ -723,7 +723,7 @@ def test_the_published_file_reads() -> None:
 
 
 class TestAdaptive:
-    """Adaptive runs have no area, and are never in a table with full runs."""
+    """Adaptive rows have no area, and are compared with each other only."""
 
     @staticmethod
     def made(lab: Lab, model: str, *, sees: int = 99, **more: object) -> Row:
@@ -737,7 +737,7 @@ class TestAdaptive:
         wanted = lab.wanted(model=model, **given)  # type: ignore[arg-type]
         lab.asked(wanted, reply)
         manifest = read_manifest(wanted.folder)
-        manifest.adaptive = True
+        manifest.adaptive = list(dict.fromkeys(cell.condition for cell in manifest.cells))
         write_manifest(wanted.folder, manifest)
         (row,) = rows(wanted)
         return row
@@ -767,8 +767,8 @@ class TestAdaptive:
             "scripted/c on lab/ones, separator=none: seed=1, and seed=0 elsewhere",
         )
         assert [line.split(" | ")[1] for line in markdown(board).splitlines()[2:]] == [
-            "scripted/b",
-            "scripted/a",
+            "scripted/b, adaptive",
+            "scripted/a, adaptive",
         ]
 
     def test_a_run_that_grew_replaces_its_row(self, lab: Lab) -> None:
@@ -781,16 +781,44 @@ class TestAdaptive:
         assert board.left_out == ()
 
     @pytest.mark.parametrize("is_adaptive", [True, False])
-    def test_both_kinds_are_never_together(self, lab: Lab, *, is_adaptive: bool) -> None:
-        """The kind of the rows before stays; the reason names the other one."""
+    def test_both_kinds_stand_in_one_file(self, lab: Lab, *, is_adaptive: bool) -> None:
+        """Whichever came first; rows say which kind they are, and nothing mixes the two."""
         chosen = self.made(lab, "scripted/a")
-        full = next(row for row in rows(made(lab, "scripted/b")) if "none" in row["condition"])
-        before, new = (chosen, full) if is_adaptive else (full, chosen)
-        board = merge([new], before=[before])
-        assert [row["model"] for row in board.rows] == [before["model"]]
-        (reason,) = board.left_out
-        kinds = "a full run, and adaptive runs" if is_adaptive else "an adaptive run, and full runs"
-        assert f"{kinds} elsewhere" in reason
+        full = rows(made(lab, "scripted/b"))
+        before, new = ([chosen], full) if is_adaptive else (full, [chosen])
+        board = merge(new, before=before)
+        assert board.left_out == ()
+        assert [
+            (row["condition"], row["model"], row["adaptive"], bool(row["area"]))
+            for row in board.rows
+        ] == [
+            ("separator=comma", "scripted/b", "", True),
+            ("separator=none", "scripted/b", "", True),
+            ("separator=none", "scripted/a", "yes", False),
+        ]
+        lines = markdown(board).splitlines()[2:]
+        assert [line.split(" | ")[1] for line in lines] == ["scripted/b", "scripted/a, adaptive"]
+        assert "range over 2 conditions" in lines[0]
+        assert [line.split(" | ")[3:] for line in lines][1] == ["–", "– |"]
+        path = lab.folder / "board.csv"
+        write_leaderboard(path, board)
+        assert merge((), before=read_rows(path)).rows == tuple(read_rows(path))
+
+    def test_a_run_with_conditions_of_both_kinds(self, lab: Lab) -> None:
+        """It has a row of each kind, and no median over both."""
+        wanted = made(lab, "scripted/a")
+        manifest = read_manifest(wanted.folder)
+        manifest.adaptive = [Condition({"separator": "comma"})]
+        write_manifest(wanted.folder, manifest)
+        board = merge(rows(wanted))
+        assert [(row["condition"], row["adaptive"]) for row in board.rows] == [
+            ("separator=comma", "yes"),
+            ("separator=none", ""),
+        ]
+        assert [line.split(" | ")[1:4:2] for line in markdown(board).splitlines()[2:]] == [
+            ["scripted/a", "–"],
+            ["scripted/a, adaptive", "–"],
+        ]
 
     def test_another_threshold_is_left_out(self, lab: Lab) -> None:
         """As of full runs."""
@@ -801,7 +829,10 @@ class TestAdaptive:
 
     @pytest.mark.parametrize(
         ("change", "problem"),
-        [({"area": "0.5"}, "an adaptive run has an area"), ({"adaptive": ""}, "area is empty")],
+        [
+            ({"area": "0.5"}, "an adaptive condition has an area"),
+            ({"adaptive": ""}, "area is empty"),
+        ],
         ids=str,
     )
     def test_a_file_that_mixes_them_up(

@@ -263,7 +263,31 @@ class TestFullRuns:
         manifest = read_manifest(lab.the_run())
         assert not manifest.adaptive
         assert manifest.fingerprint is not None
-        assert min(cell.samples for cell in manifest.cells) == 30
+        assert {cell.samples for cell in manifest.cells} == {30}
+
+    def test_conditions_are_of_one_kind_each(self, lab: Lab) -> None:
+        """Whichever was asked first, and last, the full one has an area, the adaptive one none."""
+        model = lab.fake(sees(SEES))
+        full = (*LENGTHS, "--spread", "bands", "--samples", "5", "--axis", "separator=comma")
+        chosen = (*LENGTHS, "--axis", "separator=none")
+        lab.bench_run("--model", model, *full)
+        area = rows(lab.the_run() / EFFECTIVE_LENGTHS)[0]["area"]
+        for again in range(2):
+            done = adaptive(lab, model, *chosen)
+            assert "adaptive" in done.out.splitlines()[0]
+            assert "longer planned" not in done.err
+            if again:
+                done = lab.bench_run("--model", model, *full)
+                assert "adaptive" not in done.out
+                assert "longer planned" not in done.err
+            assert [
+                (row["separator"], row["adaptive"], row["area"])
+                for row in rows(lab.the_run() / EFFECTIVE_LENGTHS)
+            ] == [("none", "yes", ""), ("comma", "", area)]
+        done = lab.bench("score", lab.the_run())
+        title, _, first, second, third = done.out.splitlines()[:5]
+        assert "adaptive" not in title
+        assert ("separator=none" in first, "adaptive" in second, "---" in third) == (True,) * 3
 
     def test_a_full_run_needs_nothing_more(self, lab: Lab) -> None:
         """It stays a full run."""

@@ -215,3 +215,12 @@ def test_an_adaptive_run_has_no_number_to_publish(lab: Lab) -> None:
     lab.bench_run("--model", lab.fake(right), "--adaptive")
     export(lab, lab.the_run()).one_line(1, "is an adaptive run, which has no area", "without")
     assert not (lab.folder / "model" / FOLDER).exists()
+
+
+def test_an_adaptive_condition_has_no_number_to_publish(lab: Lab) -> None:
+    """Another condition of the run, which was asked in full, has one."""
+    lab.bench_run("--model", lab.fake(right), "--axis", "separator=comma")
+    lab.bench_run("--model", lab.fake(right), "--axis", "separator=none", "--adaptive")
+    assert export(lab, lab.the_run()).code == 0
+    ((name, _),) = exported(lab).items()
+    assert "separator_comma" in name

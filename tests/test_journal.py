@@ -10,7 +10,7 @@ import stat
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -681,12 +681,56 @@ class TestManifest:
         first, second = Cell(CONDITION, Line.exact(3), 2), Cell(CONDITION, Line.exact(5), 2)
         manifest.plan_cells([first, second], adaptive=True)
         manifest.plan_cells([first], adaptive=True)
-        assert (manifest.adaptive, manifest.cells) == (True, [first, second])
+        assert (manifest.adaptive, manifest.cells) == ([CONDITION], [first, second])
         write_manifest(tmp_path, manifest)
-        assert read_manifest(tmp_path).adaptive
+        assert read_manifest(tmp_path).adaptive == [CONDITION]
+        manifest.complete(manifest.cells)
         manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)])
         assert not manifest.adaptive
-        assert [cell.samples for cell in manifest.cells] == [4, 2]
+        assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4)]
+
+    def test_adaptive_is_said_of_conditions(self, tmp_path: Path) -> None:
+        """A plan of one condition changes neither the cells nor the kind of another one."""
+        manifest = self.manifest()
+        comma = Condition({"separator": "comma"})
+        full = [Cell(comma, Line.exact(length), 4, 7) for length in (3, 5)]
+        chosen = [Cell(CONDITION, Line.exact(length), 2) for length in (3, 5)]
+        manifest.plan_cells(full)
+        manifest.plan_cells(chosen, adaptive=True)
+        assert (manifest.adaptive, manifest.cells) == ([CONDITION], [*full, *chosen])
+        manifest.complete(manifest.cells)
+        assert manifest.completed == full
+        manifest.plan_cells(full[:1])
+        assert manifest.adaptive == [CONDITION]
+        assert set(map(repr, manifest.cells)) == set(map(repr, [*full, *chosen]))
+        write_manifest(tmp_path, manifest)
+        kept = read_manifest(tmp_path)
+        assert (kept.adaptive, kept.cells) == (manifest.adaptive, manifest.cells)
+        text = (tmp_path / MANIFEST).read_text()
+        (tmp_path / MANIFEST).write_text(text.replace('"separator": "none"', '"separator": "no"'))
+        with pytest.raises(JournalError, match="unknown condition 'separator=no'"):
+            read_manifest(tmp_path)
+
+    def test_a_full_plan_takes_the_place_of_an_adaptive_one(self) -> None:
+        """With the lines and samples that it asks for, and the complete ones of an earlier one."""
+        manifest = self.manifest()
+        done = Cell(CONDITION, Line.exact(3), 4, 11)
+        manifest.plan_cells([done])
+        manifest.complete(manifest.cells)
+        manifest.plan_cells(
+            [replace(done, samples=9), Cell(CONDITION, Line.exact(900), 2)], adaptive=True
+        )
+        asked = Cell(CONDITION, Line.exact(5), 4)
+        manifest.plan_cells([asked], keeps_all=True)
+        assert manifest.adaptive
+        assert [(cell.length, cell.samples) for cell in manifest.cells] == [
+            (3, 9),
+            (900, 2),
+            (5, 4),
+        ]
+        manifest.plan_cells([asked])
+        assert not manifest.adaptive
+        assert sorted((cell.length, cell.samples) for cell in manifest.cells) == [(3, 4), (5, 4)]
 
     def test_an_adaptive_plan_replaces_a_full_one_that_is_not_complete(self) -> None:
         """What is complete stays, and where nothing else is asked the run stays a full one."""
@@ -696,7 +740,7 @@ class TestManifest:
         manifest.complete(manifest.cells)
         manifest.plan_cells([done, begun])
         manifest.plan_cells([done], adaptive=True)
-        assert (manifest.adaptive, manifest.cells) == (False, [done])
+        assert (manifest.adaptive, manifest.cells) == ([], [done])
         manifest.plan_cells([done, begun])
         manifest.plan_cells([done, Cell(CONDITION, Line.exact(5), 6)], adaptive=True)
         assert manifest.adaptive

@@ -148,6 +148,13 @@ class JudgedCondition:
         return self.condition.label
 
     @property
+    def adaptive(self) -> bool:
+        """Whether its samples were chosen by the answers: it has no area, since most of them are
+        where the accuracy falls.
+        """
+        return self.condition in self.run.manifest.adaptive
+
+    @property
     def planned(self) -> list[Cell]:
         """Its cells in the manifest."""
         return [self.run.manifest.cells[place] for place in self.places]

@@ -141,16 +141,14 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 "model": manifest.model,
                 "default": "yes" if _is_default(judged) else "",
                 "control": "yes" if judged.control else "",
-                "adaptive": "yes" if manifest.adaptive else "",
+                "adaptive": "yes" if judged.adaptive else "",
                 "n": str(int(sums["n"])),
                 "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
                 "threshold": f"{of_threshold['threshold']:g}",
                 "threshold_of": of_threshold["threshold_of"],
                 **{
                     name: value if isinstance(value, str) else _number(value)
-                    for name, value in estimate_columns(
-                        estimate, adaptive=manifest.adaptive
-                    ).items()
+                    for name, value in estimate_columns(estimate, adaptive=judged.adaptive).items()
                 },
                 "settings": _settings(manifest),
                 "fingerprint": fingerprint,
@@ -258,7 +256,7 @@ def _row_problem(row: Row) -> str | None:
             words = " or ".join(word or "empty" for word in _WORDS[name])
             return f"{name} is not {words}: {value!r}"
     if bool(row["area"]) == bool(row["adaptive"]):
-        return "area is empty" if row["adaptive"] == "" else "an adaptive run has an area"
+        return "area is empty" if row["adaptive"] == "" else "an adaptive condition has an area"
     return None if lengths_of([row]) else "it has no accuracy at any length"
 
 
@@ -268,12 +266,12 @@ def merge(
     """Merges new `rows` with those `before` into rows that can be compared with each other.
 
     Of rows with equal `KEY`, version and samples the latest is kept; the samples are those of the
-    fingerprint, and in adaptive runs, which choose them by the replies, those of the seed. A date
-    that is not one, or is more than a day after `now`, counts as the earliest, so that such a row
-    never replaces one with a valid date. Of each task only the newest version is kept. Of each
-    condition only one combination of data and threshold is kept: one of the rows `before`, if there
-    are any, so that new rows never remove old ones. Among several: the most frequent, then the one
-    with most samples, then the latest.
+    fingerprint, and in adaptive rows, whose samples follow from the replies, those of the seed. A
+    date that is not one, or is more than a day after `now`, counts as the earliest, so that such a
+    row never replaces one with a valid date. Of each task only the newest version is kept. Of each
+    condition only one combination of data and threshold is kept among the full rows, and one among
+    the adaptive rows: one of the rows `before`, if there are any, so that new rows never remove old
+    ones. Among several: the most frequent, then the one with most samples, then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
@@ -299,20 +297,20 @@ def merge(
                 f"{_named(row)}: of version {row['task_version']} of the task, and there are rows "
                 f"of {newest[row['task']]}"
             )
-    earlier_samples: dict[tuple[str, str], set[str]] = defaultdict(set)
+    earlier_samples: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in before:
-        earlier_samples[row["task"], row["condition"]].add(_samples(row))
+        earlier_samples[_group(row)].add(_samples(row))
     chosen: list[Row] = []
-    for cell in sorted({(row["task"], row["condition"]) for row in current}):
-        group = [row for row in current if (row["task"], row["condition"]) == cell]
-        earlier = [row for row in group if _samples(row) in earlier_samples[cell]]
+    for key in sorted(set(map(_group, current))):
+        group = [row for row in current if _group(row) == key]
+        earlier = [row for row in group if _samples(row) in earlier_samples[key]]
         reference = _reference(earlier or group, limit)
         for row in group:
             if _data(row) == _data(reference):
                 chosen.append(row)
             else:
                 left_out.append(f"{_named(row)}: {_difference(row, reference)}")
-    chosen.sort(key=lambda row: (row["task"], row["condition"], -_rank(row)))
+    chosen.sort(key=lambda row: (*_group(row), -_rank(row)))
     return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
 
 
@@ -330,8 +328,13 @@ def _when(row: Row, limit: datetime) -> datetime:
     return _EARLIEST if date > limit else date
 
 
+def _group(row: Row) -> tuple[str, ...]:
+    """What rows that are compared with each other have in common."""
+    return row["task"], row["condition"], row["adaptive"]
+
+
 def _rank(row: Row) -> float:
-    """What rows of a condition are sorted by: the area; the effective length of adaptive runs."""
+    """What the rows of a group are sorted by: the area; the effective length of adaptive rows."""
     return float(row["effective_length" if row["adaptive"] else "area"])
 
 
@@ -360,9 +363,6 @@ def _named(row: Row) -> str:
 
 def _difference(row: Row, reference: Row) -> str:
     """Why a row cannot be compared with the `reference`."""
-    if row["adaptive"] != reference["adaptive"]:
-        kinds = "an adaptive run, and full runs", "a full run, and adaptive runs"
-        return f"{kinds[not row['adaptive']]} elsewhere; full runs of all models have areas"
     lengths, reference_lengths = (
         [str(length) for length in lengths_of([entry])] for entry in (row, reference)
     )

@@ -36,8 +36,8 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     """One row for each condition: effective length, tested length and area, with intervals.
 
     `…_bound` is `<` or `>` where a length is below or above the tested range, and an end of an
-    interval that is not in it is empty. The area of an adaptive run is empty, since its samples are
-    where the accuracy falls. `error_growth` is empty for answers that are texts.
+    interval that is not in it is empty. The area of an adaptive condition is empty, since its
+    samples are where the accuracy falls. `error_growth` is empty for answers that are texts.
     """
     manifest = run.manifest
     rows = []
@@ -49,11 +49,11 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "task": manifest.task,
                 "task_version": manifest.task_version,
                 **condition,
-                "adaptive": "yes" if manifest.adaptive else "",
+                "adaptive": "yes" if judged.adaptive else "",
                 "n": int(judged.cells["n"].sum()),
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
                 **threshold_columns(threshold),
-                **estimate_columns(estimate, adaptive=manifest.adaptive),
+                **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
             }
         )
@@ -71,7 +71,7 @@ def threshold_columns(threshold: Threshold) -> dict[str, Any]:
 
 def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dict[str, Any]:
     """Column -> value of an effective length in CSV files: the columns `ESTIMATE`; those of the
-    area are `None` in an adaptive run.
+    area are `None` of an adaptive condition.
     """
     if estimate is None:
         return dict.fromkeys(ESTIMATE)

@@ -92,20 +92,21 @@ def _present(request: RunRequest) -> JudgedRun | None:
     """The run as its folder has it, with its samples in order, so that it does not matter which
     reply came first; `None` where there is none.
 
-    Of a plan that was not adaptive only what has an answer counts, and what lies before it.
+    Of a full plan only what has an answer counts, and what lies before it.
     """
     if not (request.folder / MANIFEST).exists():
         return None
     run = read_run(request.folder)
     samples = run.samples.sort_values(["cell", "index"], ignore_index=True)
     manifest = run.manifest
-    if not manifest.adaptive:
-        answered = samples[samples["outcome"] != OUTCOMES.index("error")]
-        last = answered.groupby("cell")["index"].max()
-        manifest.cells = [
-            replace(cell, samples=int(last.get(place, -1)) + 1)
-            for place, cell in enumerate(manifest.cells)
-        ]
+    answered = samples[samples["outcome"] != OUTCOMES.index("error")]
+    last = answered.groupby("cell")["index"].max()
+    manifest.cells = [
+        cell
+        if cell.condition in manifest.adaptive
+        else replace(cell, samples=int(last.get(place, -1)) + 1)
+        for place, cell in enumerate(manifest.cells)
+    ]
     return replace(run, samples=samples, manifest=manifest)
 
 

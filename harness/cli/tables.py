@@ -123,9 +123,14 @@ def _axes(run: JudgedRun, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
     return varied, [axis for axis in axes if axis not in varied]
 
 
+def _adaptive(run: JudgedRun, cells: pd.DataFrame) -> list[bool]:
+    """Of each cell whether its condition is adaptive."""
+    return [run.manifest.cells[place].condition in run.manifest.adaptive for place in cells.index]
+
+
 def _title(run: JudgedRun, cells: pd.DataFrame) -> str:
     fixed = [f"{axis}={cells[axis].iloc[0]}" for axis in _axes(run, cells)[1]]
-    adaptive = ["adaptive"] if run.manifest.adaptive else []
+    adaptive = ["adaptive"] if all(_adaptive(run, cells)) else []
     return "  ".join([run.manifest.task, run.manifest.label, *adaptive, *fixed])
 
 
@@ -137,6 +142,8 @@ def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: bo
     for part in parts:
         names = [one_line(str(part[axis].iloc[0])) for axis in varied]
         header = "\n".join(f"{axis}={name}" for axis, name in zip(varied, names, strict=True))
+        if all(_adaptive(run, part)) and not all(_adaptive(run, cells)):
+            header += "\nadaptive"
         table.add_column(header or "accuracy %", justify="right")
     lines = {place: run.manifest.cells[place].line for place in cells.index}
     by_line = [{lines[place]: row for place, row in part.iterrows()} for part in parts]

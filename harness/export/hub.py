@@ -57,22 +57,23 @@ def hub_files(
     *,
     per_length: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Name and text of the file of each condition that has a scored sample.
+    """Name and text of the file of each condition that has an area: a scored sample, and no
+    adaptive plan.
 
     Raises:
-        JournalError: the run is adaptive, and so has no area.
+        JournalError: every condition is adaptive.
     """
     from huggingface_hub import eval_result_entries_to_yaml  # noqa: PLC0415  70 ms
 
-    manifest = publishable.run.manifest
-    if manifest.adaptive:
+    manifest, conditions = publishable.run.manifest, publishable.run.conditions.values()
+    if conditions and all(judged.adaptive for judged in conditions):
         raise JournalError(
-            f"{publishable.run.folder} is an adaptive run, which has no area to publish; a run of "
-            "the same command without --adaptive keeps its answers and has one"
+            f"{publishable.run.folder} is an adaptive run, which has no area to publish; the same "
+            "command without --adaptive uses its answers and has one"
         )
-    for judged in publishable.run.conditions.values():
+    for judged in conditions:
         estimate = judged.effective_length(threshold)
-        if estimate is None:
+        if estimate is None or judged.adaptive:
             continue
         entries = [_area(publishable, judged, benchmark, estimate)]
         if per_length:

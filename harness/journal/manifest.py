@@ -69,12 +69,13 @@ class Manifest:
     cells: list[Cell] = field(default_factory=list)
     """The plan: see `plan_cells`."""
     completed: list[Cell] = field(default_factory=list)
-    """Cells that had a record for every sample when a command began, with the most samples for each
-    key; they stay in the plan."""
+    """Cells of full plans that had a record for every sample when a command began, with the most
+    samples for each key; they stay in the plan."""
     fingerprint: str | None = None
     """Hash of the dataset; `None` until the fingerprint of every cell is known."""
-    adaptive: bool = False
-    """Whether the last command that planned samples chose them by the answers so far."""
+    adaptive: list[Condition] = field(default_factory=list)
+    """Conditions whose samples were last chosen by the answers so far; no full plan of them
+    followed."""
     commands: list[str] = field(default_factory=list)
     created: str = ""
     updated: str = ""
@@ -88,39 +89,61 @@ class Manifest:
         """The task's spec at the time of the run."""
         return TaskSpec.model_validate(self.spec)
 
-    def plan_cells(self, asked: Sequence[Cell], *, adaptive: bool = False) -> None:
+    def plan_cells(
+        self, asked: Sequence[Cell], *, adaptive: bool = False, keeps_all: bool = False
+    ) -> None:
         """Adds the cells that a command asks for to the plan.
 
-        If they are a part of the plan, the rest of the plan is removed, except for complete cells.
-        Answers to removed cells stay in the journal, for a command that asks for them again. An
-        `adaptive` plan grows and has nothing removed; it has the complete cells alone of a plan
-        that was not adaptive, as it replaces that plan, unless it asks for nothing else.
+        What is removed has its answers in the journal still, for a command that asks for it again;
+        complete cells of full plans stay, and with `keeps_all` everything does:
+
+        - a full plan replaces the adaptive plan of the conditions it asks for; if it is a part of
+          the plan, the rest of the full plans is removed;
+        - an `adaptive` plan replaces a full plan of the conditions it asks for, and grows in later
+          waves. A condition of which it asks nothing but complete cells stays full.
         """
         completed = {cell.key: cell.samples for cell in self.completed}
-        is_complete = all(cell.samples <= completed.get(cell.key, 0) for cell in asked)
-        if is_complete and not self.adaptive:
-            adaptive = False
+        conditions = {cell.condition for cell in asked}
         before = {cell.key: cell for cell in self.cells}
-        is_part = all(
-            cell.key in before and cell.samples <= before[cell.key].samples for cell in asked
-        )
-        only_complete = not self.adaptive if adaptive else is_part
-        self.adaptive = adaptive
-        planned = {cell.key: cell for cell in (self.completed if only_complete else self.cells)}
-        for cell in asked:
+        marked = set(self.adaptive)
+        if adaptive:
+            reduced = conditions - marked
+            marked |= {
+                cell.condition for cell in asked if cell.samples > completed.get(cell.key, 0)
+            }
+        else:
+            reduced = conditions & marked
+            if all(
+                cell.key in before and cell.samples <= before[cell.key].samples for cell in asked
+            ):
+                reduced |= {cell.condition for cell in self.cells} - marked
+            if not keeps_all:
+                marked -= conditions
+        stays = [cell for cell in self.cells if keeps_all or cell.condition not in reduced]
+        planned = {cell.key: cell for cell in stays}
+        for cell in (*self.completed, *asked):
             known = planned.get(cell.key)
             if known is None or known.samples < cell.samples:
                 old = before.get(cell.key)
                 planned[cell.key] = old if old and old.samples == cell.samples else cell
         self.cells = list(planned.values())
+        self.adaptive = [
+            condition
+            for condition in dict.fromkeys(c.condition for c in self.cells)
+            if condition in marked
+        ]
         self.fingerprint = _dataset_fingerprint(self.cells)
 
     def complete(self, cells: Iterable[Cell]) -> None:
-        """Marks `cells` as complete: they have a record for every sample and stay in the plan."""
+        """Marks `cells` of full plans as complete: they have a record for every sample and stay in
+        the plan.
+        """
         completed = {cell.key: cell for cell in self.completed}
         for cell in cells:
             known = completed.get(cell.key)
-            if known is None or known.samples < cell.samples:
+            if cell.condition not in self.adaptive and (
+                known is None or known.samples < cell.samples
+            ):
                 completed[cell.key] = cell
         self.completed = list(completed.values())
 
@@ -237,7 +260,7 @@ class _ManifestInFile(_InFile):
     cells: list[_CellInFile]
     completed: list[_CellInFile] = []
     fingerprint: str | None = None
-    adaptive: bool = False
+    adaptive: list[dict[str, str]] = []
     commands: list[str] = []
     created: Annotated[str, AfterValidator(_is_moment)] = ""
     updated: Annotated[str, AfterValidator(_is_moment)] = ""
@@ -276,23 +299,24 @@ def _checked(read: _ManifestInFile) -> Manifest:
         where = ".".join(("spec", *map(str, first["loc"])))
         raise ValueError(f"{where}: {first['msg'].lower()}") from None
     cells, completed = ([cell.cell() for cell in group] for group in (read.cells, read.completed))
-    for cell in (*cells, *completed):
-        if list(cell.condition) != list(axes) or any(
-            value not in axes[axis].values for axis, value in cell.condition.items()
+    adaptive = [Condition(values) for values in read.adaptive]
+    for condition in (*(cell.condition for cell in (*cells, *completed)), *adaptive):
+        if list(condition) != list(axes) or any(
+            value not in axes[axis].values for axis, value in condition.items()
         ):
-            raise ValueError(f"cells: unknown condition {cell.condition.label!r}")
+            raise ValueError(f"cells: unknown condition {condition.label!r}")
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("cells: a cell is there twice")
     fields = {name: getattr(read, name) for name in _ManifestInFile.model_fields}
-    return Manifest(
-        **fields | {"settings": dict(read.settings), "cells": cells, "completed": completed}
-    )
+    typed = {"settings": dict(read.settings), "cells": cells, "completed": completed}
+    return Manifest(**fields | typed | {"adaptive": adaptive})
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replaces the manifest in `folder` atomically, with its time of update set to now."""
     manifest.updated = datetime.now(UTC).isoformat(timespec="seconds")
     fields = asdict(manifest)
+    fields["adaptive"] = list(map(dict, manifest.adaptive))
     for name, cells in (("cells", manifest.cells), ("completed", manifest.completed)):
         fields[name] = [
             {

@@ -58,7 +58,7 @@ def estimates_table(section: Section) -> ReportTable:
             row |= dict.fromkeys(_ESTIMATE)
         else:
             area: list[Value] = [None] * 3
-            if not series.judged.run.manifest.adaptive:
+            if not series.judged.adaptive:
                 area = [round(value, 3) for value in (estimate.area, *estimate.area_ci)]
             row |= dict(
                 zip(

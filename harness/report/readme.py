@@ -26,9 +26,10 @@ def markdown(leaderboard: Leaderboard) -> str:
     default condition (under the first one, if it was not asked that), the median and the range
     over all conditions, and the mean area over the conditions that all models of the task have.
 
-    Which condition the ends of the range belong to is not said: without a test, the first and the
-    last of several equal conditions differ by chance. Controls are left out. Areas over different
-    lengths have no mean, and adaptive runs have no area: they are sorted by how far they see.
+    What was asked adaptively has rows of its own, which say so. Which condition the ends of the
+    range belong to is not said: without a test, the first and the last of several equal conditions
+    differ by chance. Controls are left out. Areas over different lengths have no mean, and adaptive
+    rows have no area: they are sorted by how far they see.
     """
     ranked = [row for row in leaderboard.rows if not row["control"]]
     table = [
@@ -37,14 +38,16 @@ def markdown(leaderboard: Leaderboard) -> str:
     ]
     for task in sorted({row["task"] for row in ranked}):
         rows = [row for row in ranked if row["task"] == task]
-        entrants = dict.fromkeys((row["model"], row["settings"]) for row in rows)
-        by_entrant = {
-            entrant: [row for row in rows if (row["model"], row["settings"]) == entrant]
-            for entrant in entrants
-        }
-        common = set.intersection(
-            *({row["condition"] for row in entrant_rows} for entrant_rows in by_entrant.values())
-        )
+        by_entrant: dict[tuple[str, ...], list[Row]] = {}
+        for row in rows:
+            entrant = tuple(row[name] for name in ("model", "settings", "adaptive"))
+            by_entrant.setdefault(entrant, []).append(row)
+        conditions = [
+            {row["condition"] for row in entrant_rows}
+            for (_, _, adaptive), entrant_rows in by_entrant.items()
+            if not adaptive
+        ]
+        common = set.intersection(*conditions) if conditions else set()
         varied = _varied([row["condition"] for row in rows])
 
         def mean(entrant_rows: Sequence[Row], common: set[str] = common) -> float:
@@ -58,10 +61,11 @@ def markdown(leaderboard: Leaderboard) -> str:
         ranking = sorted(
             by_entrant.items(), key=lambda item: (-mean(item[1]), -_length(_shown(item[1])).length)
         )
-        for (model, _), entrant_rows in ranking:
+        for (model, _, adaptive), entrant_rows in ranking:
             shown = _shown(entrant_rows)
             area = f"{mean(entrant_rows):.2f}" if mean(entrant_rows) >= 0 else "–"
             names = f"{markdown_text(task)} | {markdown_text(model)}"
+            names += ", adaptive" if adaptive else ""
             table.append(f"| {names} | {_sees(shown, varied)} | {_median(entrant_rows)} | {area} |")
     return "\n".join(table)
 

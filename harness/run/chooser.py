@@ -42,10 +42,15 @@ def first_plan(request: RunRequest, choose: Chooser, budget: Budget) -> Plan:
     """The wave that an earlier command began, else a new one."""
     if (request.folder / MANIFEST).exists():
         manifest = read_manifest(request.folder)
-        if manifest.adaptive:
-            begun = request.plan.with_counts({cell.key: cell.samples for cell in manifest.cells})
-            if begun.size:
-                return begun
+        begun = request.plan.with_counts(
+            {
+                cell.key: cell.samples
+                for cell in manifest.cells
+                if cell.condition in manifest.adaptive
+            }
+        )
+        if begun.size:
+            return begun
     return request.plan.with_counts(choose(request, budget.requests).counts)
 
 

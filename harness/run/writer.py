@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -72,7 +73,7 @@ class PlannedRun:
         self.answered = self.journal.answered(lines, self.start)
 
     def _plan(self) -> None:
-        """Adds the plan to the manifest's complete cells; warns if samples leave the plan."""
+        """Adds the plan to that of the manifest; says so if samples leave it."""
         plan = self.request.plan
         self._cells = [
             Cell(condition, line, size) for (condition, line), size in plan.sizes.items()
@@ -87,17 +88,19 @@ class PlannedRun:
             and self.answered.recorded_in(cell.key, cell.samples) == cell.samples
         )
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
-        manifest.plan_cells(
-            [*(manifest.cells if in_batches else ()), *self._cells],
-            adaptive=plan.counts is not None,
-        )
+        was_adaptive = set(manifest.adaptive)
+        manifest.plan_cells(self._cells, adaptive=plan.counts is not None, keeps_all=in_batches)
         now = {cell.key: cell.samples for cell in manifest.cells}
-        fewer = sum(max(0, cell.samples - now.get(key, 0)) for key, cell in before.items())
-        if fewer:
-            self._warn(
-                f"{self.request.plan.task.name}: {fewer:,} samples that an earlier command planned "
-                "and did not complete are no longer planned; their answers stay in the journal"
-            )
+        fewer = Counter[bool]()
+        for key, cell in before.items():
+            fewer[cell.condition in was_adaptive] += max(0, cell.samples - now.get(key, 0))
+        stay = "no longer planned; their answers stay in the journal"
+        for of_adaptive, words in (
+            (False, "that an earlier command planned and did not complete are"),
+            (True, "that an adaptive command chose are"),
+        ):
+            if fewer[of_adaptive]:
+                self._warn(f"{plan.task.name}: {fewer[of_adaptive]:,} samples {words} {stay}")
 
     @property
     def pending(self) -> int:

@@ -180,7 +180,7 @@ class Evaluation:
                 yield self._cell(judged, line, {str(name): value for name, value in cell.items()})
             estimate = judged.effective_length(self.threshold)
             if estimate is not None:
-                if not self.publishable.run.manifest.adaptive:
+                if not judged.adaptive:
                     yield self._area(judged, estimate)
                 yield self._effective_length(judged, estimate)
 
