@@ -12,9 +12,9 @@ import pytest
 
 from harness.analysis.comparison import Change, compare_conditions, compare_runs
 from harness.analysis.judged_run import read_run
-from harness.journal.manifest import MANIFEST
+from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from harness.journal.record import SAMPLES
-from harness.spec import Settings
+from harness.spec import Condition, Settings
 from providers.base import Request
 from tests.conftest import Lab, right
 
@@ -69,6 +69,8 @@ class TestRuns:
         )
         forth, back = compare_runs(sharp, blind), compare_runs(blind, sharp)
         assert forth.length.low == pytest.approx(-back.length.high)
+        assert forth.area is not None
+        assert back.area is not None
         assert forth.area.difference_ci == back.area.swapped.difference_ci
         assert (forth.length.further, back.length.further) == (1, -1)
 
@@ -123,6 +125,27 @@ class TestChange:
         """Even where the areas are equal, since the other side is worse elsewhere."""
         scripts = wrong_from(0, length=3), wrong_from(0, length=5)
         assert self.change(lab, *scripts, margin=0.6) == "worse"
+
+    def test_adaptive_samples_have_no_area(self, lab: Lab) -> None:
+        """They are never equivalent; effective lengths and lines are compared as ever."""
+        folders = [run(lab, "scripted/a", samples=120), run(lab, "scripted/b", samples=120)]
+        assert compare_runs(*map(read_run, folders)).change(0.05) == "equivalent"
+        manifest = read_manifest(folders[1])
+        manifest.adaptive = [Condition({"separator": "none"})]
+        write_manifest(folders[1], manifest)
+        compared = compare_runs(*map(read_run, folders))
+        assert (compared.area, compared.change(0.05)) == (None, "undecided")
+        done = lab.bench("compare", *folders, "-o", lab.folder / "c.csv", "--fail-if", "worse")
+        assert done.code == 0
+        with (lab.folder / "c.csv").open() as file:
+            measures = [row["measure"] for row in csv.DictReader(file)]
+        assert measures == ["accuracy", "accuracy", "effective_length"]
+        assert "| area" not in done.out
+        assert "at least one side is adaptive, so only the 240 samples that both sides" in done.out
+        assert "whether the two are equivalent is not tested" in done.out
+        worse = run(lab, "scripted/c", wrong_from(5), samples=120)
+        back = compare_runs(*map(read_run, (folders[1], worse)))
+        assert (back.area, back.change(0.05)) == (None, "worse")
 
     @pytest.mark.parametrize(
         ("fail_if", "code"), [("worse", 1), ("different", 1), ("not-equivalent", 1), (None, 0)]

@@ -53,6 +53,13 @@ class ConditionComparison:
     """Whether at least one side is a control, see `JudgedCondition.control`."""
     length: LengthDifference
     """The difference of the effective lengths."""
+    adaptive: bool = False
+    """Whether at least one side is adaptive, see `JudgedCondition.adaptive`."""
+
+    @property
+    def area(self) -> PairedArea | None:
+        """The areas under both curves; `None` where a side is adaptive."""
+        return None if self.adaptive else self.paired.area
 
     @property
     def lines(self) -> Iterator[tuple[PairedLength, float]]:
@@ -78,8 +85,8 @@ class Comparison:
     conditions: tuple[ConditionComparison, ...]
     length: LengthDifference
     """Mean over the conditions."""
-    area: PairedArea
-    """Mean over the conditions."""
+    area: PairedArea | None
+    """Mean over the conditions; `None` where one of them is adaptive."""
 
     @property
     def lines(self) -> list[tuple[PairedLength, float]]:
@@ -97,16 +104,18 @@ class Comparison:
         `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
         sides, and no single line differs significantly by more. Otherwise `worse` or `better`
         where an effective length, the area or a single line shows it; `worse` where both are shown.
+        Without an area nothing is equivalent.
         """
-        low, high = self.area.equivalence_ci
-        beyond = [line for line in self.significant if abs(line.difference) > margin]
-        if -margin < low and high < margin and not beyond:
-            return "equivalent"
         signs = {
             self.length.further,
-            self.area.larger,
             *(1 if line.difference > 0 else -1 for line in self.significant),
         }
+        if self.area is not None:
+            low, high = self.area.equivalence_ci
+            beyond = [line for line in self.significant if abs(line.difference) > margin]
+            if -margin < low and high < margin and not beyond:
+                return "equivalent"
+            signs.add(self.area.larger)
         return "worse" if 1 in signs else "better" if -1 in signs else "undecided"
 
 
@@ -207,11 +216,13 @@ def _compare(
             _same_targets(first, second),
             first.control or second.control,
             length_difference(*pair, threshold),
+            first.adaptive or second.adaptive,
         )
         for (condition, pair, first, second), result in zip(matched, results, strict=True)
     )
     manifest = run.manifest
-    area = mean_area([pair for _, pair, _, _ in matched])
+    is_full = not any(condition.adaptive for condition in compared)
+    area = mean_area([pair for _, pair, _, _ in matched]) if is_full else None
     length = mean_difference([condition.length for condition in compared])
     return Comparison(
         manifest.task, manifest.task_version, model, *names, threshold, compared, length, area
@@ -225,7 +236,8 @@ def _same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
 
 def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     """The columns `COMPARISON`: for each condition one row for each line, one for its effective
-    length (the difference is in octaves, empty where it is not limited), and one for its area.
+    length (the difference is in octaves, empty where it is not limited), and one for its area, if
+    neither side is adaptive.
     """
     rows = [
         {
@@ -278,13 +290,13 @@ def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
         "ci_low": finite(length.low),
         "ci_high": finite(length.high),
     }
-    area = compared.paired.area
-    yield {
-        "measure": "area",
-        "n": sum(row.n for row in compared.paired.lengths),
-        "value_first": area.first,
-        "value_second": area.second,
-        "difference": area.difference,
-        "ci_low": area.difference_ci[0],
-        "ci_high": area.difference_ci[1],
-    }
+    if area := compared.area:
+        yield {
+            "measure": "area",
+            "n": sum(row.n for row in compared.paired.lengths),
+            "value_first": area.first,
+            "value_second": area.second,
+            "difference": area.difference,
+            "ci_low": area.difference_ci[0],
+            "ci_high": area.difference_ci[1],
+        }

@@ -25,10 +25,11 @@ def finding(comparison: Comparison) -> str:
     may have a larger area than one that is perfect to 70 symbols.
     """
     length, area = comparison.length, comparison.area
-    sign = length.further or area.larger
+    larger = 0 if area is None else area.larger
     ahead, behind = comparison.first, comparison.second
-    if sign < 0:
-        ahead, behind, length, area = behind, ahead, length.swapped, area.swapped
+    if (length.further or larger) < 0:
+        ahead, behind, length = behind, ahead, length.swapped
+        area = None if area is None else area.swapped
     count = len(comparison.conditions)
     where = comparison.task + (f" (mean of {count} conditions)" if count > 1 else "")
     model = comparison.model
@@ -37,7 +38,7 @@ def finding(comparison: Comparison) -> str:
         if model is not None:
             verb = f"{model} sees further with {ahead} than with {behind}"
         sentence = f"{verb} on {where}: {_lengths(length, count)}"
-    elif area.larger:
+    elif area is not None and larger:
         verb = f"{ahead} has a larger area than {behind}"
         if model is not None:
             verb = f"{model} has a larger area with {ahead} than with {behind}"
@@ -46,17 +47,24 @@ def finding(comparison: Comparison) -> str:
         of_model = "" if model is None else f" for {model}"
         sentence = (
             f"no difference found between {ahead} and {behind}{of_model} on {where}: "
-            f"{_no_further(length, count)}; {area_text(area)}"
+            f"{_no_further(length, count)}"
         )
-    return f"{sentence}; {_of_lines(comparison)}."
+        if area is not None:
+            sentence += f"; {area_text(area)}"
+    return f"{sentence}; {_of_lines(comparison)}{_of_adaptive(comparison)}."
 
 
 def change_sentence(comparison: Comparison, margin: float) -> str:
     """One sentence: whether second is worse than, better than or equivalent to first."""
-    low, high = (100 * end for end in comparison.area.equivalence_ci)
     change = comparison.change(margin)
     equivalent, differing = change == "equivalent", comparison.significant
     verdict = _CHANGES[change].format(first=comparison.first, second=comparison.second)
+    if comparison.area is None:
+        return (
+            f"{verdict}: adaptive samples have no area, so whether the two are equivalent is not "
+            "tested; full runs of both can show it."
+        )
+    low, high = (100 * end for end in comparison.area.equivalence_ci)
     return (
         f"{verdict}: their areas differ by {low:+.1f} to {high:+.1f} points (first minus second, "
         f"90 % interval), and the margin is {100 * margin:g} points"
@@ -141,6 +149,20 @@ def _of_lines(comparison: Comparison) -> str:
     return (
         f"no single line shows one (exact McNemar with Holm's correction: {pairs} "
         f"pairs and {len(tests)} tests can show {shown})"
+    )
+
+
+def _of_adaptive(comparison: Comparison) -> str:
+    """What the comparison of adaptive samples goes by; empty where there are none."""
+    conditions = comparison.conditions
+    adaptive = [compared for compared in conditions if compared.adaptive]
+    if not adaptive:
+        return ""
+    pairs = sum(line.n for compared in adaptive for line in compared.paired.lengths)
+    which = f" under {len(adaptive)} of {len(conditions)} conditions" * (len(conditions) > 1)
+    return (
+        f"; at least one side is adaptive{which}, so only the {pairs:,} samples that both sides "
+        "have there are compared, and no areas"
     )
 
 

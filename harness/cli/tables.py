@@ -99,16 +99,16 @@ def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
         octaves_text(length.octaves),
         f"{octaves_text(length.low)} to {octaves_text(length.high)} octaves",
     )
-    area = compared.paired.area
-    low, high = area.difference_ci
-    table.add_row(
-        "area",
-        "",
-        f"{area.first:.2f}",
-        f"{area.second:.2f}",
-        f"{area.difference:+.2f}",
-        f"{low:+.2f} to {high:+.2f}",
-    )
+    if area := compared.area:
+        low, high = area.difference_ci
+        table.add_row(
+            "area",
+            "",
+            f"{area.first:.2f}",
+            f"{area.second:.2f}",
+            f"{area.difference:+.2f}",
+            f"{low:+.2f} to {high:+.2f}",
+        )
     return table
 
 
