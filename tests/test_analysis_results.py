@@ -152,11 +152,15 @@ class TestReach:
         (none, _) = rows(folder / EFFECTIVE_LENGTHS)
         assert (none["effective_length_bound"], none["threshold_of"]) == (">", "own accuracy")
 
-    @pytest.mark.parametrize("share", ["0", "1.1", "-1", "nan"])
-    def test_a_threshold_is_a_share(self, lab: Lab, share: str) -> None:
-        """Above 0, at most 1."""
+    @pytest.mark.parametrize("share", ["0", "0.01", "0.996", "1.1", "-1", "nan"])
+    def test_a_threshold_is_one_that_can_be_shown(self, lab: Lab, share: str) -> None:
+        """An accuracy of 1, or of 0, is shown by no number of samples."""
         folder = scored(lab)
-        lab.bench("score", f"--threshold={share}", folder).one_line(2, "--threshold", share)
+        said = "--threshold must be from 0.02 to 0.995", share
+        lab.bench("score", f"--threshold={share}", folder).one_line(2, *said)
+        lab.bench("score", "--threshold=0.995", folder)
+        done = lab.bench("score", "--threshold=1", folder)
+        done.one_line(2, "not 1: no number of samples can show that an accuracy is 1", "0.95")
 
     def test_nothing_scored_is_empty(self, lab: Lab) -> None:
         """Not 0."""

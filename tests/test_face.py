@@ -147,7 +147,7 @@ class TestRun:
             ({"samples": 0}, "at least 1"),
             ({"lengths": [0]}, "lengths go from 1"),
             ({"rpm": -1.0}, "rpm must be above 0"),
-            ({"threshold": 0.0}, "above 0 and at most 1"),
+            ({"threshold": 0.0}, "from 0.02 to 0.995, not 0"),
             ({"task": "counting"}, "several tasks"),
             ({"task": "counting/one"}, "did you mean 'counting/ones'"),
         ],

@@ -21,6 +21,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 THRESHOLD = 0.85
 
 
+LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
+"""Accuracies that an estimate can tell from 0 and from 1."""
+
+
 RESAMPLES = 2000
 
 
@@ -53,6 +57,17 @@ class Threshold:
         base = accuracies[..., :1]
         required: Floats = self.share * base if self.relative else np.full_like(base, self.share)
         return required
+
+
+def threshold_problem(share: float) -> str:
+    """What is wrong with a threshold, after its name; empty where nothing is."""
+    if LEAST_THRESHOLD <= share <= MOST_THRESHOLD:
+        return ""
+    remedy = "no number of samples can show that an accuracy is 1; 0.95 or 0.99 can be shown"
+    return (
+        f"must be from {LEAST_THRESHOLD:g} to {MOST_THRESHOLD:g}, not {share:g}"
+        f"{f': {remedy}' if MOST_THRESHOLD < share <= 1 else ''}"
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.curve import Floats
+from harness.analysis.curve import LEAST_THRESHOLD, MOST_THRESHOLD, Floats
 
 BINS_AN_OCTAVE = 8
 _STEP = 0.5
@@ -37,8 +37,6 @@ _LAPSE = 0.06
 threshold weigh exp(-(1 - p) / scale)."""
 _RANGE = 600.0
 """Differences of logarithms up to this have an exponential above 0."""
-_LEAST, _MOST = 0.02, 0.995
-"""The range of thresholds; the levels need room on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +115,10 @@ def falling_curve(correct: Floats, answered: Floats, threshold: float) -> Fallin
     """The posterior, given the number of correct and of scored answers in each bin.
 
     Both have shape (R, B) and need not be whole: counts that are divided by a dispersion weigh
-    less. `threshold` is an accuracy; beyond 0.02 to 0.995 the nearer of the two counts.
+    less. `threshold` is an accuracy; beyond `LEAST_THRESHOLD` and `MOST_THRESHOLD` the nearer of
+    the two counts, since levels need room on both sides.
     """
-    chain = _chain(round(min(max(threshold, _LEAST), _MOST), 4))
+    chain = _chain(round(min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD), 4))
     accuracies, levels = chain.accuracies, len(chain.accuracies)
     sets, bins = correct.shape
     likelihood = correct[..., None] * np.log(accuracies)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.analysis.comparison import Change, compare_conditions, compare_runs, comparison_table
-from harness.analysis.curve import Threshold
+from harness.analysis.curve import Threshold, threshold_problem
 from harness.analysis.grouped import grouped
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import (
@@ -46,10 +46,10 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
     """The accuracy from which a length counts as seen.
 
     Raises:
-        UsageError: `share` is not above 0 and at most 1.
+        UsageError: `share` is none that an estimate can go by.
     """
-    if not 0 < share <= 1:
-        raise UsageError(f"--threshold must be above 0 and at most 1, not {share:g}")
+    if problem := threshold_problem(share):
+        raise UsageError(f"--threshold {problem}")
     return Threshold(share, relative=relative)
 
 

@@ -19,7 +19,7 @@ from harness.analysis.comparison import (
     comparison_table,
 )
 from harness.analysis.comparison_text import change_sentence, finding
-from harness.analysis.curve import THRESHOLD, Threshold
+from harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
 from harness.analysis.details import Prompts, prompts_of
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import span_text
@@ -43,10 +43,10 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
     """The accuracy from which a length counts as seen.
 
     Raises:
-        UsageError: `share` is not above 0 and at most 1.
+        UsageError: `share` is none that an estimate can go by.
     """
-    if not 0 < share <= 1:
-        raise UsageError(f"a threshold must be above 0 and at most 1, not {share:g}")
+    if problem := threshold_problem(share):
+        raise UsageError(f"a threshold {problem}")
     return Threshold(share, relative=relative)
 
 
@@ -255,7 +255,7 @@ def load_run(
 
     Raises:
         JournalError: there is no run, or it cannot be read.
-        UsageError: the threshold is not above 0 and at most 1.
+        UsageError: the threshold is none that an estimate can go by.
     """
     of_threshold = read_threshold(threshold, relative=relative)
     judged = read_run(Path(folder), as_warning, tasks=str(tasks))
