@@ -1,0 +1,186 @@
+"""The options of the verbs that bring replies in: `run`, `import`.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import (
+    AdaptiveOption,
+    ApiOption,
+    AxisOption,
+    LengthsOption,
+    LogprobsOption,
+    MaxRequestsOption,
+    MaxTokensOption,
+    ModelOption,
+    OutOption,
+    OwnTasksOption,
+    PrecisionOption,
+    SamplesOption,
+    SeedOption,
+    SpreadOption,
+    SystemOption,
+    TaskOption,
+    TemperatureOption,
+    examples,
+)
+from harness.cli.terminal import warn
+
+RUN_EXAMPLES = examples(
+    "bench run --task counting --model tiny",
+    "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
+    "bench run --task counting --model gpt-4o --dry-run",
+    "bench run --task counting --model gpt-4o --budget 5",
+    "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
+    "bench run --task counting --model gpt-4o --batch",
+    "bench run --task counting --model gpt-4o --repeat",
+    "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
+    "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
+    "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
+    "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
+)
+IMPORT_EXAMPLES = examples(
+    "bench import replies.jsonl",
+    "bench import batch_123_output.jsonl batch_123_error.jsonl --out results",
+)
+
+
+def run(
+    *,
+    task: TaskOption,
+    model: ModelOption,
+    lengths: LengthsOption = None,
+    spread: SpreadOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    adaptive: AdaptiveOption = False,
+    precision: PrecisionOption = None,
+    max_requests: MaxRequestsOption = None,
+    seed: SeedOption = 0,
+    temperature: TemperatureOption = 0.0,
+    max_tokens: MaxTokensOption = "auto",
+    api: ApiOption = "chat",
+    system: SystemOption = None,
+    logprobs: LogprobsOption = False,
+    base_url: Annotated[
+        list[str] | None,
+        typer.Option("--base-url", metavar="URL", help="Server to ask; several are replicas."),
+    ] = None,
+    vllm_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vllm-arg", metavar="ARG", help="Argument for the server that vllm/ starts."
+        ),
+    ] = None,
+    model_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model-arg", metavar="KEY=VALUE", help="Argument for the model that lm-eval/ loads."
+        ),
+    ] = None,
+    max_connections: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Requests in flight, at most.")
+    ] = 64,
+    rpm: Annotated[
+        float | None, typer.Option(metavar="N", help="Requests a minute, at most.")
+    ] = None,
+    tpm: Annotated[
+        float | None, typer.Option(metavar="N", help="Tokens a minute, at most.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="USD", help="Dollars after which nothing more is sent.")
+    ] = None,
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch", help="Use the vendor's Batch API: cheaper, but replies may take a day."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan, send nothing.")
+    ] = False,
+    out: OutOption = Path("results"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over; the old run moves to OUT/replaced.")
+    ] = False,
+    repeat: Annotated[
+        bool,
+        typer.Option(
+            "--repeat", help="Ask the samples of a complete run again; which verdicts change?"
+        ),
+    ] = False,
+) -> None:
+    """Run tasks on a model and write accuracy-vs-length tables.
+
+    The same command again continues where it stopped; more lengths or samples grow the same run.
+    """
+    from harness.cli.dry_run import dry_run as show_plan
+    from harness.cli.run import run as run_plans
+    from harness.face.run_options import RunOptions, read_settings
+    from harness.plan import selection
+
+    plans = selection.plans(
+        task,
+        lengths=lengths,
+        spread=spread,
+        samples=samples or (selection.MOST_SAMPLES if adaptive else None),
+        axes=axis or [],
+        seed=seed,
+        in_bands=adaptive,
+    )
+    system_text = selection.system_prompt(plans, system)
+    options = RunOptions.from_command(
+        model=model,
+        out=out,
+        settings=read_settings(
+            seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
+        ),
+        notify=warn,
+        logprobs=logprobs,
+        base_urls=base_url or (),
+        server_args=vllm_arg or (),
+        model_args=model_arg or (),
+        max_connections=max_connections,
+        rpm=rpm,
+        tpm=tpm,
+        budget=budget,
+        fresh=fresh,
+        batch=batch,
+        adaptive=adaptive,
+        precision=precision,
+        max_requests=max_requests,
+        repeat=repeat,
+    )
+    chooser = None
+    if adaptive:
+        from harness.cli.adaptive import adaptive_chooser
+
+        chooser = adaptive_chooser(options, further=lengths is None)
+    for planned in plans:
+        if warning := selection.repeats(planned):
+            warn(warning)
+    show = show_plan if dry_run else run_plans
+    raise typer.Exit(show(plans, options, chooser))
+
+
+def import_(
+    replies: Annotated[
+        list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
+    ],
+    *,
+    out: OutOption = Path("results"),
+    tasks: OwnTasksOption = "",
+) -> None:
+    """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge.
+
+    Prints what is missing. Importing the same file again changes nothing.
+    """
+    from harness.cli import batch
+
+    raise typer.Exit(batch.import_replies(replies, out, tasks))

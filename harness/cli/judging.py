@@ -1,0 +1,192 @@
+"""The options of the verbs that judge runs: `score`, `compare`, `leaderboard`, `report`.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import (
+    OutOption,
+    OwnTasksOption,
+    RelativeOption,
+    RunKeptCodeOption,
+    RunsArgument,
+    ThresholdOption,
+    examples,
+)
+
+SCORE_EXAMPLES = examples(
+    "bench score results/runs/tiny/counting/ones@1-*",
+    "bench score --threshold 0.5 results/runs/tiny/counting/*",
+    "bench score --by topic results/runs/gpt-4o/mine/questions@1-*",
+)
+COMPARE_EXAMPLES = examples(
+    "bench compare results/runs/gpt-4o/counting/ones@1-* results/runs/tiny/counting/ones@1-*",
+    "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
+    "bench compare BASE NEW --fail-if worse --margin 0.05",
+)
+LEADERBOARD_EXAMPLES = examples(
+    "bench leaderboard",
+    "bench leaderboard results/runs/gpt-4o/*/* -o results/leaderboard.csv --readme README.md",
+)
+REPORT_EXAMPLES = examples(
+    "bench report results/runs/tiny/*/* -o report.html",
+    "bench report results/runs/tiny/counting/ones@1-* -o ones.html --format html,svg",
+)
+
+
+def score(
+    runs: RunsArgument,
+    *,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Also accuracy by this name of the items' metadata."),
+    ] = None,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+) -> None:
+    """Judge runs again from their journals, without a model, and rewrite their tables.
+
+    Prints which samples are now judged differently, and why.
+    """
+    from harness.cli import results
+
+    raise typer.Exit(
+        results.score(
+            runs,
+            results.read_threshold(threshold, relative=relative),
+            tasks=tasks,
+            by=by,
+            run_kept_code=run_kept_code,
+        )
+    )
+
+
+def compare(
+    runs: RunsArgument,
+    *,
+    axis: Annotated[
+        str | None,
+        typer.Option(metavar="AXIS=VALUE,VALUE", help="Compare two conditions of each run."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write.")
+    ] = Path("compare.csv"),
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+    margin: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Difference of areas up to which both are equivalent."),
+    ] = 0.05,
+    fail_if: Annotated[
+        str | None,
+        typer.Option(
+            metavar="worse|different|not-equivalent",
+            help="Exit with 1 where the second is that, compared with the first.",
+        ),
+    ] = None,
+) -> None:
+    """Compare two runs, or two conditions of one, on the same samples.
+
+    Shows, for each line, both accuracies, the difference (first minus second) with its interval,
+    and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
+    areas. One sentence says who sees further, a second one whether the second is worse, better or
+    equivalent.
+    """
+    from harness.cli import results
+
+    raise typer.Exit(
+        results.compare(
+            runs,
+            axis,
+            output,
+            results.read_threshold(threshold, relative=relative),
+            margin=margin,
+            fail_if=fail_if,
+        )
+    )
+
+
+def leaderboard(
+    *,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN…]", help="Folders of runs; default: all under --out."),
+    ] = None,
+    out: OutOption = Path("results"),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="CSV file to add to; default: in --out."
+        ),
+    ] = None,
+    readme: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Markdown file whose table is renewed."),
+    ] = None,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Merge runs into one table, a row for each model, task and condition, and into a page.
+
+    Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
+    are left out, with the reason.
+    """
+    from harness.cli import results
+
+    raise typer.Exit(
+        results.leaderboard(
+            runs or [],
+            out=out,
+            output=output,
+            readme=readme,
+            tasks=tasks,
+            run_kept_code=run_kept_code,
+            threshold=results.read_threshold(threshold, relative=relative),
+        )
+    )
+
+
+def report(
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")
+    ] = Path("report.html"),
+    formats: Annotated[
+        list[str],
+        typer.Option(
+            "--format", metavar="html,png,svg", help="Pictures go to a folder beside the page."
+        ),
+    ] = ["html"],  # noqa: B006  typer copies it
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+) -> None:
+    """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
+
+    Prompts are made again: from built-in tasks, from task files that --task names, and from what
+    the runs kept.
+    """
+    from harness.cli import results
+
+    raise typer.Exit(
+        results.report(
+            runs,
+            output,
+            formats,
+            results.read_threshold(threshold, relative=relative),
+            tasks=tasks,
+            run_kept_code=run_kept_code,
+        )
+    )

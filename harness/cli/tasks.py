@@ -1,0 +1,47 @@
+"""The options of `bench tasks`.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from harness.cli.looking import TASK_SAMPLE_EXAMPLES, sample
+from harness.cli.options import TaskArgument, examples
+
+tasks_app = typer.Typer(
+    help="List the tasks; show one; check a task file; make a sample again.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+tasks_app.command(epilog=TASK_SAMPLE_EXAMPLES)(sample)
+
+
+@tasks_app.callback()
+def _tasks(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        from harness.cli import verbs
+
+        verbs.list_tasks()
+
+
+@tasks_app.command(
+    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
+)
+def show(name: TaskArgument) -> None:
+    """Print a task's file and one prompt for each default condition."""
+    from harness.cli import verbs
+
+    verbs.show_tasks(name)
+
+
+@tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
+def check(name: TaskArgument) -> None:
+    """Check a task file, then prove that right replies are judged correct and wrong ones not.
+
+    Warns of what is unusual. Where one task is named, shows a prompt of each default condition.
+    """
+    from harness.cli import verbs
+
+    raise typer.Exit(verbs.check_tasks(name))
