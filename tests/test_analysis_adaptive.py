@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 
-from harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim, next_samples
+from harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim, choose, next_samples
 from harness.analysis.curve import Floats, Threshold
 from harness.analysis.fit import Fit, fit
-from harness.spec import Line
+from harness.spec import Cell, Condition, Line
 from tests.simulated import LINES, logistic, simulated
+
+if TYPE_CHECKING:
+    from harness.analysis.judged_run import JudgedRun
 
 
 def asked(
@@ -40,6 +45,42 @@ def test_it_begins_with_the_shortest_lines() -> None:
     more, why = next_samples(None, dict.fromkeys(LINES, 0), Aim(0.5))
     assert more == dict.fromkeys(LINES[:FIRST_LINES], FIRST_SAMPLES)
     assert not why
+
+
+def test_a_wave_looks_where_the_crossing_may_lie() -> None:
+    """On all sides of the estimate, and nowhere outside its interval but for checks."""
+    planned = {line: 60 if line.high < 40 else 6 if line.low < 200 else 0 for line in LINES}
+    samples = simulated(logistic(80), planned)
+    low, high = fit(samples, Threshold()).interval((0.02, 0.98))
+    more, why = next_samples(samples, planned, Aim(0.1, wave=16))
+    near = {line for line in LINES if line.high >= low.length and line.low <= high.length}
+    assert not why
+    assert sum(more.values()) == 16
+    assert sum(count for line, count in more.items() if line in near) >= 12
+    assert more.keys() >= {min(near), max(near)}
+    assert LINES[0] not in more
+
+
+def test_a_line_that_nobody_could_score_is_in_doubt() -> None:
+    """Five samples that got no reply say nothing of a line below the interval."""
+    planned = dict.fromkeys(LINES, 40)
+    scored = {line: count for line, count in planned.items() if line != LINES[2]}
+    more, why = next_samples(simulated(logistic(80, 8), scored), planned, Aim(2.0))
+    assert not why
+    assert more == {LINES[2]: 8}
+
+
+@pytest.mark.parametrize("most", [0, 30, 77, 78, 81])
+def test_a_limit_below_the_plan_takes_nothing_back(most: int) -> None:
+    """The plan grows up to the limit of requests, and never becomes smaller."""
+    planned = dict.fromkeys(LINES, 6)
+    condition = Condition({})
+    cells = [Cell(condition, line, count) for line, count in planned.items()]
+    judged = SimpleNamespace(curve=simulated(logistic(80), planned))
+    run = SimpleNamespace(manifest=SimpleNamespace(cells=cells), conditions={condition: judged})
+    choice = choose(cast("JudgedRun", run), [condition], LINES, Aim(0.3), most_requests=most)
+    assert sum(choice.counts.values()) == max(78, most)
+    assert choice.done == {condition: f"the limit of {most} requests is reached"}
 
 
 @pytest.mark.parametrize("crossing", [12, 60, 250])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from harness.analysis import judged_run
 from harness.analysis.curve import Curve, Threshold
 from harness.analysis.details import read_details
 from harness.analysis.effective_length import EffectiveLength, effective_length
-from harness.analysis.judged_run import read_run
+from harness.analysis.judged_run import as_float, read_run
 from harness.journal.manifest import write_manifest
 from harness.journal.record import SAMPLES, encode
 from harness.plan.plan import plan
@@ -125,7 +128,9 @@ def test_a_row_that_nobody_scored_changes_no_interval(lab: Lab) -> None:
     assert curve is not None
     shorter = Curve(curve.lines, curve.correct[1:], curve.scored[1:], curve.true_lengths[1:])
     assert not curve.scored[0].any()
-    assert effective_length(curve) == effective_length(shorter)
+    of_all, of_scored = effective_length(curve), effective_length(shorter)
+    assert of_all.lapse == pytest.approx(of_scored.lapse)
+    assert replace(of_all, lapse=0) == replace(of_scored, lapse=0)
 
 
 def test_a_manifest_without_cells_has_no_condition(lab: Lab) -> None:
@@ -152,6 +157,23 @@ def test_one_scored_sample_is_enough_for_a_row(lab: Lab) -> None:
     judged = read_run(wanted.folder).conditions[Condition({"separator": "none"})]
     assert judged.lengths == [2, 5]
     assert list(judged.scored_cells["n"]) == [1, 1]
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_samples_beyond_the_plan_are_not_judged(lab: Lab, samples: int) -> None:
+    """The journal may have answers of a longer plan, from the next index on."""
+    lab.run(lab.wanted(samples=4))
+    run = read_run(lab.wanted(samples=4).folder)
+    run.manifest.cells[:] = [replace(cell, samples=samples) for cell in run.manifest.cells]
+    write_manifest(run.folder, run.manifest)
+    assert set(read_run(run.folder).cells["n"]) == {samples}
+
+
+def test_numbers_that_no_float_holds_are_infinite() -> None:
+    """With their sign; what is no number is NaN."""
+    assert as_float(10**400) == math.inf
+    assert as_float(-(10**400)) == -math.inf
+    assert math.isnan(as_float("7"))
 
 
 def test_the_times_of_a_run_are_those_of_its_first_and_its_last_record(lab: Lab) -> None:

@@ -227,6 +227,7 @@ def test_what_counts_as_an_integer(said: str, value: int) -> None:
         "step 7",
         "not 7",
         "at least 7",
+        "at least 7, so 7",
         "more than 7",
         "\u2265 7",
         ">= 7",

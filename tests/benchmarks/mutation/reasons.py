@@ -92,6 +92,16 @@ REASONS = {
     ("score/verdict.py", "if len(left) > len(right):", "(not len(left) > len(right))"): (
         "only the speed: the distance is the same both ways"
     ),
+    (
+        "analysis/effective_length.py",
+        "reached: npt.NDArray[np.int64] = np.cumprod(passes, axis=-1).sum(axis=-1)",
+        "1",
+    ): "the last axis of two is axis 1",
+    (
+        "analysis/one_threshold.py",
+        "(ratio - ratio[1:].mean()) / max(float(ratio[1:].std()), 1e-9) for ratio in ratios",
+        "0",
+    ): "one value more among 400",
     ("analysis/judging.py", "_MOST_TEXT = 60", "59"): "nobody sees one character more or less",
     ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
     (
