@@ -102,6 +102,17 @@ REASONS = {
         "(ratio - ratio[1:].mean()) / max(float(ratio[1:].std()), 1e-9) for ratio in ratios",
         "0",
     ): "one value more among 400",
+    (
+        "analysis/paired.py",
+        "for place, (line, n) in enumerate(zip(pair[0].lines, pair[0].n, strict=True)):",
+        "1",
+    ): "both sides of a pair have the same lines and samples",
+    ("analysis/paired.py", "half = (resamples + 1) // 2", "0"): (
+        "one draw less, where their number is odd"
+    ),
+    ("analysis/power.py", "found, missed = 0, round(FROM * _STEPS)", "1"): (
+        "the bisection ends at most one step of a thousandth higher"
+    ),
     ("analysis/judging.py", "_MOST_TEXT = 60", "59"): "nobody sees one character more or less",
     ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
     (
