@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.progress import LiveDisplay
 from harness.cli.terminal import echo, say, take_logs, warn
 from harness.columns import OUTCOMES
-from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError
+from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
+from harness.face.engine import ask
 from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
-from harness.run.batch.context import BatchContext
-from harness.run.batch.engine import BatchEngine
-from harness.run.engine import Engine, RunEngine
 from harness.run.event_loop import run_in_loop
-from harness.run.fresh import OldRuns
 from harness.run.outcome import RunOutcome
 from harness.run.run_request import RunRequest
-from providers.base import ProviderError
-from providers.registry import open_batch_form, open_batches
 
 if TYPE_CHECKING:
     from harness.analysis.judged_run import JudgedRun
@@ -38,83 +34,46 @@ def run(plans: Sequence[Plan], options: RunOptions, chooser: AdaptiveChooser | N
     """
     requests = options.requests(plans)
     budget = Budget(options.model.prices, options.budget, options.max_requests)
-    old_runs = OldRuns(requests if options.fresh else (), say=say, warn=warn)
-    engine = _engine(requests, options, budget, old_runs, chooser)
-    ended_by: EyechartError | ProviderError | None = None
-    interrupted = False
     take_logs()
-    try:
-        run_in_loop(engine.run())
-    except KeyboardInterrupt:
-        interrupted = True
-    except (EyechartError, ProviderError) as error:
-        ended_by = error
-    finally:
-        restored = old_runs.restore()
-    same_command = "the same command without --fresh" if old_runs.moved else "the same command"
+    asked = ask(
+        requests,
+        options,
+        budget,
+        display=LiveDisplay(),
+        loop=run_in_loop,
+        say=say,
+        warn=warn,
+        choose=chooser,
+    )
+    interrupted = isinstance(asked.ended_by, KeyboardInterrupt)
+    same_command = "the same command without --fresh" if asked.has_moved else "the same command"
     if interrupted:
         saved = "batches go on" if options.batch else "what was answered is saved"
         say(f"interrupted; {saved}, and {same_command} continues")
     try:
-        outcomes = [
-            outcome for outcome in engine.outcomes if outcome.request.folder not in restored
-        ]
-        missing = _report(requests, outcomes, adaptive=chooser is not None)
+        missing = _report(requests, asked.begun, adaptive=chooser is not None)
         if budget.spent:
             say(f"cost about ${budget.spent:.4f}")
     finally:
-        if ended_by is not None:  # also where the tables cannot be written: this error came first
-            raise ended_by
+        if asked.ended_by is not None and not interrupted:
+            raise asked.ended_by  # also where the tables cannot be written: this came first
     if interrupted:
         return INTERRUPTED
-    unfinished = 0 if chooser is None else _report_ends(requests, outcomes, chooser)
+    unfinished = 0 if chooser is None else _report_ends(requests, asked.begun, chooser)
     if missing:
-        _warn_of_missing(missing, engine.outcomes, budget, same_command)
+        _warn_of_missing(missing, asked.outcomes, budget, same_command)
     elif unfinished:
         why, remedy = _limit(budget) or ("", f"{same_command} goes on")
         warn(f"{unfinished} conditions need more samples{why}; {remedy}")
     return INCOMPLETE if missing or unfinished else COMPLETE
 
 
-def _engine(
-    requests: Sequence[RunRequest],
-    options: RunOptions,
-    budget: Budget,
-    old_runs: OldRuns,
-    chooser: AdaptiveChooser | None,
-) -> Engine:
-    """The engine that sends the requests of the runs, with its provider opened; raises
-    `SetupError`.
-    """
-    if options.batch:
-        settings = options.model_settings()
-        service = open_batches(options.name, settings)
-        form = open_batch_form(options.name, settings)
-        if options.model.prices is not None and not options.model.has_batch_price:
-            warn(f"no batch price of {options.model.label} is known; its list price is assumed")
-        context = BatchContext(service, form, budget, say, warn)
-        return BatchEngine(requests, context, old_runs, chooser)
-    from harness.cli.progress import LiveDisplay
-
-    return RunEngine(
-        requests,
-        options.open_provider(requests[0].server_log),
-        limits=options.limits,
-        budget=budget,
-        old_runs=old_runs,
-        display=LiveDisplay(),
-        warn=warn,
-        choose=chooser,
-    )
-
-
 def _report_ends(
-    requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome], chooser: AdaptiveChooser
+    requests: Sequence[RunRequest], begun: Mapping[Path, RunRequest], chooser: AdaptiveChooser
 ) -> int:
     """Prints why nothing more is asked of each condition of adaptive runs; returns how many
     conditions need more samples.
     """
-    begun = {outcome.request.folder: outcome.request for outcome in outcomes}
     unfinished = 0
     for request in requests:
         planned = begun.get(request.folder)
@@ -128,12 +87,11 @@ def _report_ends(
 
 
 def _report(
-    requests: Sequence[RunRequest], outcomes: Sequence[RunOutcome], *, adaptive: bool
+    requests: Sequence[RunRequest], begun: Mapping[Path, RunRequest], *, adaptive: bool
 ) -> int:
     """Writes and prints the tables of the runs that were begun; returns how many samples of all
     runs have no reply. What `adaptive` runs that were not begun would ask is not known.
     """
-    begun = {outcome.request.folder: outcome.request for outcome in outcomes}
     _share_log([request.server_log for request in begun.values()])
     missing = sum(map(_report_run, begun.values()))
     unasked = sum(request.plan.size for request in requests if request.folder not in begun)

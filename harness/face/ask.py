@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from harness.analysis.curve import THRESHOLD
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
-from harness.errors import EyechartError, UsageError
+from harness.errors import UsageError
+from harness.face.engine import ask
 from harness.face.result import Run, read_threshold
 from harness.face.run_options import RunOptions, read_settings
 from harness.journal.record import Warn
@@ -29,9 +30,7 @@ from harness.plan.selection import (
     repeats,
     system_prompt,
 )
-from harness.run.engine import RunEngine
 from harness.run.event_loop import loop_factory
-from harness.run.fresh import OldRuns
 from harness.run.run_request import RunRequest
 from harness.run.writer import Judge
 from harness.task.catalogue import Task
@@ -191,29 +190,21 @@ class _NoDisplay:
 
 def _ask(request: RunRequest, options: RunOptions, notify: Warn) -> None:
     """Asks what is pending, and writes the tables of the run also where an error ends it."""
-    old_runs = OldRuns([request] if options.fresh else (), say=notify, warn=notify)
-    engine = RunEngine(
+    asked = ask(
         [request],
-        options.open_provider(request.server_log),
-        limits=options.limits,
-        budget=Budget(options.model.prices, options.budget),
-        old_runs=old_runs,
+        options,
+        Budget(options.model.prices, options.budget),
         display=_NoDisplay(),
+        loop=run_anywhere,
+        say=notify,
         warn=notify,
     )
-
-    def finish() -> None:
-        restored = old_runs.restore()
-        if engine.outcomes and request.folder not in restored:
-            write_results(read_run(request.folder))
-
     try:
-        run_anywhere(engine.run())
-    except BaseException:
-        with suppress(EyechartError):  # the first error is the one to show
-            finish()
-        raise
-    finish()
+        for folder in asked.begun:
+            write_results(read_run(folder))
+    finally:
+        if asked.ended_by is not None:  # also where the tables cannot be written
+            raise asked.ended_by
 
 
 def run_anywhere(main: Coroutine[Any, Any, None]) -> None:

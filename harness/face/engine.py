@@ -1,0 +1,107 @@
+"""Asking: the one way in which the command line and Python send the requests of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from harness.face.run_options import RunOptions
+from harness.journal.record import Warn
+from harness.plan.cost import Budget
+from harness.run.batch.context import BatchContext
+from harness.run.batch.engine import BatchEngine
+from harness.run.chooser import Chooser
+from harness.run.engine import Display, Engine, RunEngine
+from harness.run.fresh import OldRuns
+from harness.run.outcome import RunOutcome
+from harness.run.run_request import RunRequest
+from providers.registry import open_batch_form, open_batches
+
+Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
+"""Runs a coroutine to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of the runs of a command; of the runs that were put back, nothing did."""
+
+    outcomes: Sequence[RunOutcome]
+    """The runs that were begun, also those that were put back."""
+    put_back: frozenset[Path]
+    """Folders of the old runs that are back, because no sample was answered."""
+    has_moved: bool
+    """Whether `--fresh` has moved an old run that is not back."""
+    ended_by: BaseException | None
+    """The error or the interrupt that ended the runs."""
+
+    @property
+    def begun(self) -> dict[Path, RunRequest]:
+        """The runs that have something to show, by folder, each with all that was asked of it."""
+        requests = [outcome.request for outcome in self.outcomes]
+        return {
+            request.folder: request for request in requests if request.folder not in self.put_back
+        }
+
+
+def ask(
+    requests: Sequence[RunRequest],
+    options: RunOptions,
+    budget: Budget,
+    *,
+    display: Display,
+    loop: Loop,
+    say: Warn,
+    warn: Warn,
+    choose: Chooser | None = None,
+) -> Asked:
+    """Asks what is pending of `requests`, with one provider, by `loop`; with `choose` the runs are
+    adaptive. An error while they are asked is not raised: what was answered can be shown first.
+
+    Raises:
+        ProviderError: the provider cannot be opened.
+    """
+    old_runs = OldRuns(requests if options.fresh else (), say=say, warn=warn)
+    engine = _engine(
+        requests, options, budget, old_runs, display=display, choose=choose, say=say, warn=warn
+    )
+    ended_by: BaseException | None = None
+    try:
+        loop(engine.run())
+    except BaseException as error:  # noqa: BLE001  the caller raises it
+        ended_by = error
+    put_back = frozenset(old_runs.restore())
+    return Asked(engine.outcomes, put_back, bool(old_runs.moved), ended_by)
+
+
+def _engine(
+    requests: Sequence[RunRequest],
+    options: RunOptions,
+    budget: Budget,
+    old_runs: OldRuns,
+    *,
+    display: Display,
+    choose: Chooser | None,
+    say: Warn,
+    warn: Warn,
+) -> Engine:
+    if options.batch:
+        settings = options.model_settings()
+        service = open_batches(options.name, settings)
+        form = open_batch_form(options.name, settings)
+        if options.model.prices is not None and not options.model.has_batch_price:
+            warn(f"no batch price of {options.model.label} is known; its list price is assumed")
+        return BatchEngine(
+            requests, BatchContext(service, form, budget, say, warn), old_runs, choose
+        )
+    return RunEngine(
+        requests,
+        options.open_provider(requests[0].server_log),
+        limits=options.limits,
+        budget=budget,
+        old_runs=old_runs,
+        display=display,
+        warn=warn,
+        choose=choose,
+    )
