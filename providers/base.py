@@ -200,6 +200,17 @@ class BatchService(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What the oracle knows of a sample."""
+
+    length: int
+    """Symbols in the row."""
+    right: str
+    wrong: str
+    """A right and a wrong reply."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """Settings with which a provider opens its model."""
 
@@ -222,6 +233,8 @@ class ModelSettings:
     """Arguments of the server that the provider starts."""
     server_log: Path | None = None
     """File for the output of that server."""
+    known: Callable[[str], Known] | None = None
+    """Sample id -> what is right. Only the oracle is given it: see `providers.registry`."""
     notify: Callable[[str], None] = lambda _line: None
     """Called with a line for the user."""
 

@@ -20,13 +20,16 @@ from providers.base import (
     install,
 )
 from providers.catalog.endpoints import USER_FILE, Endpoint, address_problem, endpoints
+from providers.catalog.spelling import meant
 from providers.lm_eval.args import facts_of, label_of, read_args
+from providers.oracle import oracle_name
 from providers.secrets import redact_address
 
 FACTORIES = {
     "anthropic": "providers.anthropic:open_provider",
     "azure": "providers.openai.api:open_azure",
     "lm-eval": "providers.lm_eval.bridge:open_provider",
+    "oracle": "providers.oracle:open_provider",
     "scripted": "providers.scripted:open_provider",
     "tiny": "providers.tiny.provider:open_provider",
     "vllm": "providers.vllm.client:open_provider",
@@ -40,7 +43,7 @@ COMPATIBLE_FORM = "providers.openai.batch_form:open_compatible"
 """The same for all providers in `endpoints.yaml`."""
 COMPATIBLE_SERVICE = "providers.openai.batch:open_service"
 """The function that returns a `BatchService` for the providers in `endpoints.yaml`."""
-_FIXED = ("azure", "lm-eval", "scripted", "tiny")
+_FIXED = ("azure", "lm-eval", "oracle", "scripted", "tiny")
 """Providers that do not take the user's addresses."""
 _EXTRAS = {"anthropic": "anthropic", "lm-eval": "lm_eval", "vllm": "vllm"}
 """Extra, which has the name of its provider -> the package that it installs."""
@@ -63,16 +66,19 @@ class ModelName:
         return "/".join(filter(None, (self.provider, self.model, self.detail)))
 
 
-def parse_model(given: str, model_args: Sequence[str] = ()) -> ModelName:
-    """The name of a model, from `provider/model`, `tiny`, or the bare name of an OpenAI model.
+def parse_model(
+    given: str, model_args: Sequence[str] = (), base_urls: Sequence[str] = ()
+) -> ModelName:
+    """The name of a model, from `provider/model`, `tiny`, `oracle:LENGTH`, or the bare name of an
+    OpenAI model; at `base_urls`, from any name that a server there has.
 
     The detail of `lm-eval/TYPE` comes from `model_args`: see `providers.lm_eval.args.label_of`.
 
     Raises:
-        SetupError: the name is empty, there is no such provider, or the provider does not take
-            model arguments.
+        SetupError: the name is empty, there is no such provider, the name is a known one misspelt,
+            or the provider does not take model arguments.
     """
-    name = _parse(given)
+    name = _parse(given.strip(), has_server=bool(base_urls))
     if name.provider == "lm-eval":
         return replace(name, detail=label_of(read_args(model_args)))
     if model_args:
@@ -85,20 +91,37 @@ def known_facts(name: ModelName, model_args: Sequence[str]) -> dict[str, object]
     return facts_of(read_args(model_args)) if name.provider == "lm-eval" else {}
 
 
-def _parse(given: str) -> ModelName:
-    provider, slash, model = given.strip().partition("/")
+def _parse(given: str, *, has_server: bool) -> ModelName:
+    if given.startswith(("oracle:", "oracle/")):
+        return ModelName("oracle", oracle_name(given[len("oracle:") :]))
+    provider, slash, model = given.partition("/")
     if not slash and provider in FACTORIES and provider != "tiny":
-        raise SetupError(f"{provider!r} is a provider and no model: {provider}/… names a model")
+        example = "oracle:50" if provider == "oracle" else f"{provider}/…"
+        raise SetupError(f"{provider!r} is a provider and no model: {example} names a model")
     if not provider or (slash and not model):
         raise SetupError(f"model {given!r} is not of the form provider/model")
-    if not slash:
-        return ModelName("tiny", "tiny") if provider == "tiny" else ModelName("openai", provider)
+    if provider == "tiny" and not slash:
+        return ModelName("tiny", "tiny")
     known = [*FACTORIES, *_endpoints()]
-    if provider not in known:
+    if slash and provider in known:
+        return ModelName(provider, model)
+    if has_server:
+        return ModelName("openai", given)
+    if slash:
         close = difflib.get_close_matches(provider, known, n=1)
-        guess = f"did you mean {close[0]!r}?" if close else "'bench models' lists the providers"
+        guess = (
+            f"did you mean {close[0]!r}?"
+            if close
+            else f"vllm/{given} starts a server of it, --base-url names one that runs; "
+            "'bench models' lists the providers"
+        )
         raise SetupError(f"unknown provider {provider!r} in {given!r}; {guess}")
-    return ModelName(provider, model)
+    if (guess := meant(given)) is not None:
+        raise SetupError(
+            f"unknown model {given!r}; did you mean {guess!r}? Where OpenAI has this one, write "
+            f"openai/{given}"
+        )
+    return ModelName("openai", given)
 
 
 def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provider:
@@ -159,7 +182,8 @@ def _load(path: str) -> Callable[[ModelSettings], object]:
 
 def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
     """`settings` with the names in `name`; raises `SetupError` if they contradict each other."""
-    settings = replace(settings, model=name.model, provider=name.provider)
+    known = settings.known if name.provider == "oracle" else None  # no other may see the answers
+    settings = replace(settings, model=name.model, provider=name.provider, known=known)
     if settings.base_urls and name.provider in _FIXED:
         raise SetupError(f"{name.provider} takes no --base-url")
     for url in settings.base_urls:
@@ -197,6 +221,7 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
     azure = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
     return [
         ("tiny", "the embedded model", "-"),
+        ("oracle", "oracle:50 is right up to length 50, oracle:50/0.9 in 9 of 10", "-"),
         *(
             (
                 name,

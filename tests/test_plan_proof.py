@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.plan import proof
-from harness.plan.oracles import PERFECT, right_replies, wrong_answers
+from harness.plan.oracles import PERFECT, knower, right_replies, wrong_answers
 from harness.plan.plan import plan
-from harness.score.verdict import Verdict
+from harness.score.verdict import Verdict, judge
+from harness.spec import Sample
 from harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
@@ -37,6 +38,38 @@ def row(rng, length):
 """
 
 
+TARGETS: list[tuple[str, float | str | list[str]]] = [
+    ("integer", 0),
+    ("integer", 1),
+    ("integer", -3),
+    ("integer", 10_000),
+    ("symbol", "7"),
+    ("symbol", "x"),
+    ("symbol", "é"),
+    ("symbol", "tea"),
+    ("text", "tea"),
+    ("text", "tea cake"),
+    ("text", "7"),
+    ("text", "3 11 4"),
+    ("{type: integer, phrase: 'Antwort ='}", 5),
+    ("{type: symbol, phrase: '>>>'}", "q"),
+    ("integer", 10**30),
+    ("number", 3),
+    ("number", 0.0),
+    ("number", -2.5e-7),
+    ("{type: number, tolerance: 0.1}", 3.0),
+    ("{type: number, relative_tolerance: 0.05}", -1e20),
+    ("{type: choice, options: [red, green, not sure]}", "not sure"),
+    ("{type: choice, options: [red, green], letters: true}", "green"),
+    ("{type: choice, options: [A, B, C]}", "A"),
+    ("{type: choice, options: [a*b, c]}", "a*b"),
+    ("list", ["red", "green tea", "7"]),
+    ("list", "red"),
+    ("{type: list, ordered: false}", "red, green, blue"),
+]
+"""Answer types of tasks of one's own, each with a target."""
+
+
 def opened(folder: Path, answer: str, target: float | str | list[str]) -> Task:
     (folder / "task.yaml").write_text(TASK.format(answer=answer))
     (folder / "rows.py").write_text(ROWS.format(target=target))
@@ -58,38 +91,7 @@ def test_the_command_says_so(group: str, lab: Lab) -> None:
     assert [line.partition(": sound (")[0] for line in done.out.splitlines()] == names
 
 
-@pytest.mark.parametrize(
-    ("answer", "target"),
-    [
-        ("integer", 0),
-        ("integer", 1),
-        ("integer", -3),
-        ("integer", 10_000),
-        ("symbol", "7"),
-        ("symbol", "x"),
-        ("symbol", "é"),
-        ("symbol", "tea"),
-        ("text", "tea"),
-        ("text", "tea cake"),
-        ("text", "7"),
-        ("text", "3 11 4"),
-        ("{type: integer, phrase: 'Antwort ='}", 5),
-        ("{type: symbol, phrase: '>>>'}", "q"),
-        ("integer", 10**30),
-        ("number", 3),
-        ("number", 0.0),
-        ("number", -2.5e-7),
-        ("{type: number, tolerance: 0.1}", 3.0),
-        ("{type: number, relative_tolerance: 0.05}", -1e20),
-        ("{type: choice, options: [red, green, not sure]}", "not sure"),
-        ("{type: choice, options: [red, green], letters: true}", "green"),
-        ("{type: choice, options: [A, B, C]}", "A"),
-        ("{type: choice, options: [a*b, c]}", "a*b"),
-        ("list", ["red", "green tea", "7"]),
-        ("list", "red"),
-        ("{type: list, ordered: false}", "red, green, blue"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "target"), TARGETS)
 def test_a_users_task_is_sound(
     answer: str, target: float | str | list[str], tmp_path: Path
 ) -> None:
@@ -190,3 +192,48 @@ def test_a_cell_of_equal_prompts_is_reported(tmp_path: Path) -> None:
 def test_samples_of_built_in_tasks_are_different_prompts(name: str, path: Path) -> None:
     """So that an interval over them says what it says."""
     assert proof.repetition(open_task(name, path)) is None
+
+
+def outcome(task: Task, sample: Sample, reply: str) -> str:
+    """What the judge says of a reply."""
+    return judge(
+        text=reply,
+        finish_reason="stop",
+        refusal=None,
+        failure=None,
+        target=sample.target,
+        answer=task.spec.answer,
+        accept=sample.accept,
+        scorer=task.scorer,
+    ).outcome
+
+
+def check_known(task: Task) -> None:
+    """What the built-in model `oracle` knows of the samples of a task is so."""
+    known = knower([task])
+    for sample in plan(task, samples=3):
+        of_sample = known(sample.id)
+        assert of_sample.length == sample.length
+        assert outcome(task, sample, of_sample.right) == "correct"
+        assert outcome(task, sample, of_sample.wrong) == "incorrect", of_sample
+        assert known(sample.id) == of_sample
+
+
+@pytest.mark.parametrize(("name", "path"), built_in_files().items())
+def test_an_oracle_knows_each_built_in_task(name: str, path: Path) -> None:
+    """Its right replies are right and its wrong ones are read and wrong."""
+    check_known(open_task(name, path))
+
+
+@pytest.mark.parametrize(("answer", "target"), TARGETS)
+def test_an_oracle_knows_a_users_task(
+    answer: str, target: float | str | list[str], tmp_path: Path
+) -> None:
+    """Of every type of answer."""
+    check_known(opened(tmp_path, answer, target))
+
+
+def test_an_oracle_that_miscounts_is_off_by_one_and_never_below_none(tmp_path: Path) -> None:
+    """A count of -1 would be no mistake that a model makes."""
+    task = opened(tmp_path, "integer", 0)
+    assert {knower([task])(sample.id).wrong for sample in plan(task)} == {"Final answer: 1"}

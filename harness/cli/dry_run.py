@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.power import FROM, POWER, smallest_factor, smallest_fall
@@ -56,7 +55,7 @@ def dry_run(
         requests = [
             replace(request, plan=first_plan(request, chooser, budget)) for request in requests
         ]
-    counter = _counter(options, requests[0].server_log)
+    counter = _counter(options, requests)
     take_logs()
     previews = run_in_loop(_previews(requests, counter))
     for preview, text in zip(previews, goes_on, strict=True):
@@ -77,13 +76,13 @@ def _goes_on(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser)
     )
 
 
-def _counter(options: RunOptions, log: Path) -> Provider | None:
+def _counter(options: RunOptions, requests: Sequence[RunRequest]) -> Provider | None:
     """A provider that counts tokens without cost: the embedded model, or vLLM servers that run."""
     provider = options.model.provider
     if provider != "tiny" and not (provider == "vllm" and options.base_urls):
         return None
     with suppress(SetupError):
-        return options.open_provider(log)
+        return options.open_provider(requests)
     return None
 
 
@@ -204,5 +203,5 @@ def _show_cost(options: RunOptions, forecasts: Sequence[Forecast]) -> None:
             f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
             f"at the {price_kind}prices of {prices.as_of}{assumed}"
         )
-    elif model.provider not in ("tiny", "scripted", "vllm") and not options.base_urls:
+    elif model.provider not in ("tiny", "oracle", "scripted", "vllm") and not options.base_urls:
         echo(f"cost: unknown, providers/catalog/models.yaml has no prices of {model.label}")

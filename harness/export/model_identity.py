@@ -48,7 +48,7 @@ _PLATFORMS = {
 """Service that offers models of other developers -> its host."""
 _LOCAL = ("ollama", "llamacpp", "lmstudio")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_OURS = ("tiny", "scripted")
+_OURS = ("tiny", "oracle", "scripted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def _engine(
         )
     return RunEngine(
         requests,
-        options.open_provider(requests[0].server_log),
+        options.open_provider(requests),
         limits=options.limits,
         budget=budget,
         old_runs=old_runs,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
 from harness.errors import UsageError
 from harness.journal.record import Warn
 from harness.plan import selection
+from harness.plan.oracles import knower
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel, resolve_model
 from harness.plan.selection import PRECISION, check_text, read_precision
@@ -129,7 +130,7 @@ class RunOptions:
             if repeat and is_given:
                 raise UsageError(f"--repeat does not go together with {option}")
         _check_out(out)
-        name = parse_model(model, model_args)
+        name = parse_model(model, model_args, base_urls)
         if batch:
             has_batches(name)
         resolved = resolve_model(name.label, batch=batch)
@@ -186,9 +187,15 @@ class RunOptions:
             notify=self.notify,
         )
 
-    def open_provider(self, log: Path) -> Provider:
-        """The provider; raises `SetupError`."""
-        return open_model(self.name, self.model_settings(log))
+    def open_provider(self, requests: Sequence[RunRequest]) -> Provider:
+        """The provider that answers `requests`, of which the first run's folder takes the output of
+        its server; raises `SetupError`.
+        """
+        settings = self.model_settings(requests[0].server_log)
+        if self.name.provider == "oracle":
+            known = knower(request.plan.task for request in requests)
+            settings = replace(settings, known=known)
+        return open_model(self.name, settings)
 
 
 def _check_adaptive(precision: float | None, max_requests: int | None, *, adaptive: bool) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from harness.answer import LETTERS, Answer, folded
+from harness.plan.plan import sample_from_id, task_of_id
 from harness.spec import Sample
+from harness.task.catalogue import Task
+from providers.base import Known
 
 Speak = Callable[[str, str], str]
 
@@ -36,6 +40,27 @@ def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
         yield name, speak(answer.phrase, target)
     for name, other in _other_forms(sample, answer):
         yield name, f"{answer.phrase} {other}"
+
+
+def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
+    """What the built-in model `oracle` knows: the id of a sample of `tasks` -> its length, a right
+    reply and a wrong one. Samples are made again from their ids.
+    """
+    by_name = {task.name: task for task in tasks}
+
+    def known(identifier: str) -> Known:
+        task = by_name[task_of_id(identifier)]
+        sample, answer = sample_from_id(task, identifier), task.spec.answer
+        right = PERFECT["plain"](answer.phrase, str(sample.target))
+        wrong = [
+            text
+            for _, text, _ in wrong_answers(sample, answer)
+            if not text.startswith("-") or str(sample.target).startswith("-")
+        ]
+        chosen = random.Random(f"wrong|{identifier}").choice(wrong) if wrong else ""
+        return Known(sample.length, right, f"{answer.phrase} {chosen}")
+
+    return known
 
 
 def _other_forms(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:

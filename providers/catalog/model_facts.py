@@ -62,3 +62,8 @@ def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFac
         return known[label]
     matching = [name for name in known if name.endswith("*") and label.startswith(name[:-1])]
     return known[max(matching, key=len)] if matching else ModelFacts()
+
+
+def known_models(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The names in the table, `provider/model`; with `*` at the end for all that begin so."""
+    return list(entries("models.yaml", USER_FILE, ModelFacts, environ))

@@ -1,0 +1,74 @@
+"""A built-in model that knows the answers: right up to a length, wrong beyond it.
+
+What is right comes with the settings, as a function of a sample's id that only this provider is
+given; no request of any provider has it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from providers.base import Known, ModelSettings, Reply, Request, SetupError
+
+_FORM = re.compile(r"(?P<sees>[1-9]\d{0,8})(?:/(?P<accuracy>[01]|[01]?\.\d{1,9}))?")
+
+
+def read_oracle(model: str) -> tuple[int, float]:
+    """The last length at which it is right, and how often it is up to there: `50` or `50/0.9`.
+
+    Raises:
+        SetupError: `model` is not of this form.
+    """
+    match = _FORM.fullmatch(model)
+    accuracy = float(match["accuracy"] or 1) if match else 0.0
+    if match is None or not 0 < accuracy <= 1:
+        raise SetupError(
+            f"no oracle {model!r}; oracle:50 is right up to length 50, and oracle:50/0.9 is right "
+            "there with a probability of 0.9"
+        )
+    return int(match["sees"]), accuracy
+
+
+def oracle_name(model: str) -> str:
+    """`model` as tables and folders have it; raises `SetupError` where it is no oracle."""
+    sees, accuracy = read_oracle(model)
+    return str(sees) if accuracy == 1 else f"{sees}/{accuracy:g}"
+
+
+class OracleProvider:
+    """Gives the right reply or a wrong one; the same sample always gets the same reply."""
+
+    def __init__(self, sees: int, accuracy: float, known: Callable[[str], Known]) -> None:
+        self._sees = sees
+        self._accuracy = accuracy
+        self._known = known
+
+    async def complete(self, request: Request) -> Reply:
+        known = self._known(request.sample_id)
+        lapse = random.Random(f"oracle|{request.sample_id}").random() >= self._accuracy
+        is_right = known.length <= self._sees and not lapse
+        return Reply(known.right if is_right else known.wrong)
+
+    async def facts(self) -> Mapping[str, object]:
+        return {"engine": "oracle"}
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
+        return None
+
+    async def aclose(self) -> None:
+        """Does nothing."""
+
+
+def open_provider(settings: ModelSettings) -> OracleProvider:
+    """The oracle `settings.model`, which knows the samples of `settings.known`.
+
+    Raises:
+        SetupError: it has no samples, or is to return probabilities of tokens.
+    """
+    if settings.known is None:
+        raise SetupError("an oracle answers the samples of 'bench run' and eyechart.run alone")
+    if settings.logprobs:
+        raise SetupError("an oracle has no probabilities of tokens; leave out --logprobs")
+    return OracleProvider(*read_oracle(settings.model), settings.known)
