@@ -116,9 +116,9 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
             "'bench models' lists the providers"
         )
         raise SetupError(f"unknown provider {provider!r} in {given!r}; {guess}")
-    if (guess := meant(given)) is not None:
+    if (likely := meant(given)) is not None:
         raise SetupError(
-            f"unknown model {given!r}; did you mean {guess!r}? Where OpenAI has this one, write "
+            f"unknown model {given!r}; did you mean {likely!r}? Where OpenAI has this one, write "
             f"openai/{given}"
         )
     return ModelName("openai", given)
