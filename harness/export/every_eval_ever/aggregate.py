@@ -191,8 +191,8 @@ class Evaluation:
             line,
             metric={
                 "evaluation_description": (
-                    "Share of the scored samples that were answered correctly. What is no answer "
-                    "(refused, cut off, unreadable, prompt beyond the window) is scored and not "
+                    "Share of the scored samples that were answered correctly. Refused, cut-off "
+                    "and unreadable replies and prompts beyond the window are scored as not "
                     "correct; samples without a reply are not scored."
                 ),
                 "metric_id": "accuracy",
