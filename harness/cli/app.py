@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from harness.cli.asking import IMPORT_EXAMPLES, RUN_EXAMPLES, import_, run
 from harness.cli.export import export_app
+from harness.cli.failures import FAILURES, explain
 from harness.cli.interrupts import raise_in_work
 from harness.cli.judging import (
     COMPARE_EXAMPLES,
@@ -28,9 +29,8 @@ from harness.cli.judging import (
 from harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
 from harness.cli.options import examples
 from harness.cli.tasks import tasks_app
-from harness.cli.terminal import drop_output, echo, is_output_lost, open_streams, say, warn
-from harness.errors import INCOMPLETE, INTERRUPTED, USAGE, EyechartError
-from providers.base import ProviderError
+from harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
+from harness.errors import INTERRUPTED, USAGE
 
 
 class _Verbs(TyperGroup):
@@ -45,26 +45,10 @@ class _Verbs(TyperGroup):
         except KeyboardInterrupt:  # typer would print nothing
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except (EyechartError, ProviderError, OSError, MemoryError) as error:
+        except FAILURES as error:
             if ctx.params["debug"]:
                 raise
-            raise typer.Exit(_explain(error)) from None
-
-
-def _explain(error: EyechartError | ProviderError | OSError | MemoryError) -> int:
-    """Prints what went wrong; returns the exit code."""
-    if isinstance(error, OSError):
-        drop_output(sys.stdout)  # it cannot be flushed any more
-        warn(f"{error.strerror or error}: {error.filename or 'output'}")
-        return INCOMPLETE
-    if isinstance(error, MemoryError):
-        detail = f" ({error})" if str(error) else ""
-        warn(f"out of memory{detail}; ask for less at a time")
-        return INCOMPLETE
-    first, *more = error.lines if isinstance(error, EyechartError) else [str(error)]
-    warn(first)
-    say(*more)
-    return error.exit_code
+            raise typer.Exit(explain(error)) from None
 
 
 app = typer.Typer(

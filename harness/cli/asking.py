@@ -29,6 +29,7 @@ from harness.cli.options import (
     TaskOption,
     TemperatureOption,
     examples,
+    listed,
 )
 from harness.cli.terminal import warn
 
@@ -52,6 +53,7 @@ IMPORT_EXAMPLES = examples(
 
 
 def run(
+    context: typer.Context,
     *,
     task: TaskOption,
     model: ModelOption,
@@ -116,17 +118,17 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Run tasks on a model and write accuracy-vs-length tables.
+    """Run tasks on models, one after another, and write accuracy-vs-length tables.
 
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
     from harness.cli.dry_run import dry_run as show_plan
-    from harness.cli.run import run as run_plans
+    from harness.cli.models import run_models
     from harness.face.run_options import RunOptions, read_settings
     from harness.plan import selection
 
     plans = selection.plans(
-        task,
+        ",".join(listed(task)),
         lengths=lengths,
         spread=spread,
         samples=samples or (selection.MOST_SAMPLES if adaptive else None),
@@ -135,38 +137,45 @@ def run(
         in_bands=adaptive,
     )
     system_text = selection.system_prompt(plans, system)
-    options = RunOptions.from_command(
-        model=model,
-        out=out,
-        settings=read_settings(
-            seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
-        ),
-        notify=warn,
-        logprobs=logprobs,
-        base_urls=base_url or (),
-        server_args=vllm_arg or (),
-        model_args=model_arg or (),
-        max_connections=max_connections,
-        rpm=rpm,
-        tpm=tpm,
-        budget=budget,
-        fresh=fresh,
-        batch=batch,
-        adaptive=adaptive,
-        precision=precision,
-        max_requests=max_requests,
-        repeat=repeat,
+    settings = read_settings(
+        seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
     )
+    options = [
+        RunOptions.from_command(
+            model=name,
+            out=out,
+            settings=settings,
+            notify=warn,
+            logprobs=logprobs,
+            base_urls=base_url or (),
+            server_args=vllm_arg or (),
+            model_args=model_arg or (),
+            max_connections=max_connections,
+            rpm=rpm,
+            tpm=tpm,
+            budget=budget,
+            fresh=fresh,
+            batch=batch,
+            adaptive=adaptive,
+            precision=precision,
+            max_requests=max_requests,
+            repeat=repeat,
+        )
+        for name in listed(model)
+    ]
+    models = list({one.name.label: one for one in options}.values())
     chooser = None
     if adaptive:
         from harness.cli.adaptive import adaptive_chooser
 
-        chooser = adaptive_chooser(options, further=lengths is None)
+        chooser = adaptive_chooser(models[0], further=lengths is None)
     for planned in plans:
         if warning := selection.repeats(planned):
             warn(warning)
-    show = show_plan if dry_run else run_plans
-    raise typer.Exit(show(plans, options, chooser))
+    if dry_run:
+        raise typer.Exit(max(show_plan(plans, one, chooser) for one in models))
+    debug = bool(context.find_root().params["debug"])
+    raise typer.Exit(run_models(plans, models, chooser, debug=debug))
 
 
 def import_(

@@ -30,8 +30,10 @@ from harness.cli.options import (
     TemperatureOption,
     ThresholdOption,
     examples,
+    listed,
 )
 from harness.cli.terminal import echo, say, warn
+from harness.errors import UsageError
 
 export_app = typer.Typer(
     help="Write tasks for other engines, and runs for where results are published.",
@@ -80,14 +82,22 @@ def batch(
     from harness.plan import selection
 
     plans = selection.plans(
-        task, lengths=lengths, spread=spread, samples=samples, axes=axis or [], seed=seed
+        ",".join(listed(task)),
+        lengths=lengths,
+        spread=spread,
+        samples=samples,
+        axes=axis or [],
+        seed=seed,
     )
+    name, *others = listed(model)
+    if others:
+        raise UsageError("a batch file asks one model; export a file for each")
     system_text = selection.system_prompt(plans, system)
     settings = read_settings(
         seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
     )
     options = RunOptions.from_command(
-        model=model, out=out, settings=settings, notify=warn, logprobs=logprobs
+        model=name, out=out, settings=settings, notify=warn, logprobs=logprobs
     )
     raise typer.Exit(batch.export(plans, options, output))
 
@@ -120,7 +130,12 @@ def lm_eval(
     from harness.plan import selection
 
     plans = selection.plans(
-        task, lengths=lengths, spread=spread, samples=samples, axes=axis or [], seed=seed
+        ",".join(listed(task)),
+        lengths=lengths,
+        spread=spread,
+        samples=samples,
+        axes=axis or [],
+        seed=seed,
     )
     settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
     tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)

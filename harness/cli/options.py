@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,13 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def listed(given: Sequence[str]) -> list[str]:
+    """The names of an option that takes several, with commas or as the option again; each once."""
+    return list(dict.fromkeys(name.strip() for option in given for name in option.split(",")))
+
+
 TaskOption = Annotated[
-    str,
+    list[str],
     typer.Option(
         "--task", "-t", metavar="NAME[,NAME]", help="Task, group, task file or folder of them."
     ),
@@ -23,7 +29,14 @@ TaskArgument = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
 ]
 ModelOption = Annotated[
-    str, typer.Option("--model", "-m", help="provider/model; 'tiny' is built in.")
+    list[str],
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME[,NAME]",
+        help="provider/model, or a name that the server at --base-url has; 'tiny' and 'oracle:50' "
+        "are built in.",
+    ),
 ]
 LengthsOption = Annotated[
     str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")

@@ -24,16 +24,21 @@ if TYPE_CHECKING:
     from harness.cli.adaptive import AdaptiveChooser
 
 
-def run(plans: Sequence[Plan], options: RunOptions, chooser: AdaptiveChooser | None = None) -> int:
-    """Runs the plans one after another and prints a table for each; returns the exit code. With a
-    `chooser` the runs are adaptive.
+def run(
+    plans: Sequence[Plan],
+    options: RunOptions,
+    budget: Budget,
+    chooser: AdaptiveChooser | None = None,
+) -> int:
+    """Runs the plans one after another on a model and prints a table for each; returns the exit
+    code. With a `chooser` the runs are adaptive.
 
     Raises:
         ProviderError, JournalError, TaskError: the error that ended the runs; the tables are
             printed first.
     """
     requests = options.requests(plans)
-    budget = Budget(options.model.prices, options.budget, options.max_requests)
+    spent = budget.spent
     take_logs()
     asked = ask(
         requests,
@@ -52,8 +57,8 @@ def run(plans: Sequence[Plan], options: RunOptions, chooser: AdaptiveChooser | N
         say(f"interrupted; {saved}, and {same_command} continues")
     try:
         missing = _report(requests, asked.begun, adaptive=chooser is not None)
-        if budget.spent:
-            say(f"cost about ${budget.spent:.4f}")
+        if budget.spent > spent:
+            say(f"cost about ${budget.spent - spent:.4f}")
     finally:
         if asked.ended_by is not None and not interrupted:
             raise asked.ended_by  # also where the tables cannot be written: this came first

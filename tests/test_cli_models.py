@@ -1,0 +1,184 @@
+"""Several models in one `bench run`: one after another, each for itself, under one budget."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.journal.manifest import MANIFEST
+from providers import registry
+from providers.base import AuthError, BadRequestError, Reply, Request, SetupError, Usage
+from providers.scripted import ScriptedProvider
+from tests.conftest import right
+
+if TYPE_CHECKING:
+    from tests.conftest import Done, Lab
+
+PRICES = """\
+fake/a: {prices: {input: 0, output: 1000000, as_of: 2026-01-01}}
+fake/b: {prices: {input: 0, output: 1000000, as_of: 2026-01-01}}
+"""
+
+
+def fakes(lab: Lab, **scripts: Callable[[Request], Any]) -> dict[str, ScriptedProvider]:
+    """The models `fake/NAME`, each with its script."""
+    asked = {name: ScriptedProvider(script) for name, script in scripts.items()}
+    module = types.ModuleType("fake_provider")
+    module.__dict__["open_provider"] = lambda settings: asked[settings.model]
+    lab.monkeypatch.setitem(sys.modules, "fake_provider", module)
+    lab.monkeypatch.setitem(registry.FACTORIES, "fake", "fake_provider:open_provider")
+    return asked
+
+
+def titles(done: Done) -> list[str]:
+    """The models whose tables were printed."""
+    return [line.split()[1] for line in done.out.splitlines() if line.startswith("lab/")]
+
+
+def broken(_request: Request) -> BadRequestError:
+    return BadRequestError("400")
+
+
+def no_key(_request: Request) -> AuthError:
+    return AuthError("the key is refused")
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        ["--model", "fake/a,fake/b"],
+        ["-m", "fake/a", "-m", "fake/b"],
+        ["--model", " fake/a , fake/b,fake/a"],
+    ],
+    ids=str,
+)
+def test_models_run_one_after_another(lab: Lab, models: list[str]) -> None:
+    """With commas between, or by the option again; each once."""
+    asked = fakes(lab, a=right, b=right)
+    done = lab.bench("run", "--task", lab.plain, "--out", lab.out, *models)
+    assert (done.code, done.err) == (0, "")
+    assert titles(done) == ["fake/a", "fake/b"]
+    assert [len(provider.requests) for provider in asked.values()] == [3, 3]
+
+
+def test_two_names_of_a_model_are_one(lab: Lab) -> None:
+    """It is not asked, or shown, twice."""
+    done = lab.bench_run("--model", "oracle:5,oracle/5,oracle:5/1", task=lab.plain)
+    assert titles(done) == ["oracle/5"]
+
+
+def test_tasks_may_be_given_one_by_one(lab: Lab) -> None:
+    """As models are."""
+    command = ("run", "-t", lab.plain, "-t", f"{lab.ones},{lab.plain}", "-m", "oracle:5")
+    done = lab.bench(*command, "--out", lab.out)
+    assert done.code == 0
+    assert [path.parent.name[:5] for path in sorted(lab.out.rglob(MANIFEST))] == ["ones@", "plain"]
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "why"),
+    [(broken, 1, "incomplete"), (no_key, 1, "the key is refused")],
+)
+def test_a_failure_does_not_stop_the_others(
+    lab: Lab, script: Callable[[Request], Any], code: int, why: str
+) -> None:
+    """The last lines say which model failed."""
+    fakes(lab, a=script, b=right)
+    done = lab.bench_run("--model", "fake/a,fake/b", task=lab.plain)
+    assert done.code == code
+    assert "fake/b" in titles(done)
+    assert done.err.splitlines()[-2:] == ["1 of 2 models are complete; not:", f"  fake/a: {why}"]
+
+
+def test_the_highest_exit_code_counts(lab: Lab) -> None:
+    """A missing key is 2, missing replies are 1."""
+    lab.monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    fakes(lab, a=broken, b=right)
+    done = lab.bench_run("--model", "groq/x,fake/a,fake/b", task=lab.plain)
+    assert done.code == 2
+    assert done.err.splitlines()[-3] == "1 of 3 models are complete; not:"
+    assert done.err.splitlines()[-1] == "  fake/a: incomplete"
+    assert "GROQ_API_KEY" in done.err.splitlines()[-2]
+
+
+def test_a_wrong_name_is_said_before_any_model_is_asked(lab: Lab) -> None:
+    """Also where it is the last one."""
+    asked = fakes(lab, a=right)
+    done = lab.bench_run("--model", "fake/a,gtp4", task=lab.plain)
+    done.one_line(2, "'gtp4'", "did you mean 'gpt-4o'?")
+    assert not asked["a"].requests
+    lab.bench_run("--model", "fake/a,,fake/b").one_line(2, "''", "provider/model")
+
+
+def test_an_interrupt_ends_all(lab: Lab) -> None:
+    """What is left is named."""
+
+    def interrupted(_request: Request) -> str:
+        raise KeyboardInterrupt
+
+    asked = fakes(lab, a=interrupted, b=right)
+    done = lab.bench_run("--model", "fake/a,fake/b", task=lab.plain)
+    assert done.code == 130
+    assert not asked["b"].requests
+    assert done.err.splitlines()[-2:] == ["  fake/a: interrupted", "  fake/b: not asked"]
+
+
+def test_debug_raises_the_first_failure(lab: Lab) -> None:
+    """With its traceback; nothing more is asked."""
+    lab.monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    with pytest.raises(SetupError):
+        lab.bench("--debug", "run", "-t", lab.plain, "-m", "groq/x,oracle:5", "--out", lab.out)
+    assert not lab.out.exists()
+
+
+def test_one_budget_is_for_all_models(lab: Lab) -> None:
+    """What the first has spent the second cannot; the lines say how much each cost."""
+    (lab.folder / "models.yaml").write_text(PRICES)
+    lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
+
+    def paid(request: Request) -> Reply:
+        return Reply(right(request), usage=Usage(1, 2))
+
+    asked = fakes(lab, a=paid, b=paid)
+    command = ("--model", "fake/a,fake/b", "--max-tokens", "2", "--max-connections", "1")
+    done = lab.bench_run(*command, "--budget", "10", task=lab.plain)
+    assert done.code == 1
+    assert [len(provider.requests) for provider in asked.values()] == [3, 2]
+    assert "cost about $6.0000" in done.err
+    assert "cost about $4.0000" in done.err
+    assert "the budget of $10 is spent" in done.err
+    done = lab.bench_run(*command, "--budget", "5", "--fresh", task=lab.plain)
+    assert "bench: fake/b: not asked, because the budget is spent" in done.err.splitlines()
+    assert len(asked["b"].requests) == 2
+
+
+def test_a_limit_of_requests_is_for_all_models(lab: Lab) -> None:
+    """Of an adaptive command."""
+    asked = fakes(lab, a=right, b=right)
+    done = lab.bench_run("--model", "fake/a,fake/b", "--adaptive", "--max-requests", "5")
+    assert done.code == 1
+    assert len(asked["a"].requests) == 5
+    assert not asked["b"].requests
+    assert "bench: fake/b: not asked, because --max-requests is reached" in done.err.splitlines()
+
+
+def test_a_dry_run_shows_each_model(lab: Lab) -> None:
+    """And asks none."""
+    done = lab.bench_run("--model", "oracle:5,tiny", "--dry-run", task=lab.plain)
+    assert done.code == 0
+    assert [line.split()[1] for line in done.out.splitlines() if line.startswith("  model ")] == [
+        "oracle/5",
+        "tiny",
+    ]
+    assert not lab.out.exists()
+
+
+def test_a_batch_file_asks_one_model(lab: Lab) -> None:
+    """Several are refused, not silently one of them taken."""
+    command = ("export", "batch", "-t", lab.plain, "-o", lab.folder / "x.jsonl")
+    for models in (["-m", "gpt-4o,gpt-4.1"], ["-m", "gpt-4o", "-m", "gpt-4.1"]):
+        lab.bench(*command, *models).one_line(2, "one model")
