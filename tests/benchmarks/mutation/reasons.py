@@ -84,7 +84,7 @@ REASONS = {
     (
         "run/pool.py",
         "if chars >= _CHUNK_CHARS or time.monotonic() - began_s >= _CHUNK_S:",
-        "time.monotonic() - began_s > _CHUNK_S",
+        "(time.monotonic() - began_s > _CHUNK_S)",
     ): "no two readings of a clock are exactly so far apart",
     ("score/bare_text.py", "if TYPE_CHECKING:", "(not TYPE_CHECKING)"): (
         "the name is read by type checkers alone"
