@@ -457,6 +457,17 @@ class TestStopping:
         asyncio.run(asking)
         assert sent_s == [0, 100 + estimate_tokens("prompt 0")]
 
+    def test_the_last_failure_is_known_between_attempts(self) -> None:
+        """Whoever shows the progress can say why it waits."""
+        progress, seen = Progress(), list[str]()
+
+        def second_time(_request: Request) -> str | TransientError:
+            seen.append(progress.last_failure)
+            return "2" if len(seen) > 1 else OverloadedError("too busy")
+
+        Asked(second_time, progress=progress)
+        assert seen == ["", "too busy"]
+
     def test_one_reply_gives_hope(self) -> None:
         """Failures count in a row only."""
         limits = RunLimits(max_connections=1, max_consecutive_failures=2)

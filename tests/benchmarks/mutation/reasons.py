@@ -113,6 +113,12 @@ REASONS = {
     ("analysis/power.py", "found, missed = 0, round(FROM * _STEPS)", "1"): (
         "the bisection ends at most one step of a thousandth higher"
     ),
+    ("run/limiter.py", "self._replies += 1", "2"): "the first latency counts after 16 replies",
+    (
+        "journal/manifest.py",
+        "is_complete = all(cell.samples <= completed.get(cell.key, 0) for cell in asked)",
+        "-1",
+    ): "every cell has a sample",
     ("analysis/judging.py", "_MOST_TEXT = 60", "59"): "nobody sees one character more or less",
     ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
     (
