@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -20,18 +20,23 @@ def logistic(crossing: float, slope: float = 3.0, lapse: float = 0.0) -> Callabl
 
 
 def simulated(
-    accuracy: Callable[[Floats], Floats], n: int | Mapping[Line, int], seed: int = 0
+    accuracy: Callable[[Floats], Floats],
+    n: int | Mapping[Line, int],
+    seed: int = 0,
+    all_lines: Sequence[Line] = LINES,
 ) -> Curve:
     """Independent answers; `n` on each line, or on each of the named lines."""
-    counts = dict.fromkeys(LINES, n) if isinstance(n, int) else {k: v for k, v in n.items() if v}
+    counts = (
+        dict.fromkeys(all_lines, n) if isinstance(n, int) else {k: v for k, v in n.items() if v}
+    )
     rows = max(counts.values())
     lengths = np.array(
-        [[line.length_of(index, _START) for line in LINES] for index in range(rows)], float
+        [[line.length_of(index, _START) for line in all_lines] for index in range(rows)], float
     )
     right = np.random.default_rng(seed).random(lengths.shape) < accuracy(lengths)
-    used = [place for place, line in enumerate(LINES) if line in counts]
+    used = [place for place, line in enumerate(all_lines) if line in counts]
     lengths, right = lengths[:, used], right[:, used]
-    lines = tuple(LINES[place] for place in used)
+    lines = tuple(all_lines[place] for place in used)
     scored = np.arange(rows)[:, None] < np.array([counts[line] for line in lines])
     return Curve(
         lines,

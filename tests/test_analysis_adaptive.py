@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 
-from harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim, choose, next_samples
+from harness.analysis.adaptive import (
+    END_SAMPLES,
+    FIRST_LINES,
+    FIRST_SAMPLES,
+    STOPPING,
+    Aim,
+    Step,
+    choose,
+    gap_at,
+    next_step,
+)
 from harness.analysis.curve import Floats, Threshold
 from harness.analysis.fit import Fit, fit
-from harness.spec import Cell, Condition, Line
+from harness.spec import Cell, Condition, Line, lines_of
 from tests.simulated import LINES, logistic, simulated
 
 if TYPE_CHECKING:
@@ -20,41 +30,40 @@ if TYPE_CHECKING:
 
 
 def asked(
-    accuracy: Callable[[Floats], Floats], aim: Aim, seed: int = 0
-) -> tuple[dict[Line, int], str, list[dict[Line, int]]]:
-    """All samples of a run that goes on until its end, why it ended, and its waves."""
-    planned = dict.fromkeys(LINES, 0)
+    accuracy: Callable[[Floats], Floats], aim: Aim, seed: int = 0, lines: Sequence[Line] = LINES
+) -> tuple[dict[Line, int], Step, list[dict[Line, int]]]:
+    """All samples of a run that goes on until its end, its last step, and its waves."""
+    planned = dict.fromkeys(lines, 0)
     waves: list[dict[Line, int]] = []
     while True:
-        samples = simulated(accuracy, planned, seed) if any(planned.values()) else None
-        more, why = next_samples(samples, planned, aim)
-        if not more:
-            return planned, why, waves
-        waves.append(more)
-        for line, count in more.items():
+        samples = simulated(accuracy, planned, seed, lines) if any(planned.values()) else None
+        step = next_step(samples, planned, aim)
+        if not step.more:
+            return planned, step, waves
+        waves.append(dict(step.more))
+        for line, count in step.more.items():
             planned[line] += count
 
 
 def fitted(accuracy: Callable[[Floats], Floats], planned: dict[Line, int], seed: int = 0) -> Fit:
     """The fit of what was asked."""
-    return fit(simulated(accuracy, planned, seed), Threshold())
+    return fit(simulated(accuracy, planned, seed, list(planned)), Threshold())
 
 
 def test_it_begins_with_the_shortest_lines() -> None:
     """Two samples on each of three."""
-    more, why = next_samples(None, dict.fromkeys(LINES, 0), Aim(0.5))
-    assert more == dict.fromkeys(LINES[:FIRST_LINES], FIRST_SAMPLES)
-    assert not why
+    step = next_step(None, dict.fromkeys(LINES, 0), Aim(0.5))
+    assert step.more == dict.fromkeys(LINES[:FIRST_LINES], FIRST_SAMPLES)
+    assert not step.why
 
 
 def test_a_wave_looks_where_the_crossing_may_lie() -> None:
     """On all sides of the estimate, and nowhere outside its interval but for checks."""
     planned = {line: 60 if line.high < 40 else 6 if line.low < 200 else 0 for line in LINES}
     samples = simulated(logistic(80), planned)
-    low, high = fit(samples, Threshold()).interval((0.02, 0.98))
-    more, why = next_samples(samples, planned, Aim(0.1, wave=16))
+    low, high = fit(samples, Threshold()).interval(STOPPING)
+    more = next_step(samples, planned, Aim(0.1, wave=16)).more
     near = {line for line in LINES if line.high >= low.length and line.low <= high.length}
-    assert not why
     assert sum(more.values()) == 16
     assert sum(count for line, count in more.items() if line in near) >= 12
     assert more.keys() >= {min(near), max(near)}
@@ -65,9 +74,8 @@ def test_a_line_that_nobody_could_score_is_in_doubt() -> None:
     """Five samples that got no reply say nothing of a line below the interval."""
     planned = dict.fromkeys(LINES, 40)
     scored = {line: count for line, count in planned.items() if line != LINES[2]}
-    more, why = next_samples(simulated(logistic(80, 8), scored), planned, Aim(2.0))
-    assert not why
-    assert more == {LINES[2]: 8}
+    step = next_step(simulated(logistic(80, 8), scored), planned, Aim(2.0))
+    assert step.more == {LINES[2]: 8}
 
 
 @pytest.mark.parametrize("most", [0, 30, 77, 78, 81])
@@ -80,18 +88,24 @@ def test_a_limit_below_the_plan_takes_nothing_back(most: int) -> None:
     run = SimpleNamespace(manifest=SimpleNamespace(cells=cells), conditions={condition: judged})
     choice = choose(cast("JudgedRun", run), [condition], LINES, Aim(0.3), most_requests=most)
     assert sum(choice.counts.values()) == max(78, most)
-    assert choice.done == {condition: f"the limit of {most} requests is reached"}
+    assert all(choice.counts[cell.key] >= cell.samples for cell in cells)
 
 
 @pytest.mark.parametrize("crossing", [12, 60, 250])
 def test_it_ends_when_the_interval_is_narrow_enough(crossing: float) -> None:
     """With fewer samples than a full run, and most of them near the crossing."""
     curve = logistic(crossing, slope=4)
-    planned, why, _ = asked(curve, Aim(0.8))
+    planned, step, _ = asked(curve, Aim(0.8))
     result = fitted(curve, planned)
     truth = crossing * (1 / 0.85 - 1) ** (1 / 4)
     low, high = result.interval()
-    assert why == "its effective length is known to 0.8 octaves"
+    width = np.log2(high.length / low.length)
+    assert step.is_known
+    assert step.why == (
+        f"its effective length is known to {width:.2f} octaves ({low.length:.0f} to "
+        f"{high.length:.0f})"
+    )
+    assert step.octaves == pytest.approx(width)
     assert result.octaves() <= 0.81
     assert low.length <= truth <= high.length
     near = [line for line in planned if truth / 3 < line.length < truth * 3]
@@ -115,16 +129,51 @@ def test_no_long_line_is_asked_where_short_ones_fail() -> None:
 
 def test_a_model_that_never_fails() -> None:
     """The run ends at the longest line, with few samples."""
-    planned, why, _ = asked(lambda lengths: np.full_like(lengths, 1.0), Aim(0.75))
-    assert why == "it still reaches 85 % at 500"
+    planned, step, _ = asked(lambda lengths: np.full_like(lengths, 1.0), Aim(0.75))
+    low, high = fitted(np.ones_like, planned).interval()
+    assert (step.is_known, high.sign) == (True, ">")
+    assert 500 / 2**0.75 < low.length < 500
+    assert step.why == f"its effective length is {low} to > 500"
     assert all(planned.values())
+    assert planned[LINES[-1]] >= END_SAMPLES
     assert sum(planned.values()) < 100
+
+
+def test_a_claim_about_the_last_line_has_samples_of_it() -> None:
+    """Two exact lengths: the interval ends beyond the second where its own answers say so."""
+    lines, aim = lines_of([10, 20], "none"), Aim(0.75)
+    planned, step, _ = asked(np.ones_like, aim, lines=lines)
+    result = fitted(np.ones_like, planned)
+    assert result.octaves(STOPPING) <= 0.75
+    assert planned[lines[1]] >= END_SAMPLES
+    assert step.found == "it still reaches 85 % at 20"
+    assert result.interval()[0].sign == ">"
+    few = next_step(simulated(np.ones_like, 2, all_lines=lines), dict.fromkeys(lines, 2), aim)
+    assert (bool(few.more), few.is_known) == (True, False)
+
+
+def test_a_gap_counts_where_the_crossing_lies() -> None:
+    """Between exact lengths; a wide gap elsewhere allows no wide interval."""
+    lines = lines_of([10, 12, 14, 17, 20, 24, 28, 100, 400], "none")
+    for crossing, gap in ((18, 16 / 14), (60, 99 / 28)):
+        _, step, _ = asked(logistic(crossing, slope=8), Aim(0.6), lines=lines)
+        assert step.is_known
+        assert 0 < step.octaves <= 0.6 + np.log2(gap)
+
+
+def test_gaps_between_lines() -> None:
+    """Bands that meet have none, nor has a line itself."""
+    bands = [Line(5, 5, 7), Line(10, 8, 14), Line(20, 15, 20)]
+    assert [gap_at(length, bands) for length in (5, 7.5, 14.5, 30)] == [0, 0, 0, 0]
+    exact = [Line.exact(length) for length in (10, 11, 41)]
+    assert gap_at(20, exact) == pytest.approx(1.8625, 1e-4)
+    assert [gap_at(length, exact) for length in (10, 10.5, 11, 41, 50)] == [0] * 5
 
 
 def test_a_model_that_always_fails() -> None:
     """Only the shortest lines are asked."""
-    planned, why, _ = asked(np.zeros_like, Aim(0.75))
-    assert why == "it does not reach 85 % at 5"
+    planned, step, _ = asked(np.zeros_like, Aim(0.75))
+    assert step.why == "it does not reach 85 % at 5"
     assert sum(planned.values()) < 40
 
 
@@ -134,8 +183,8 @@ def test_a_dip_at_short_lines_is_found() -> None:
     def dip(lengths: Floats) -> Floats:
         return np.where((lengths > 8) & (lengths < 13), 0.3, logistic(150, 6)(lengths))
 
-    _, why, _ = asked(dip, Aim(0.5))
-    assert why == "its accuracy has no single threshold"
+    _, step, _ = asked(dip, Aim(0.5))
+    assert (step.why, step.is_known) == ("its accuracy has no single threshold", True)
 
 
 def test_more_precision_grows_the_same_samples() -> None:
@@ -148,12 +197,18 @@ def test_more_precision_grows_the_same_samples() -> None:
 
 def test_a_line_has_no_more_samples_than_allowed() -> None:
     """The run ends where the lines near the crossing are full."""
-    planned, why, _ = asked(logistic(60, slope=1), Aim(0.2, most_samples=6))
+    planned, step, _ = asked(logistic(60, slope=1), Aim(0.2, most_samples=6))
     assert max(planned.values()) == 6
-    assert "has 6 samples" in why
+    assert not step.is_known
+    assert step.octaves > 0.2
+    assert step.why.startswith("its effective length is ")
+    assert step.why.endswith("; every line near the crossing has 6 samples")
+    _, step, _ = asked(logistic(60, slope=1), Aim(0.2, most_samples=1))
+    assert step.why.endswith("has 1 sample")
 
 
 def test_nothing_scored_ends_the_condition() -> None:
     """Without an answer nothing can be chosen."""
-    more, why = next_samples(None, dict.fromkeys(LINES, 0) | {LINES[0]: 2}, Aim(0.5))
-    assert (more, why) == ({}, "nothing could be scored")
+    step = next_step(None, dict.fromkeys(LINES, 0) | {LINES[0]: 2}, Aim(0.5))
+    assert (step.more, step.is_known) == ({}, False)
+    assert step.why == "nothing is known of its effective length; nothing could be scored"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import csv
 import hashlib
+import math
+import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
@@ -13,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.analysis.adaptive import widest_gap
+from harness.analysis.adaptive import END_SAMPLES
 from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
 from harness.journal.manifest import MANIFEST, read_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.selection import plans
-from harness.spec import Line
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, wait_for
@@ -102,10 +103,15 @@ class TestFinding:
             low, high = (float(row[f"effective_length_ci_{end}"]) for end in ("low", "high"))
             assert low <= SEES <= high <= 2**0.75 * low
         assert 30 < len(ids(folder)) == len(set(ids(folder))) < 240
-        assert done.err.splitlines() == [
-            f"lab/ones separator={separator}: its effective length is known to 0.75 octaves"
-            for separator in ("none", "comma")
-        ]
+        said = [line.partition(" octaves (") for line in done.err.splitlines()]
+        for (before, _, after), row in zip(said, rows(folder / EFFECTIVE_LENGTHS), strict=True):
+            ends = [row[f"effective_length_ci_{end}"].removesuffix(".0") for end in ("low", "high")]
+            width = math.log2(float(ends[1]) / float(ends[0]))
+            assert before == (
+                f"lab/ones separator={row['separator']}: its effective length is known to "
+                f"{width:.2f}"
+            )
+            assert after == f"{' to '.join(ends)})"
         assert read_manifest(folder).adaptive
 
     def test_more_precision_takes_more_samples(self, lab: Lab) -> None:
@@ -151,11 +157,25 @@ class TestFinding:
         assert any(not cell.line.is_exact for cell in bands.cells)
 
     def test_samples_limit_a_line(self, lab: Lab) -> None:
-        """A condition ends where its lines are full."""
+        """A condition that is not known where its lines are full is incomplete; more samples, or
+        less precision, end it.
+        """
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--samples", "3")
-        assert done.code == 0
+        assert done.code == 1
         assert max(cell.samples for cell in read_manifest(lab.the_run()).cells) == 3
-        assert done.err.count("has 3 samples") == 2
+        assert done.err.count("; every line near the crossing has 3 samples\n") == 2
+        *_, first, last = done.err.splitlines()
+        assert "separator=comma: its effective length is " in first
+        assert last == (
+            "bench: 2 conditions are not known to 0.75 octaves; a larger --samples, or a larger "
+            "--precision, goes on"
+        )
+        one = (*LENGTHS, "--axis", "separator=none", "--samples", "1")
+        done = adaptive(lab, lab.fake(sees(SEES)), *one, "--fresh")
+        assert done.code == 1
+        assert "; every line near the crossing has 1 sample\n" in done.err
+        assert "1 condition is not known to 0.75 octaves; a larger --samples" in done.err
+        assert adaptive(lab, lab.fake(sees(SEES)), *one, "--precision", "6").code == 0
 
     def test_ready_items_end_where_there_are_no_more(self, lab: Lab) -> None:
         """Their lengths are their own, and a line has no more samples than items."""
@@ -173,7 +193,8 @@ class TestFinding:
             )
         )
         done = adaptive(lab, lab.fake(sees(SEES)), "--precision", "0.2", task=path)
-        assert done.code == 0
+        assert done.code == 1
+        assert "a larger --precision is reached with what there is" in done.err
         assert "every item of the lines near the crossing was asked" in done.err
         assert {cell.line.length for cell in read_manifest(lab.the_run()).cells} == {10, 20, 30}
         assert max(cell.samples for cell in read_manifest(lab.the_run()).cells) == 4
@@ -204,7 +225,10 @@ class TestWindow:
         ):
             done = adaptive(lab, model, *lengths, "--axis", "separator=none", "--fresh")
             assert done.code == 0
-            assert "it still reaches 85 % at 5" in done.err
+            assert re.search(
+                r"reaches 85 % at 5$|effective length is 4 to > 5$", done.err, re.MULTILINE
+            )
+            assert read_manifest(lab.the_run()).cells[-1].samples >= END_SAMPLES
             assert {cell.length for cell in read_manifest(lab.the_run()).cells} == {3, 5}
 
 
@@ -297,7 +321,7 @@ class TestFullRuns:
         before = (lab.the_run() / SAMPLES).read_bytes()
         table = (lab.the_run() / TABLE).read_bytes()
         done = adaptive(lab, model, *LENGTHS)
-        assert (done.code, done.err.count("known to 0.75 octaves")) == (0, 2)
+        assert (done.code, done.err.count("its effective length is known to 0.")) == (0, 2)
         assert (lab.the_run() / SAMPLES).read_bytes() == before
         assert (lab.the_run() / TABLE).read_bytes() == table
         assert not read_manifest(lab.the_run()).adaptive
@@ -398,7 +422,7 @@ class TestLimits:
 
         done = adaptive(lab, lab.fake(stops), *LENGTHS)
         assert done.code == 1
-        assert done.err.count("known to 0.75 octaves") == 2
+        assert done.err.count("its effective length is known to 0.") == 2
         assert "samples have no reply" in done.err
 
 
@@ -444,12 +468,3 @@ def test_lengths_of_an_adaptive_plan_are_bands(lab: Lab) -> None:
     (exact,) = plans(str(lab.ones), spread="none", in_bands=True, **given)
     assert [line.is_exact for line in bands.lines] == [False, False]
     assert [line.is_exact for line in exact.lines] == [True, True]
-
-
-def test_gaps_between_lines() -> None:
-    """Bands that meet have none; of exact lengths the widest one counts, in octaves."""
-    assert widest_gap([Line(5, 5, 7), Line(10, 8, 14), Line(20, 15, 20)]) == 0
-    assert widest_gap([Line.exact(10), Line.exact(11), Line.exact(41)]) == pytest.approx(
-        1.8625, 1e-4
-    )
-    assert widest_gap([Line.exact(10)]) == 0

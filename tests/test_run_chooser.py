@@ -48,7 +48,7 @@ class TwoMore:
             more = min(2, left, MOST - planned.get(key, 0))
             counts[key] = planned.get(key, 0) + more
             left -= more
-        return Wave(counts, {})
+        return Wave(counts)
 
 
 class Totals:

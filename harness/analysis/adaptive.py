@@ -22,6 +22,7 @@ import numpy as np
 from harness.analysis.curve import Curve, Threshold
 from harness.analysis.effective_length import at_most
 from harness.analysis.fit import Fit, Tails, fit
+from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedRun
 from harness.spec import CellKey, Condition, Line
 
@@ -37,6 +38,9 @@ CHECKING = 0.25
 LEAST_SAMPLES, MOST_DOUBT = 5, 0.72
 """A line below the interval has at least so many samples, and its own answers leave at most this
 probability of an accuracy below the threshold."""
+END_SAMPLES = 10
+"""The first or the last line has at least so many samples where the interval ends beyond it, which
+is not to follow from other lines, or from the prior."""
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 STOPPING: Tails = (0.02, 0.98)
@@ -56,9 +60,28 @@ class Aim:
     most_samples: int = 400
     """Samples of one line, at most."""
 
-    def on(self, lines: Sequence[Line]) -> Aim:
-        """The aim on these lines: where they leave gaps, nothing can be known more precisely."""
-        return replace(self, precision=round(self.precision + widest_gap(lines), 2))
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is asked next of one condition, and what is known of it."""
+
+    more: Mapping[Line, int]
+    """Samples to add; none where the condition is done."""
+    found: str = "nothing is known of its effective length"
+    """How well the effective length is known."""
+    octaves: float = math.inf
+    """Width of the interval that `found` gives, within the tested range."""
+    is_known: bool = False
+    """Whether it is known as well as wanted, or there is no single one."""
+    full: str = ""
+    """Why nothing can be asked although it is not known."""
+
+    @property
+    def why(self) -> str:
+        """Why nothing more is asked; empty where something is."""
+        if self.is_known:
+            return self.found
+        return f"{self.found}; {self.full}" if self.full else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +90,7 @@ class Choice:
 
     counts: Mapping[CellKey, int]
     """Cell -> its samples; equal to the present plan where nothing more is asked."""
-    done: Mapping[Condition, str]
-    """Condition that nothing more is asked of -> why."""
+    steps: Mapping[Condition, Step]
 
 
 def choose(
@@ -84,105 +106,133 @@ def choose(
     `most_requests` limits the samples of the whole plan.
     """
     counts = {} if run is None else {cell.key: cell.samples for cell in run.manifest.cells}
-    done: dict[Condition, str] = {}
-    wanted: dict[Condition, dict[Line, int]] = {}
+    steps: dict[Condition, Step] = {}
     for condition in conditions:
         judged = None if run is None else run.conditions.get(condition)
         planned = {line: counts.get((condition, line), 0) for line in lines}
-        more, why = next_samples(None if judged is None else judged.curve, planned, aim)
-        if why:
-            done[condition] = why
-        wanted[condition] = more
+        steps[condition] = next_step(None if judged is None else judged.curve, planned, aim)
     left = None if most_requests is None else max(0, most_requests - sum(counts.values()))
-    for condition, more in wanted.items():
-        for line, samples in more.items():
+    for condition, step in steps.items():
+        for line, samples in step.more.items():
             allowed = samples if left is None else min(samples, left)
             if left is not None:
                 left -= allowed
-            if allowed < samples:
-                done.setdefault(condition, f"the limit of {most_requests:,} requests is reached")
             if allowed:
                 counts[condition, line] = counts.get((condition, line), 0) + allowed
-    return Choice(counts, done)
+    return Choice(counts, steps)
 
 
-def widest_gap(lines: Sequence[Line]) -> float:
-    """Octaves between neighbouring lines that have no sample, so that nothing can tell where in
-    them a crossing lies: 0 for bands that meet.
+def gap_at(length: float, lines: Sequence[Line]) -> float:
+    """Octaves between the two lines around a length where nothing is asked, so that nothing can
+    tell where a crossing lies between them: 0 on a line, and where bands meet.
     """
-    gaps = [math.log2((longer.low - 1) / line.high) for line, longer in pairwise(lines)]
-    return max([0.0, *gaps])
+    return next(
+        (
+            math.log2((longer.low - 1) / line.high)
+            for line, longer in pairwise(lines)
+            if line.high < length < longer.low
+        ),
+        0.0,
+    )
 
 
-def next_samples(
-    samples: Curve | None, planned: Mapping[Line, int], aim: Aim
-) -> tuple[dict[Line, int], str]:
-    """How many more samples one condition gets on each line, and why none where it is done.
-
-    `planned` has all lines, ascending, with their samples so far.
+def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> Step:
+    """What one condition is asked next; `planned` has all lines, ascending, with their samples so
+    far.
     """
     lines = list(planned)
     opened = sum(planned[line] > 0 for line in lines)
     first = min(FIRST_SAMPLES, aim.most_samples)
     if not opened:
-        return dict.fromkeys(lines[:FIRST_LINES], first), ""
+        return Step(dict.fromkeys(lines[:FIRST_LINES], first))
     if samples is None:
-        return {}, "nothing could be scored"
+        return Step({}, full="nothing could be scored")
     last_opened = max(place for place, line in enumerate(lines) if planned[line])
     unopened = lines[last_opened + 1 :]
     considered = unopened[0] if unopened else lines[-1]
     fitted = fit(samples, aim.threshold, longest=float(considered.high))
     beyond = float(fitted.reaches(np.array([lines[last_opened].high], float))[0])
+    step = Step({}, _found(fitted, aim.threshold), _width(fitted))
     if unopened and beyond > BEYOND:
-        return dict.fromkeys(unopened[:FIRST_LINES], first), ""
+        return replace(step, more=dict.fromkeys(unopened[:FIRST_LINES], first))
+    is_narrow = _is_narrow(fitted, aim.precision + _gap_of(fitted, lines))
     lines_in_doubt = _lines_in_doubt(samples, fitted, planned, aim)
-    if (not unopened or beyond <= 1 - STOPPING[1]) and (
-        why := _why_done(fitted, lines, aim, certain=not lines_in_doubt)
-    ):
-        return {}, why
-    more = _wave(samples, fitted, planned, aim, lines_in_doubt)
-    return more, "" if more else f"every line near the crossing has {aim.most_samples:,} samples"
+    if not unopened or beyond <= 1 - STOPPING[1]:
+        if not fitted.one_threshold(MISFIT_LEVEL):
+            return replace(step, found="its accuracy has no single threshold", is_known=True)
+        if is_narrow and not lines_in_doubt:
+            return replace(step, is_known=True)
+    more = _wave(samples, fitted, planned, aim, lines_in_doubt if is_narrow else ())
+    many = f"{aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
+    return replace(step, more=more, full="" if more else f"every line near the crossing has {many}")
+
+
+def _is_narrow(fitted: Fit, octaves: float) -> bool:
+    """Whether the interval is so narrow, also as it is reported: its ends are rounded to whole
+    lengths, of which it can always have two neighbours of one.
+    """
+    low, high = fitted.interval()
+    is_reported = _width(fitted) <= octaves or high.length - low.length <= 2  # noqa: PLR2004
+    return is_reported and fitted.octaves(STOPPING) <= octaves
+
+
+def _gap_of(fitted: Fit, lines: Sequence[Line]) -> float:
+    """Octaves around the middle of the crossing in which no line asks anything."""
+    place = fitted.place(0.5)
+    return gap_at(fitted.bins.length(place), lines) if math.isfinite(place) else 0.0
+
+
+def _width(fitted: Fit) -> float:
+    """Octaves between the ends of the interval as they are reported, in whole lengths."""
+    low, high = fitted.interval()
+    return math.log2(high.length / low.length)
+
+
+def _found(fitted: Fit, threshold: Threshold) -> str:
+    """What the interval says of the effective length."""
+    low, high = fitted.interval()
+    if low.sign == ">":
+        return f"it still reaches {threshold} at {low.length:,.0f}"
+    if high.sign == "<":
+        return f"it does not reach {threshold} at {high.length:,.0f}"
+    span = span_text((low, high))
+    if low.sign == high.sign == "=":
+        return f"its effective length is known to {_width(fitted):.2f} octaves ({span})"
+    return f"its effective length is {span}"
 
 
 def _lines_in_doubt(
     samples: Curve, fitted: Fit, planned: Mapping[Line, int], aim: Aim
 ) -> list[Line]:
-    """Lines below the interval that may not reach the threshold, or have few samples."""
-    low = fitted.place(STOPPING[0])
-    if low == -math.inf:
-        return []
-    shortest = fitted.bins.longest if low == math.inf else fitted.bins.length(low)
+    """Lines below the interval that may not reach the threshold, or have few samples; and the first
+    and the last line where the interval ends beyond it and they have few.
+    """
+    low, high = (fitted.place(tail) for tail in STOPPING)
+    lines = list(planned)
+    ends = [line for line, end in ((lines[0], -low), (lines[-1], high)) if end == math.inf]
+    few = {line for line in ends if planned[line] < END_SAMPLES}
+    shortest = (
+        0.0
+        if low == -math.inf
+        else fitted.bins.longest
+        if low == math.inf
+        else fitted.bins.length(low)
+    )
     counts = {
         line: (int(correct), int(n))
         for line, correct, n in zip(
             samples.lines, samples.correct.sum(axis=0), samples.n, strict=True
         )
     }
-    return [
+    few |= {
         line
         for line, asked in planned.items()
         if line.high < shortest
-        and asked < aim.most_samples
         and (
             asked < LEAST_SAMPLES or _doubt(*counts.get(line, (0, 0)), fitted.required) > MOST_DOUBT
         )
-    ]
-
-
-def _why_done(fitted: Fit, lines: Sequence[Line], aim: Aim, *, certain: bool) -> str:
-    """Why the condition needs no more samples; empty where it does. `certain`: no line is in
-    doubt.
-    """
-    if not fitted.one_threshold(MISFIT_LEVEL):
-        return "its accuracy has no single threshold"
-    if not certain or fitted.octaves(STOPPING) > aim.precision:
-        return ""
-    median = fitted.median
-    if median.sign == ">":
-        return f"it still reaches {aim.threshold} at {lines[-1].high:,}"
-    if median.sign == "<":
-        return f"it does not reach {aim.threshold} at {lines[0].low:,}"
-    return f"its effective length is known to {aim.precision:g} octaves"
+    }
+    return [line for line in lines if line in few and planned[line] < aim.most_samples]
 
 
 def _wave(
@@ -192,20 +242,18 @@ def _wave(
     aim: Aim,
     lines_in_doubt: Sequence[Line],
 ) -> dict[Line, int]:
-    """A wave of samples, as far as lines have room for more.
-
-    Where the interval is narrow enough, all of them go to the lines in doubt.
+    """A wave of samples, as far as lines have room for more; if `lines_in_doubt` are given, all of
+    them go there.
     """
     lines = list(planned)
     room = {line: max(0, aim.most_samples - planned[line]) for line in lines}
     more: Counter[Line] = Counter()
-    narrow = fitted.octaves(STOPPING) <= aim.precision
-    checks = aim.wave if narrow and lines_in_doubt else round(CHECKING * aim.wave)
+    checks = aim.wave if lines_in_doubt else round(CHECKING * aim.wave)
     matched = aim.wave - checks
     for place in _where_to_look(fitted, matched):
         more[_line_at(lines, fitted, place)] += 1
     middle = lines.index(_line_at(lines, fitted, fitted.place(0.5)))
-    checked_lines = lines_in_doubt if checks == aim.wave else lines[: max(1, middle)]
+    checked_lines = lines_in_doubt or lines[: max(1, middle)]
     correct = dict(zip(samples.lines, samples.correct.sum(axis=0), strict=True))
     scored = dict(zip(samples.lines, samples.n, strict=True))
     for _ in range(checks):

@@ -1,12 +1,13 @@
-"""`bench run --adaptive`: the chooser of the waves, and why each condition ended."""
+"""`bench run --adaptive`: the chooser of the waves, and how each condition ended."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.analysis.adaptive import Aim, choose
+from harness.analysis.adaptive import Aim, Choice, choose
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.columns import OUTCOMES
 from harness.errors import TaskError
@@ -22,8 +23,19 @@ _BATCH_WAVE = 120
 """Samples of a condition in a wave, where each wave may take a day."""
 _FACTOR = 1.45
 """How much longer the longest sample of a further line is than that of the line before."""
+_LESS_PRECISION = "a larger --precision is reached with what there is"
+_MORE_SAMPLES = "a larger --samples, or a larger --precision, goes on"
 _DIGITS_A_TOKEN = 3
 """Digits that a tokenizer takes together, at most; `estimate_tokens` counts each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A condition whose effective length is not as well known as wanted."""
+
+    text: str
+    remedy: str
+    """What helps; empty where the same command goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +49,18 @@ class AdaptiveChooser:
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
         """See `Chooser`."""
+        return Wave(self._choice(request, most).counts)
+
+    def _choice(self, request: RunRequest, most: int | None) -> Choice:
         run = _present(request)
         planned = 0 if run is None else sum(cell.samples for cell in run.manifest.cells)
-        lines = self.lines(request, run)
-        choice = choose(
+        return choose(
             run,
             request.plan.conditions,
-            lines,
-            replace(self.aim.on(lines), most_samples=request.plan.samples),
+            self.lines(request, run),
+            replace(self.aim, most_samples=request.plan.samples),
             most_requests=None if most is None else planned + most,
         )
-        return Wave(choice.counts, choice.done)
 
     def most(self, request: RunRequest) -> int:
         """How many samples of a run may be asked in all."""
@@ -65,21 +78,41 @@ class AdaptiveChooser:
             self._further[key] = _further_lines(request, window)
         return [*plan.lines, *self._further[key]]
 
-    def ends(self, request: RunRequest, planned: RunRequest) -> dict[Condition, str]:
-        """Condition -> why nothing more is asked of it; empty where something is. `planned` is the
-        run with its last wave.
+    def ends(
+        self, request: RunRequest, planned: RunRequest | None
+    ) -> dict[Condition, str | Unknown]:
+        """Condition -> what was found of it, or why that is not enough. `planned` is the run with
+        its last wave; `None` where it was not begun.
         """
-        wave, present = self(request, None), planned.plan.sizes
+        choice = self._choice(request, None)
+        present = {} if planned is None else planned.plan.sizes
         grown = {
             condition
-            for (condition, line), size in request.plan.with_counts(wave.counts).sizes.items()
+            for (condition, line), size in request.plan.with_counts(choice.counts).sizes.items()
             if size > present.get((condition, line), 0)
         }
-        no_items = "every item of the lines near the crossing was asked"
         return {
-            condition: "" if condition in grown else wave.done.get(condition, no_items)
-            for condition in request.plan.conditions
+            condition: step.found
+            if step.is_known
+            else Unknown(f"{step.found}; it needs more samples", "")
+            if condition in grown
+            else Unknown(step.why, _MORE_SAMPLES)
+            if step.full
+            else Unknown(
+                f"{step.found}; every item of the lines near the crossing was asked",
+                _LESS_PRECISION,
+            )
+            for condition, step in choice.steps.items()
         }
+
+    def unknown(self, ends: Sequence[Unknown], limit: str, goes_on: str) -> Iterator[str]:
+        """What to say of conditions that are not known well enough, and what helps; `limit` is what
+        the command ended at, and `goes_on` what asks more.
+        """
+        for remedy, count in Counter(end.remedy for end in ends).items():
+            are = "conditions are" if count > 1 else "condition is"
+            text = f"{count} {are} not known to {self.aim.precision:g} octaves"
+            yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 
 def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser:

@@ -21,7 +21,7 @@ from harness.run.run_request import RunRequest
 
 if TYPE_CHECKING:
     from harness.analysis.judged_run import JudgedRun
-    from harness.cli.adaptive import AdaptiveChooser
+    from harness.cli.adaptive import AdaptiveChooser, Unknown
 
 
 def run(
@@ -64,30 +64,29 @@ def run(
             raise asked.ended_by  # also where the tables cannot be written: this came first
     if interrupted:
         return INTERRUPTED
-    unfinished = 0 if chooser is None else _report_ends(requests, asked.begun, chooser)
+    unfinished = [] if chooser is None else _report_ends(requests, asked.begun, chooser)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
-    elif unfinished:
-        why, remedy = _limit(budget) or ("", f"{same_command} goes on")
-        warn(f"{unfinished} conditions need more samples{why}; {remedy}")
+    if unfinished and chooser is not None:
+        limit = _limit(budget) or ("", f"{same_command} goes on")
+        for line in chooser.unknown(unfinished, *limit):
+            warn(line)
     return INCOMPLETE if missing or unfinished else COMPLETE
 
 
 def _report_ends(
     requests: Sequence[RunRequest], begun: Mapping[Path, RunRequest], chooser: AdaptiveChooser
-) -> int:
-    """Prints why nothing more is asked of each condition of adaptive runs; returns how many
-    conditions need more samples.
+) -> list[Unknown]:
+    """Prints what was found of each condition of adaptive runs; returns those that are not known
+    well enough.
     """
-    unfinished = 0
+    unfinished: list[Unknown] = []
     for request in requests:
-        planned = begun.get(request.folder)
-        if planned is None:
-            unfinished += len(request.plan.conditions)
-            continue
-        for condition, why in chooser.ends(request, planned).items():
-            say(f"{request.name} {condition.label}: {why or 'needs more samples'}")
-            unfinished += not why
+        for condition, end in chooser.ends(request, begun.get(request.folder)).items():
+            if not isinstance(end, str):
+                unfinished.append(end)
+            found = end if isinstance(end, str) else end.text
+            say(f"{request.name} {condition.label}: {found}")
     return unfinished
 
 
@@ -161,4 +160,5 @@ def _warn_of_missing(
         failed = [outcome.progress for outcome in outcomes if outcome.progress.failed]
         why = f" (the last: {failed[-1].last_failure})" if failed else ""
         remedy = f"{same_command} asks them again"
-    warn(f"{missing} samples have no reply{why}; {remedy}")
+    samples = "1 sample has" if missing == 1 else f"{missing} samples have"
+    warn(f"{samples} no reply{why}; {remedy}")

@@ -14,7 +14,7 @@ from harness.journal.manifest import MANIFEST, read_manifest
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
 from harness.run.run_request import RunRequest
-from harness.spec import CellKey, Condition
+from harness.spec import CellKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,6 @@ class Wave:
     counts: Mapping[CellKey, int]
     """Cell -> its samples, in the plan with the next wave; as before where nothing more is to be
     asked."""
-    done: Mapping[Condition, str]
-    """Condition of which nothing more is to be asked -> why."""
 
 
 class Chooser(Protocol):

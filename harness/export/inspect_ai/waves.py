@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-from harness.analysis.adaptive import Aim, next_samples
+from harness.analysis.adaptive import Aim, next_step
 from harness.analysis.curve import Curve, curve
 from harness.spec import Line
 
@@ -36,14 +36,11 @@ class Waves(Generic[_Key]):
     """The waves of one condition over the samples of a data set."""
 
     def __init__(self, places: Mapping[_Key, Place], aim: Aim) -> None:
-        """The samples by their keys, in any order; `aim` gets the most samples from them."""
+        """The samples by their keys, in any order; a line has no more samples than they are."""
         self._places = places
         self._to_come = Counter(place.line for place in places.values())
         self._lines = sorted(self._to_come)
-        on_lines = aim.on(self._lines)
-        self._aim = Aim(
-            on_lines.precision, aim.threshold, aim.wave, most_samples=max(self._to_come.values())
-        )
+        self._aim = replace(aim, most_samples=max(self._to_come.values()))
         self._asked: Counter[Line] = Counter()
         self._wanted: Counter[Line] = Counter()
         self._turns: dict[_Key, Turn] = {}
@@ -108,8 +105,9 @@ class Waves(Generic[_Key]):
 
     def _next_wave(self) -> None:
         planned = {line: self._asked[line] for line in self._lines}
-        more, self._done = next_samples(self._curve(), planned, self._aim)
-        self._wanted = Counter(more)
+        step = next_step(self._curve(), planned, self._aim)
+        self._done = step.why
+        self._wanted = Counter(step.more)
         if not self._done and not self._is_wanted():
             self._done = "all samples of the lines near the crossing came up"
 

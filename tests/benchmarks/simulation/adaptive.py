@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.adaptive import Aim, next_samples
+from harness.analysis.adaptive import Aim, next_step
 from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.effective_length import effective_length
 from harness.analysis.fit import fit
@@ -79,12 +79,12 @@ def counts_at_the_end(
         while True:
             samples = curve_of(counts) if counts.any() else None
             planned = dict(zip(LINES, counts.tolist(), strict=True))
-            more, why = next_samples(samples, planned, aim)
-            if why:
+            step = next_step(samples, planned, aim)
+            if step.why:
                 yield counts.copy()
                 break
-            assert sum(more.values()) > 0, "a wave without a sample must have a reason"
-            for line, count in more.items():
+            assert sum(step.more.values()) > 0, "a wave without a sample must have a reason"
+            for line, count in step.more.items():
                 counts[LINES.index(line)] += count
 
 
