@@ -217,9 +217,9 @@ def test_a_batch_of_bands_is_imported_into_its_cells(lab: Lab) -> None:
             for line in lines
         )
     )
-    done = lab.bench("import", replies, "--out", lab.out)
+    done = lab.bench("import", replies, "--out", lab.out, "--task", lab.plain)
     assert (done.code, "10 new answers" in done.err) == (0, True), done
-    again = lab.bench("import", replies, "--out", lab.out)
+    again = lab.bench("import", replies, "--out", lab.out, "--task", lab.plain)
     assert "10 known before" in again.err, again
     run = read_run(lab.the_run())
     assert run.cells["n"].tolist() == [5, 5]

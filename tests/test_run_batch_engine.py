@@ -395,7 +395,7 @@ class TestBadly:
         other = ("--out", lab.folder / "other")
         asked = ("--task", lab.ones, "--model", MODEL, "-o", lab.folder / "requests.jsonl")
         assert lab.bench("export", "batch", *asked, *other).code == 0
-        said = lab.bench("import", replies, *other).err
+        said = lab.bench("import", replies, *other, "--task", lab.ones).err
         assert "8 new answers, 0 without a reply" in said
 
     def test_replies_to_another_prompt_are_kept_apart(self, lab: Lab) -> None:

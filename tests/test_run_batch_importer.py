@@ -15,7 +15,8 @@ import pytest
 
 from harness.cli import app, batch
 from harness.face.run_options import RunOptions, read_settings
-from harness.journal.manifest import read_manifest
+from harness.journal.kept import KEPT, content_hash
+from harness.journal.manifest import MANIFEST, read_manifest
 from harness.journal.writer import Journal
 from harness.plan.plan import plan
 from harness.run.batch.files import FileLimits
@@ -79,8 +80,13 @@ def answer_all(lab: Lab, script: Script = answered) -> Path:
 
 
 def take(lab: Lab, *files: Path, more: Sequence[str | Path] = ()) -> Done:
-    """`bench import`."""
-    return lab.bench("import", *files, "--out", lab.out, *more)
+    """`bench import` with the lab's tasks, unless `more` names others."""
+    named = (
+        ()
+        if {"--task", "--run-kept-code"} & set(map(str, more))
+        else ("--task", lab.folder / "lab")
+    )
+    return lab.bench("import", *files, "--out", lab.out, *named, *more)
 
 
 def tables(out: Path) -> dict[str, bytes]:
@@ -111,7 +117,7 @@ class TestRoundTrip:
         """Whatever the order of the replies; fingerprint and settings too."""
         done = export(lab, *how)
         assert (done.code, done.out) == (0, f"{lab.folder / 'requests.jsonl'}\n")
-        assert done.err == "16 requests; 'bench import' takes the replies\n"
+        assert done.err == "16 requests; 'bench import' takes the replies, with the same --task\n"
         done = take(lab, answer_all(lab))
         assert done.code == 0
         assert done.err == "16 new answers, 0 without a reply, 0 known before\n"
@@ -361,11 +367,18 @@ class TestRuns:
     """The runs that replies belong to."""
 
     def test_a_task_that_changed(self, lab: Lab) -> None:
-        """Its samples cannot be made again; nothing is lost, as the file is there."""
+        """Samples are made by the spec of the run, as long as the generator is the one of the run;
+        else nothing is lost, as the file is there.
+        """
         export(lab)
         file = answer_all(lab)
         lab.ones.write_text(lab.ones.read_text().replace("How many", "Count the"))
-        take(lab, file).one_line(2, "lab/ones has changed since this run")
+        rows = lab.ones.with_name("rows.py")
+        before = rows.read_text()
+        rows.write_text(before + "# changed\n")
+        take(lab, file).one_line(2, "lab/ones has changed since this run", "--task")
+        rows.write_text(before)
+        assert take(lab, file).code == 0
 
     def test_a_task_that_moved_is_named(self, lab: Lab) -> None:
         """With --task, as for reports."""
@@ -374,8 +387,30 @@ class TestRuns:
         moved = lab.folder / "elsewhere" / "lab"
         moved.parent.mkdir()
         (lab.folder / "lab").rename(moved)
-        take(lab, file).one_line(2, "lab/ones is not at hand", "--task")
+        done = lab.bench("import", file, "--out", lab.out)
+        done.one_line(2, "lab/ones is not at hand", "--task", "--run-kept-code")
         assert take(lab, file, more=("--task", moved / "ones.yaml")).code == 0
+
+    def test_code_that_came_with_a_run_is_executed_only_where_asked(self, lab: Lab) -> None:
+        """Neither the file that a manifest names, nor the copy in the run's folder."""
+        export(lab)
+        file = answer_all(lab)
+        executed = lab.folder / "executed"
+        rows = lab.ones.with_name("rows.py")
+        (kept,) = (lab.the_run() / KEPT).iterdir()
+        text = f"{rows.read_text()}\nopen({str(executed)!r}, 'w').close()\n"
+        rows.write_text(text)
+        name = f"{content_hash(text.encode())[:16]}-rows.py"
+        kept.unlink()
+        kept.with_name(name).write_text(text)
+        manifest = json.loads((lab.the_run() / MANIFEST).read_bytes())
+        assert manifest["file"] == str(lab.ones)
+        (lab.the_run() / MANIFEST).write_text(json.dumps(manifest | {"kept": name}))
+        done = lab.bench("import", file, "--out", lab.out)
+        done.one_line(2, "lab/ones is not at hand", "--task", "--run-kept-code")
+        assert not executed.exists()
+        assert take(lab, file, more=("--run-kept-code",)).code == 0
+        assert executed.exists()
 
     def test_a_renamed_task_file_is_known_by_what_is_in_it(self, lab: Lab) -> None:
         """Its samples are those of its old name."""
@@ -423,7 +458,8 @@ class TestRuns:
         export(lab)
         file = answer_all(lab)
         lab.out.rename(lab.folder / "moved")
-        done = lab.bench("import", file, "--out", lab.folder / "moved")
+        named = ("--task", lab.folder / "lab")
+        done = lab.bench("import", file, "--out", lab.folder / "moved", *named)
         assert done.code == 0
 
 
@@ -501,7 +537,7 @@ from pathlib import Path
 
 from harness.cli.batch import import_replies
 
-code = import_replies([Path(sys.argv[1])], Path(sys.argv[2]), "")
+code = import_replies([Path(sys.argv[1])], Path(sys.argv[2]), sys.argv[3])
 status = Path("/proc/self/status").read_text()
 print(code, status.partition("VmHWM:")[2].split()[0])
 """
@@ -519,7 +555,7 @@ def test_memory_is_flat(lab: Lab) -> None:
         assert lab.bench(*command, "-o", file, "--out", out).code == 0
         write(file, [answered(line) for line in requests(file)])
         done = subprocess.run(
-            [sys.executable, "-c", MEASURED, file, out],
+            [sys.executable, "-c", MEASURED, file, out, lab.folder / "lab"],
             cwd=Path(app.__file__).parents[2],
             capture_output=True,
             text=True,

@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.analysis.judged_run import JudgedRun
 from harness.errors import AbsentTaskError, ChangedTaskError
 from harness.journal.kept import KEPT, content_hash, read_kept
+from harness.journal.manifest import Manifest
 from harness.task.catalogue import Task, find, open_task, reopen, tasks_root
 from harness.task.functions import ItemError
 from harness.task.generator import ItemsFileError
@@ -42,15 +43,21 @@ def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) ->
         UnknownTaskError: `others` names no task file.
         TaskFileError: a file has mistakes.
     """
-    manifest = run.manifest
+    return task_of_manifest(run.folder, run.manifest, others, run_kept_code=run_kept_code)
+
+
+def task_of_manifest(
+    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
+) -> Task:
+    """The task of the run in `folder`, as `task_of`; raises the same."""
     try:
         task = reopen(manifest.task, manifest.task_digest, others=others)
     except AbsentTaskError:
         problem = NoTaskError(f"the task file of {manifest.task} is not at hand", _NAME_IT)
-        task = _from_kept(run, others, problem, run_kept_code=run_kept_code)
+        task = _from_kept(folder, manifest, others, problem, run_kept_code=run_kept_code)
     except ChangedTaskError:
         problem = NoTaskError(f"{manifest.task} has changed since this run")
-        task = _from_kept(run, others, problem, run_kept_code=run_kept_code)
+        task = _from_kept(folder, manifest, others, problem, run_kept_code=run_kept_code)
     try:
         _ = task.paired, task.lengths  # loads the file of its items
     except (ItemError, ItemsFileError) as error:
@@ -58,13 +65,15 @@ def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) ->
     return task
 
 
-def _from_kept(run: JudgedRun, others: str, problem: NoTaskError, *, run_kept_code: bool) -> Task:
+def _from_kept(
+    folder: Path, manifest: Manifest, others: str, problem: NoTaskError, *, run_kept_code: bool
+) -> Task:
     """The task of the run's manifest; raises `problem` where the run kept nothing."""
-    manifest, spec = run.manifest, run.spec
-    content = read_kept(run.folder, manifest.kept)
+    spec = manifest.task_spec()
+    content = read_kept(folder, manifest.kept)
     if content is None:
         raise problem
-    copy = run.folder.resolve() / KEPT / manifest.kept
+    copy = folder.resolve() / KEPT / manifest.kept
     if spec.items is not None:
         return Task(manifest.task, copy, spec.model_copy(update={"items": copy.name}))
     source = copy if run_kept_code else _same_file(content, others)

@@ -22,6 +22,7 @@ from harness.cli.options import (
     OutOption,
     OwnTasksOption,
     PrecisionOption,
+    RunKeptCodeOption,
     SamplesOption,
     SeedOption,
     SpreadOption,
@@ -185,6 +186,7 @@ def import_(
     *,
     out: OutOption = Path("results"),
     tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
 ) -> None:
     """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge.
 
@@ -192,4 +194,4 @@ def import_(
     """
     from harness.cli import batch
 
-    raise typer.Exit(batch.import_replies(replies, out, tasks))
+    raise typer.Exit(batch.import_replies(replies, out, tasks, run_kept_code=run_kept_code))

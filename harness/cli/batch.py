@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from harness.analysis.judged_run import read_run
+from harness.analysis.task_of_run import NoTaskError, task_of_manifest
 from harness.cli.results import show_run
 from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
@@ -21,6 +22,7 @@ from harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read
 from harness.run.batch.pending import refuse_if_under_way
 from harness.run.run_request import RunRequest
 from harness.run.writer import PlannedRun, RunWriter
+from harness.task.catalogue import Task, built_in_files
 from providers.base import BatchForm
 from providers.registry import open_batch_form
 
@@ -53,7 +55,9 @@ def export(
     for path in written:
         echo(str(path))
     rest = f"; {size - requests:,} samples need none" if size > requests else ""
-    say(f"{requests:,} requests{rest}; 'bench import' takes the replies")
+    own = any(built_in_files().get(plan.task.name) != plan.task.path for plan in plans)
+    named = ", with the same --task" if own else ""
+    say(f"{requests:,} requests{rest}; 'bench import' takes the replies{named}")
     _warn_of_old_files(output, written)
     return COMPLETE
 
@@ -86,16 +90,30 @@ def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
     return requests
 
 
-def import_replies(files: Sequence[Path], out: Path, tasks: str) -> int:
+def import_replies(
+    files: Sequence[Path], out: Path, tasks: str, *, run_kept_code: bool = False
+) -> int:
     """Writes the replies into the journals of the runs they belong to, judges those runs and prints
     their tables. The exit code says whether a reply is missing.
+
+    A run may come from a stranger: samples are made again by built-in tasks, by files that `tasks`
+    names, as `--task` does, and by code that the run kept with `run_kept_code` alone.
     """
+
+    def task_of(folder: Path, manifest: Manifest) -> Task:
+        try:
+            return task_of_manifest(folder, manifest, tasks, run_kept_code=run_kept_code)
+        except NoTaskError as error:
+            raise UsageError(
+                "; ".join(filter(None, (f"{folder}: {error}", error.remedy)))
+            ) from None
+
     for path in files:
         if not path.is_file():
             raise UsageError(f"no file {str(path)!r}")
     with ExitStack() as stack:
         folders = {run_tag(out, folder): folder for folder in find_runs(out)}
-        importers = ReplyImporters(folders, tasks, stack, warn)
+        importers = ReplyImporters(folders, task_of, stack, warn)
         summary = read_replies(files, importers.of)
     for complaint in summary.complaints():
         warn(complaint)
@@ -104,13 +122,13 @@ def import_replies(files: Sequence[Path], out: Path, tasks: str) -> int:
         return INCOMPLETE
     new, failed, known = (summary.fates[fate] for fate in USED)
     say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
-    missing = [_show(folder, importer) for folder, importer in importers.opened.items()]
+    missing = [_show(folder, importer, tasks) for folder, importer in importers.opened.items()]
     return INCOMPLETE if any(missing) else COMPLETE
 
 
-def _show(folder: Path, importer: ReplyImporter) -> int:
+def _show(folder: Path, importer: ReplyImporter, tasks: str) -> int:
     """Judges a run, prints its table and what is missing; returns the number of missing samples."""
-    judged_run = read_run(folder, warn)
+    judged_run = read_run(folder, warn, tasks=tasks)
     show_run(judged_run)
     missing = judged_run.missing
     if missing:

@@ -184,11 +184,11 @@ def find(asked: str) -> dict[str, Path]:
     return files
 
 
-def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
+def reopen(name: str, digest: str, *, others: str = "") -> Task:
     """The task of a run, by its `name` and the `digest` of its spec.
 
-    Looks in `others`, which names files as `--task` does, then in `file`, then among the built-in
-    tasks. A file of `others` that was renamed since is recognised by its digest.
+    Looks in `others`, which names files as `--task` does, then among the built-in tasks. A file of
+    `others` that was renamed since is recognised by its digest.
 
     Raises:
         AbsentTaskError: there is no file for the task.
@@ -197,7 +197,7 @@ def reopen(name: str, digest: str, *, file: str = "", others: str = "") -> Task:
         TaskFileError: the file has mistakes.
     """
     named = find(others) if others else {}
-    files = built_in_files() | ({name: Path(file)} if file else {}) | named
+    files = built_in_files() | named
     if name not in files or not files[name].is_file():
         for path in named.values():  # it may have been renamed
             task = open_task(name, path, trial=False)

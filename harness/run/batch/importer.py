@@ -25,7 +25,7 @@ from harness.run.batch.files import CustomId, ReplyLine, condition_tag, read_cus
 from harness.run.records import answered, failed, kind_of
 from harness.run.writer import RunWriter
 from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
-from harness.task.catalogue import Task, reopen
+from harness.task.catalogue import Task
 from providers.base import (
     BatchForm,
     ModelSettings,
@@ -222,11 +222,17 @@ class ReplyImporters:
     """The runs that replies belong to; each is opened and locked when its first reply comes."""
 
     def __init__(
-        self, folders: Mapping[str, Path], tasks: str, stack: ExitStack, warn: Warn
+        self,
+        folders: Mapping[str, Path],
+        task_of: Callable[[Path, Manifest], Task],
+        stack: ExitStack,
+        warn: Warn,
     ) -> None:
-        """`folders` has every run by its tag; `tasks` names task files, as `--task` does."""
+        """`folders` has every run by its tag; `task_of` opens the task of a run, which may come
+        from a stranger, by its folder and manifest.
+        """
         self._folders = folders
-        self._tasks = tasks
+        self._task_of = task_of
         self._stack = stack
         self._warn = warn
         self.opened: dict[Path, ReplyImporter] = {}
@@ -242,7 +248,7 @@ class ReplyImporters:
 
     def _open(self, folder: Path) -> ReplyImporter:
         manifest = read_manifest(folder)
-        task = reopen(manifest.task, manifest.task_digest, file=manifest.file, others=self._tasks)
+        task = self._task_of(folder, manifest)
         name = parse_model(manifest.model)
         settings = Settings(**manifest.settings)
         form = open_batch_form(
