@@ -4,8 +4,10 @@ is quick.
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Annotated, Any
 
@@ -30,7 +32,7 @@ from harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
 from harness.cli.options import examples
 from harness.cli.tasks import tasks_app
 from harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
-from harness.errors import INTERRUPTED, USAGE
+from harness.errors import INTERRUPTED, USAGE, UsageError
 
 
 class _Verbs(TyperGroup):
@@ -58,7 +60,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -79,6 +81,28 @@ def _root(
         raise typer.Exit
 
 
+def help_(
+    context: typer.Context,
+    verbs: Annotated[list[str] | None, typer.Argument(metavar="[VERB…]", help="A verb.")] = None,
+) -> None:
+    """Show the help of the program, or of a verb."""
+    context = context.find_root()
+    command: Any = context.command  # of typer's own click
+    for verb in verbs or ():
+        known = command.commands if hasattr(command, "commands") else {}
+        if verb not in known:
+            raise UsageError(f"no verb {verb!r} of {context.command_path!r}; {_known(verb, known)}")
+        command = known[verb]
+        context = type(context)(command, info_name=verb, parent=context)
+    echo(*command.get_help(context).split("\n"))
+
+
+def _known(given: str, known: Iterable[str]) -> str:
+    """What was meant by `given`, or all that there is."""
+    close = difflib.get_close_matches(given, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+
+
 def models() -> None:
     """List the providers and what each needs."""
     from harness.cli import verbs
@@ -96,6 +120,7 @@ for _verb, _name, _examples in (
     (leaderboard, "leaderboard", LEADERBOARD_EXAMPLES),
     (import_, "import", IMPORT_EXAMPLES),
     (models, "models", examples("bench models")),
+    (help_, "help", examples("bench help run", "bench help tasks check")),
 ):
     app.command(_name, epilog=_examples)(_verb)
 app.add_typer(tasks_app, name="tasks")
@@ -135,6 +160,9 @@ def main() -> None:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()
+        if options := getattr(error, "possibilities", None):  # of a misspelt option
+            meant = " or ".join(map(repr, options))
+            message = f"no such option: {getattr(error, 'option_name', '')}; did you mean {meant}?"
         if message.startswith("Usage:"):
             say(*message.split("\n"))
         else:

@@ -37,15 +37,15 @@ from harness.cli.terminal import warn
 RUN_EXAMPLES = examples(
     "bench run --task counting --model tiny",
     "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
-    "bench run --task counting --model gpt-4o --dry-run",
+    "bench run --task my_task.yaml --model oracle:50",
+    "bench run --task counting --model gpt-4o,gpt-4.1-mini --dry-run",
     "bench run --task counting --model gpt-4o --budget 5",
     "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
     "bench run --task counting --model gpt-4o --batch",
     "bench run --task counting --model gpt-4o --repeat",
-    "bench run --task counting --model my-model --base-url http://127.0.0.1:8000/v1",
+    "bench run --task counting --model Qwen/Qwen3-4B --base-url http://127.0.0.1:8000/v1",
     "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
     "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
-    "bench run --task my_task.yaml --model tiny --samples 10 --dry-run",
 )
 IMPORT_EXAMPLES = examples(
     "bench import replies.jsonl",

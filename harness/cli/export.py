@@ -157,8 +157,9 @@ IncompleteOption = Annotated[
 @export_app.command(
     "every-eval-ever",
     epilog=examples(
+        "bench run --task counting/ones --model tiny",
         "bench export every-eval-ever results/runs/tiny/*/*",
-        "bench export every-eval-ever results/runs/vllm/my-model/*/* --model-id my-lab/my-model",
+        "bench export every-eval-ever RUN --model-id my-lab/my-model",
     ),
 )
 def every_eval_ever(
@@ -231,8 +232,8 @@ def every_eval_ever(
 @export_app.command(
     "hf-eval-results",
     epilog=examples(
-        "bench export hf-eval-results results/runs/vllm/my-lab/my-model/*/* -o my-model "
-        "--dataset my-lab/eyechart",
+        "bench run --task counting/ones --model tiny",
+        "bench export hf-eval-results results/runs/tiny/*/* -o my-model --dataset my-lab/eyechart",
     ),
 )
 def hf_eval_results(

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.completion import complete_runs
 from harness.cli.options import (
     OutOption,
     OwnTasksOption,
@@ -21,21 +22,25 @@ from harness.cli.options import (
 )
 
 SCORE_EXAMPLES = examples(
+    "bench run --task counting/ones --model tiny",
     "bench score results/runs/tiny/counting/ones@1-*",
-    "bench score --threshold 0.5 results/runs/tiny/counting/*",
-    "bench score --by topic results/runs/gpt-4o/mine/questions@1-*",
+    "bench score --threshold 0.5 results/runs/tiny/counting/ones@1-*",
+    "bench score --by topic RUN",
 )
 COMPARE_EXAMPLES = examples(
-    "bench compare results/runs/gpt-4o/counting/ones@1-* results/runs/tiny/counting/ones@1-*",
+    "bench run --task counting/ones --model tiny,oracle:50",
+    "bench compare results/runs/tiny/counting/ones@1-* results/runs/oracle/50/counting/ones@1-*",
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
     "bench compare BASE NEW --fail-if worse --margin 0.05",
 )
 LEADERBOARD_EXAMPLES = examples(
+    "bench run --task counting/ones --model tiny,oracle:50",
     "bench leaderboard",
-    "bench leaderboard results/runs/gpt-4o/*/* -o results/leaderboard.csv --readme README.md",
+    "bench leaderboard results/runs/tiny/*/* -o results/leaderboard.csv --readme README.md",
 )
 REPORT_EXAMPLES = examples(
-    "bench report results/runs/tiny/*/* -o report.html",
+    "bench run --task counting/ones --model tiny,oracle:50",
+    "bench report results/runs/tiny/*/* results/runs/oracle/50/*/* -o report.html",
     "bench report results/runs/tiny/counting/ones@1-* -o ones.html --format html,svg",
 )
 
@@ -118,7 +123,11 @@ def leaderboard(
     *,
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RUN…]", help="Folders of runs; default: all under --out."),
+        typer.Argument(
+            metavar="[RUN…]",
+            help="Folders of runs; default: all under --out.",
+            autocompletion=complete_runs,
+        ),
     ] = None,
     out: OutOption = Path("results"),
     output: Annotated[

@@ -10,17 +10,22 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import OutOption, OwnTasksOption, RunKeptCodeOption, examples
+from harness.cli.options import OutOption, OwnTasksOption, RunArgument, RunKeptCodeOption, examples
 
 TASK_SAMPLE_EXAMPLES = examples(
     "bench tasks sample 'counting/sum@1|strategy=direct|length=5|seed=0|index=0'"
 )
 SAMPLES_EXAMPLES = examples(
+    "bench run --task counting/ones --model tiny",
     "bench samples results/runs/tiny/counting/ones@1-*",
     "bench samples RUN --outcome incorrect --length 50 --condition separator=none",
     "bench samples RUN --outcome unparsed,refused --limit 0 --json",
 )
-RUNS_EXAMPLES = examples("bench runs", "bench runs --out results --json")
+RUNS_EXAMPLES = examples(
+    "bench run --task counting/ones --model tiny",
+    "bench runs",
+    "bench runs --out results --json",
+)
 
 
 def sample(
@@ -37,7 +42,7 @@ def sample(
 
 
 def samples(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    run: RunArgument,
     *,
     outcome: Annotated[
         list[str] | None,

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.completion import complete_models, complete_runs, complete_tasks, one_of
+
 
 def examples(*lines: str) -> str:
     """The end of a verb's help."""
@@ -22,11 +24,20 @@ def listed(given: Sequence[str]) -> list[str]:
 TaskOption = Annotated[
     list[str],
     typer.Option(
-        "--task", "-t", metavar="NAME[,NAME]", help="Task, group, task file or folder of them."
+        "--task",
+        "-t",
+        metavar="NAME[,NAME]",
+        help="Task, group, task file or folder of them.",
+        autocompletion=complete_tasks,
     ),
 ]
 TaskArgument = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="Task, group, task file or folder of them.")
+    str,
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="Task, group, task file or folder of them.",
+        autocompletion=complete_tasks,
+    ),
 ]
 ModelOption = Annotated[
     list[str],
@@ -36,6 +47,7 @@ ModelOption = Annotated[
         metavar="NAME[,NAME]",
         help="provider/model, or a name that the server at --base-url has; 'tiny' and 'oracle:50' "
         "are built in.",
+        autocompletion=complete_models,
     ),
 ]
 LengthsOption = Annotated[
@@ -47,6 +59,7 @@ SpreadOption = Annotated[
         metavar="bands|none",
         help="Bands around the lengths, or exact ones; default: as the task has it, and exact "
         "with --lengths.",
+        autocompletion=one_of("bands", "none"),
     ),
 ]
 SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
@@ -54,7 +67,12 @@ SeedOption = Annotated[int, typer.Option(help="Seed from which every sample is d
 TemperatureOption = Annotated[float, typer.Option(min=0.0)]
 MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
 ApiOption = Annotated[
-    str, typer.Option(metavar="chat|completions", help="completions: for base models.")
+    str,
+    typer.Option(
+        metavar="chat|completions",
+        help="completions: for base models.",
+        autocompletion=one_of("chat", "completions"),
+    ),
 ]
 SystemOption = Annotated[
     str | None, typer.Option(metavar="TEXT", help="A system prompt; default: the task's.")
@@ -91,11 +109,21 @@ ThresholdOption = Annotated[
 RelativeOption = Annotated[
     bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
 ]
-RunsArgument = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Folder of a run.", autocompletion=complete_runs)
+]
+RunsArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN…", help="Folders of runs.", autocompletion=complete_runs),
+]
 OwnTasksOption = Annotated[
     str,
     typer.Option(
-        "--task", "-t", metavar="NAME[,NAME]", help="Your own task files, to make prompts again."
+        "--task",
+        "-t",
+        metavar="NAME[,NAME]",
+        help="Your own task files, to make prompts again.",
+        autocompletion=complete_tasks,
     ),
 ]
 RunKeptCodeOption = Annotated[

@@ -1,0 +1,85 @@
+"""The names that a shell completes: tasks, models, folders of runs.
+
+Nothing here prints or raises: a shell that asks has no place for a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from harness.errors import EyechartError
+from providers.base import ProviderError
+
+Completion: TypeAlias = Callable[[Any, str], list[str]]
+"""Context of typer's own click, and the word so far -> words that begin so."""
+
+
+def _of_list(names: Callable[[str], Iterable[str]]) -> Completion:
+    """Completes the last name of a list with commas; `names` gets that name so far."""
+
+    def complete(ctx: Any, incomplete: str) -> list[str]:  # noqa: ARG001  typer passes it
+        before, comma, last = incomplete.rpartition(",")
+        return _quietly(lambda: [f"{before}{comma}{name}" for name in names(last)])
+
+    return complete
+
+
+def _quietly(names: Callable[[], list[str]]) -> list[str]:
+    try:
+        return names()
+    except (EyechartError, ProviderError, OSError):
+        return []
+
+
+def _tasks(begun: str) -> list[str]:
+    """Built-in tasks and groups, and task files beside the word so far."""
+    from harness.task.catalogue import built_in_files
+
+    names = list(built_in_files())
+    groups = {name.partition("/")[0] for name in names}
+    return sorted({*names, *groups, *_files(begun)})
+
+
+def _files(begun: str) -> list[str]:
+    folder, slash, name = begun.rpartition("/")
+    here = Path(folder + slash)
+    if not here.is_dir():
+        return []
+    return [
+        f"{folder}{slash}{path.name}"
+        for path in here.iterdir()
+        if path.suffix in (".yaml", ".yml") and path.name.startswith(name)
+    ]
+
+
+def _models(begun: str) -> list[str]:
+    """Built-in models, and those whose facts are known."""
+    from providers.catalog.model_facts import known_models
+
+    names = [name.removesuffix("*") for name in known_models()]
+    if not begun.startswith("openai/"):
+        names = [name.removeprefix("openai/") for name in names]
+    return ["tiny", "oracle:50", *names]
+
+
+def complete_runs(ctx: Any, incomplete: str) -> list[str]:
+    """Folders of runs under `--out`, or under `results`."""
+    from harness.journal.manifest import find_runs
+
+    out = Path(ctx.params.get("out") or "results")
+    return _quietly(lambda: [str(run) for run in find_runs(out) if str(run).startswith(incomplete)])
+
+
+def one_of(*values: str) -> Completion:
+    """Completes one of `values`."""
+
+    def complete(ctx: Any, incomplete: str) -> list[str]:  # noqa: ARG001  typer passes it
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+complete_tasks = _of_list(_tasks)
+complete_models = _of_list(_models)
