@@ -1,0 +1,129 @@
+"""The chapters say what is so: their commands run, and print what is shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs import notebook
+from tests.docs.chapters import ROOT, chapters, read_blocks, renew
+from tests.docs.scratch import ChapterError, Scratch, parse
+
+TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in chapters()}
+README = TEXTS["README.md"]
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_PROGRAM = re.compile(
+    r"^ {4,}(?:\$ )?(?:bench|inspect|lm_eval|pip|python3?|uv|vllm) ", re.MULTILINE
+)
+_RENEWED = re.compile(r"^<!-- \w+ -->\n.*?^<!-- end -->", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.longest
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_is_shown_is_what_is_printed(name: str, tmp_path: Path) -> None:
+    """Else `python -m tests.docs --write` renews it."""
+    assert renew(ROOT / name, tmp_path) == TEXTS[name]
+
+
+@pytest.mark.longest
+def test_the_notebook_shows_what_its_cells_give(tmp_path: Path) -> None:
+    """Executed without Jupyter; pictures are not compared."""
+    text = notebook.NOTEBOOK.read_text(encoding="utf-8")
+    renewed = notebook.renew(notebook.NOTEBOOK, tmp_path)
+    assert notebook.without_pictures(renewed) == notebook.without_pictures(text)
+    assert text.count('"image/png"') == renewed.count('"image/png"') == 1
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_command_is_in_a_block_that_is_read(name: str) -> None:
+    """No fence is indented or open, and no indented text is a command, but for generated tables."""
+    fences = re.findall(r"^[ \t]*(```|~~~)", TEXTS[name], re.MULTILINE)
+    assert len(fences) == 2 * len(list(read_blocks(TEXTS[name])))
+    assert _PROGRAM.findall(_RENEWED.sub("", TEXTS[name])) == []
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_lead_somewhere(name: str) -> None:
+    """To a file that there is, and to a heading of it."""
+    for link in _LINK.findall(TEXTS[name]):
+        target, _, heading = link.partition("#")
+        if link.startswith("https://"):
+            continue
+        path = (ROOT / name).parent / target if target else ROOT / name
+        assert path.exists(), link
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in {_anchor(text) for text in headings}, link
+
+
+def _anchor(heading: str) -> str:
+    """The name that Markdown pages give to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_readme_is_short_and_names_every_chapter() -> None:
+    """At most 160 lines, with a link to each file in docs/."""
+    assert len(README.splitlines()) <= 160
+    named = set(_LINK.findall(README))
+    files = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*.ipynb")]
+    assert {f"docs/{path.name}" for path in files} <= named
+
+
+def test_ci_runs_the_commands_that_install() -> None:
+    """The chapters' tests do not make an environment; `.ci/run` does, on a clean checkout."""
+    (block,) = [block for block in read_blocks(README) if "pip install" in block.text]
+    stages = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    main_job, tests = block.commands
+    assert tests in stages
+    assert main_job.partition("bin/bench ")[2] in stages
+
+
+class TestBlocks:
+    """What a chapter cannot have."""
+
+    @pytest.mark.parametrize(
+        ("text", "word"),
+        [
+            ("```text\nx\n```\n", "needs a comment"),
+            ("```yaml\nx: 1\n```\n", "needs a comment"),
+            ("<!-- printed -->\n```bash\nbench tasks\n```\n", "cannot be"),
+            ("<!-- notrun: needs a key -->\n```bash\nbench tasks\n```\n", "unknown"),
+            ("<!-- not run: slow -->\n```bash\nbench tasks\n```\n", "needs something"),
+        ],
+    )
+    def test_a_block_says_what_it_is(self, text: str, word: str) -> None:
+        """An output that nothing prints, a file without a name, a reason that is none."""
+        with pytest.raises(ChapterError, match=word):
+            list(read_blocks(text))
+
+    @pytest.mark.parametrize(
+        "command",
+        ["bench run --taks x", "bench rum", "bench tasks chek x", "bench run --task x --rpm many"],
+    )
+    def test_what_is_not_run_is_parsed(self, command: str) -> None:
+        """A wrong option, verb or value."""
+        parse("bench run --task x --model y --rpm 5")
+        with pytest.raises(ChapterError):
+            parse(command)
+
+    @pytest.mark.parametrize(
+        "command", ["bench tasks check none.yaml", "curl x", "bench tasks | head -99", "cat no*"]
+    )
+    def test_a_command_that_fails_is_an_error(self, command: str, tmp_path: Path) -> None:
+        """Also one that is not known, or that leaves out nothing."""
+        scratch = Scratch(tmp_path)
+        with pytest.raises(ChapterError):
+            scratch.command(command)
+        with pytest.raises(ChapterError, match="ZeroDivisionError"):
+            scratch.python("1 / 0", 1)
+
+    def test_output_is_made_equal(self, tmp_path: Path) -> None:
+        """Dates, the name of the folder, blanks at the end, long sentences."""
+        scratch = Scratch(tmp_path)
+        scratch.command(f"echo '{tmp_path}/x at 2031-05-06T07:08:09Z  '")
+        scratch.command(f"echo '{'word ' * 30}'")
+        first, *more = scratch.taken().splitlines()
+        assert first == "x at 2026-01-01T00:00:00Z"
+        assert [len(line) for line in more] == [99, 49]
