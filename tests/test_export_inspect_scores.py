@@ -93,7 +93,7 @@ def scored(reply: Any, facts: dict[str, Any] = FIVE) -> tuple[Any, str]:
 def test_each_outcome_has_its_score(
     reply: Any, name: str, value: str | None, reason: str | None
 ) -> None:
-    """What is no answer to judge is unscored, with the reason, and named all the same."""
+    """Refused, cut-off and too long samples are unscored, with the reason, and counted by name."""
     score, named = scored(reply)
     assert named == score.metadata["outcome"] == name
     assert score.reason == reason

@@ -86,7 +86,7 @@ class Plan:
         """All samples: index by index, so that a run cut short has seen every cell.
 
         Within an index the conditions, and within a condition the lines ascending, so that
-        prompts that begin alike are neighbours and a server's prefix cache serves them.
+        prompts that begin alike follow one another and a server's prefix cache serves them.
         """
         sizes = self.sizes
         for index in range(max(sizes.values(), default=0)):
