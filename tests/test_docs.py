@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.columns import CELLS, DIAGNOSIS, EFFECTIVE_LENGTH, OUTCOMES, REACHES, RUN
 from tests.docs import notebook
 from tests.docs.chapters import ROOT, chapters, read_blocks, renew
 from tests.docs.scratch import ChapterError, Scratch, parse
@@ -69,6 +70,14 @@ def test_the_readme_is_short_and_names_every_chapter() -> None:
     named = set(_LINK.findall(README))
     files = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*.ipynb")]
     assert {f"docs/{path.name}" for path in files} <= named
+
+
+def test_the_chapter_about_files_has_every_column() -> None:
+    """Of all tables of a run, and every outcome in the table of outcomes."""
+    text = TEXTS["docs/files.md"]
+    assert re.findall(r"^\| `(\w+)` \| .* \| (?:yes|no) \|$", text, re.MULTILINE) == [*OUTCOMES]
+    named = set(re.findall(r"`(\w+)`", text))
+    assert {*RUN, *CELLS, REACHES, *DIAGNOSIS, *EFFECTIVE_LENGTH} <= named
 
 
 def test_ci_runs_the_commands_that_install() -> None:
