@@ -10,7 +10,7 @@ import pytest
 from harness.columns import CELLS, DIAGNOSIS, EFFECTIVE_LENGTH, OUTCOMES, REACHES, RUN
 from tests.docs import notebook
 from tests.docs.chapters import ROOT, chapters, read_blocks, renew
-from tests.docs.scratch import ChapterError, Scratch, parse
+from tests.docs.scratch import ChapterError, Scratch, parse, wrapped
 
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in chapters()}
 README = TEXTS["README.md"]
@@ -133,6 +133,6 @@ class TestBlocks:
         scratch = Scratch(tmp_path)
         scratch.command(f"echo '{tmp_path}/x at 2031-05-06T07:08:09Z  '")
         scratch.command(f"echo '{'word ' * 30}'")
-        first, *more = scratch.taken().splitlines()
+        first, *more = wrapped(scratch.taken()).splitlines()
         assert first == "x at 2026-01-01T00:00:00Z"
         assert [len(line) for line in more] == [99, 49]

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.docs.scratch import ChapterError, Scratch, parse
+from tests.docs.scratch import ChapterError, Scratch, parse, wrapped
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", "results/README.md")
@@ -129,7 +129,7 @@ def _renewed(block: Block, scratch: Scratch) -> str:
             if printer := block.argument("printed by"):
                 scratch.printed.clear()
                 scratch.command(printer)
-            return scratch.taken()
+            return wrapped(scratch.taken())
         elif block.argument("part of") is None:
             scratch.printed.clear()
             _execute(block, scratch)

@@ -55,17 +55,21 @@ def _outputs(source: str, scratch: Scratch, count: int) -> list[dict[str, Any]]:
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     scratch.python(ast.unparse(tree), 0)
-    value = scratch.value(ast.unparse(last)) if last is not None else None
+    shown: dict[str, Any] = {}
+    if isinstance(last, ast.Expr):
+        with scratch.code():
+            value = eval(ast.unparse(last), scratch.names)  # noqa: S307
+            shown = {} if value is None else _shown(value, scratch.folder)
     outputs: list[dict[str, Any]] = []
     if printed := scratch.taken():
         outputs.append({"name": "stdout", "output_type": "stream", "text": _lines(printed)})
-    if value is not None:
-        result = {"data": _shown(value, scratch), "metadata": {}, "output_type": "execute_result"}
+    if shown:
+        result = {"data": shown, "metadata": {}, "output_type": "execute_result"}
         outputs.append({"execution_count": count, **result})
     return outputs
 
 
-def _shown(value: object, scratch: Scratch) -> dict[str, Any]:
+def _shown(value: object, folder: Path) -> dict[str, Any]:
     """MIME type -> what a notebook shows of an object."""
     data: dict[str, Any] = {"text/plain": repr(value)}
     if hasattr(value, "_repr_mimebundle_"):
@@ -76,7 +80,7 @@ def _shown(value: object, scratch: Scratch) -> dict[str, Any]:
     return {
         name: base64.b64encode(data[name]).decode()
         if isinstance(data[name], bytes)
-        else _lines(same_text(data[name], scratch.folder))
+        else _lines(same_text(data[name], folder))
         for name in _SHOWN
         if data.get(name)
     }

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 from unittest import mock
 
+import pandas as pd
 import typer
 
 from harness.cli import app
@@ -45,11 +46,10 @@ class Scratch:
     names: dict[str, Any] = field(default_factory=dict)
 
     def taken(self) -> str:
-        """What was printed since the last time, in lines that are not too long, see `same_text`."""
+        """What was printed since the last time, see `same_text`."""
         text = same_text("".join(self.printed), self.folder)
         self.printed.clear()
-        lines = [short for line in text.strip("\n").splitlines() for short in _wrapped(line)]
-        return "".join(f"{line}\n" for line in lines)
+        return text
 
     def command(self, command: str) -> None:
         """Runs one line. `| head -N` and `| tail -N` leave out lines, `> FILE` writes a file."""
@@ -73,13 +73,8 @@ class Scratch:
 
     def python(self, code: str, line: int) -> None:
         """Executes a block; all blocks of a chapter share their names."""
-        with self._code():
+        with self.code():
             exec(compile("\n" * line + code, "chapter", "exec"), self.names)  # noqa: S102
-
-    def value(self, expression: str) -> object:
-        """The value of an expression of the chapter's code."""
-        with self._code():
-            return eval(expression, self.names)  # noqa: S307
 
     def _matching(self, pattern: str) -> list[str]:
         """The paths that a shell would put in the place of a pattern."""
@@ -89,10 +84,14 @@ class Scratch:
         return found
 
     @contextlib.contextmanager
-    def _code(self) -> Iterator[None]:
-        """Keeps what Python code prints, and turns its errors into one."""
+    def code(self) -> Iterator[None]:
+        """For Python code of the chapter: keeps what it prints, and turns its errors into one."""
         output = io.StringIO()
-        with self._inside(), contextlib.redirect_stdout(output):
+        with (
+            self._inside(),
+            contextlib.redirect_stdout(output),
+            pd.option_context("display.max_columns", 20),  # as in a notebook
+        ):
             try:
                 yield
             except Exception as error:  # whatever the code of a chapter raises
@@ -107,6 +106,7 @@ class Scratch:
             for name, value in os.environ.items()
             if not name.startswith(_VARIABLES) and not name.endswith("_API_KEY")
         }
+        kept["COLUMNS"] = "80"  # pandas asks for the width of the terminal
         with contextlib.chdir(self.folder), mock.patch.dict(os.environ, kept, clear=True):
             yield
 
@@ -145,6 +145,12 @@ def same_text(text: str, folder: Path) -> str:
 def _same_date(found: re.Match[str]) -> str:
     """The first instant of 2026, written as this date with its time is."""
     return "2026-01-01" + re.sub(r"\d", "0", found[1])
+
+
+def wrapped(text: str) -> str:
+    """A text without empty lines around it, in lines that are not too long."""
+    lines = [short for line in text.strip("\n").splitlines() for short in _wrapped(line)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _wrapped(line: str) -> list[str]:
