@@ -129,11 +129,11 @@ class TestChange:
     def test_adaptive_samples_have_no_area(self, lab: Lab) -> None:
         """They are never equivalent; effective lengths and lines are compared as ever."""
         folders = [run(lab, "scripted/a", samples=120), run(lab, "scripted/b", samples=120)]
-        assert compare_runs(*map(read_run, folders)).change(0.05) == "equivalent"
+        assert compare_runs(read_run(folders[0]), read_run(folders[1])).change(0.05) == "equivalent"
         manifest = read_manifest(folders[1])
         manifest.adaptive = [Condition({"separator": "none"})]
         write_manifest(folders[1], manifest)
-        compared = compare_runs(*map(read_run, folders))
+        compared = compare_runs(read_run(folders[0]), read_run(folders[1]))
         assert (compared.area, compared.change(0.05)) == (None, "undecided")
         done = lab.bench("compare", *folders, "-o", lab.folder / "c.csv", "--fail-if", "worse")
         assert done.code == 0
@@ -144,7 +144,7 @@ class TestChange:
         assert "at least one side is adaptive, so only the 240 samples that both sides" in done.out
         assert "whether the two are equivalent is not tested" in done.out
         worse = run(lab, "scripted/c", wrong_from(5), samples=120)
-        back = compare_runs(*map(read_run, (folders[1], worse)))
+        back = compare_runs(read_run(folders[1]), read_run(worse))
         assert (back.area, back.change(0.05)) == (None, "worse")
 
     @pytest.mark.parametrize(

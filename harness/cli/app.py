@@ -86,15 +86,15 @@ def help_(
     verbs: Annotated[list[str] | None, typer.Argument(metavar="[VERB…]", help="A verb.")] = None,
 ) -> None:
     """Show the help of the program, or of a verb."""
-    context = context.find_root()
-    command: Any = context.command  # of typer's own click
+    shown: Any = context.find_root()  # of typer's own click, as the commands are
+    command: Any = shown.command
     for verb in verbs or ():
         known = command.commands if hasattr(command, "commands") else {}
         if verb not in known:
-            raise UsageError(f"no verb {verb!r} of {context.command_path!r}; {_known(verb, known)}")
+            raise UsageError(f"no verb {verb!r} of {shown.command_path!r}; {_known(verb, known)}")
         command = known[verb]
-        context = type(context)(command, info_name=verb, parent=context)
-    echo(*command.get_help(context).split("\n"))
+        shown = type(shown)(command, info_name=verb, parent=shown)
+    echo(*command.get_help(shown).split("\n"))
 
 
 def _known(given: str, known: Iterable[str]) -> str:
