@@ -441,6 +441,29 @@ class TestDryRun:
         assert "requests    7 (the first wave)" in done.out
         assert "at most 7 of the command" in done.out
 
+    def test_what_the_window_may_add_is_said(self, lab: Lab) -> None:
+        """Where no length is given, longer lines may follow; of ready items never."""
+        done = adaptive(lab, lab.fake(sees(SEES)), "--dry-run")
+        assert "and as many a line on longer lines, if the server says that its window" in done.out
+        assert "tokens and cost below are of the first wave" in done.out
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
+        assert "longer lines" not in done.out
+
+    def test_a_run_that_begins_anew_has_nothing(self, lab: Lab) -> None:
+        """With --fresh the old run does not count; nothing is moved."""
+        model = lab.fake(sees(SEES))
+        before = adaptive(lab, model, *LENGTHS, "--dry-run").out
+        adaptive(lab, model, *LENGTHS)
+        assert adaptive(lab, model, *LENGTHS, "--dry-run").out != before
+        assert adaptive(lab, model, *LENGTHS, "--dry-run", "--fresh").out == before
+        assert not (lab.out / "replaced").exists()
+
+    def test_the_cost_is_that_of_the_first_wave(self, lab: Lab) -> None:
+        """And says so."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
+        assert "cost of the first waves, without later ones: about $" in done.out
+
 
 @pytest.mark.parametrize(
     ("arguments", "words"),

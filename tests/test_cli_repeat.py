@@ -33,6 +33,12 @@ def sometimes(other: str, *ids: str) -> Callable[[Request], str]:
     return lambda request: other if request.sample_id.endswith(ids) else right(request)
 
 
+def sees(request: Request) -> str:
+    """Counts rows of at most 15 symbols, and miscounts longer ones by one."""
+    row = request.prompt.splitlines()[-1].replace(",", "").replace(" ", "")
+    return f"Final answer: {row.count('1') + (len(row) > 15)}"
+
+
 class Small(ScriptedProvider):
     """A model whose window has no room for long rows."""
 
@@ -178,6 +184,44 @@ class TestRepeat:
         assert f"lab/ones: {sent} samples asked again; {sent} replies are the same" in done.out
         done = lab.bench_run(*command, "--repeat", "--dry-run")
         assert "for repeat 2" in done.out
+
+
+class TestAdaptive:
+    """The samples that an adaptive run has are asked again, with and without `--adaptive`."""
+
+    LENGTHS = ("--lengths", "5,10,20,40,80")
+
+    @pytest.mark.parametrize("more", [(), ("--adaptive",)])
+    def test_exactly_the_samples_that_were_asked(self, lab: Lab, more: tuple[str, ...]) -> None:
+        """The repeat has the same cells, and each condition of it is of the same kind."""
+        model = lab.fake(sees)
+        full = (*self.LENGTHS, "--spread", "bands", "--axis", "separator=comma")
+        assert lab.bench_run("--model", model, *full).code == 0
+        chosen = (*self.LENGTHS, "--axis", "separator=none")
+        assert lab.bench_run("--model", model, *chosen, "--adaptive").code == 0
+        folder = lab.the_run()
+        of_chosen = ScriptedProvider(sees)
+        command = (*chosen, *more, "--repeat")
+        dry = lab.bench_run("--model", lab.fake(of_chosen), *command, "--dry-run")
+        assert "(the samples of the run); all are asked again, for repeat 1" in dry.out
+        done = lab.bench_run("--model", lab.fake(of_chosen), *command)
+        assert done.code == 0
+        ids = [str(record["id"]) for record in records(folder)]
+        none = {name for name in ids if "separator=none" in name}
+        assert {request.sample_id for request in of_chosen.requests} == none
+        both = ScriptedProvider(sees)
+        done = lab.bench_run("--model", lab.fake(both), *full[:-2], *more, "--repeat")
+        assert done.code == 0
+        assert sorted(request.sample_id for request in both.requests) == sorted(ids)
+        first, second = read_manifest(folder), read_manifest(folder / "repeats" / "2")
+        assert second.adaptive == first.adaptive
+        assert set(map(str, second.cells)) == set(map(str, first.cells))
+
+    def test_nothing_was_chosen(self, lab: Lab) -> None:
+        """One line names the condition."""
+        lab.bench_run("--model", lab.fake(sees), "--adaptive", "--axis", "separator=none")
+        done = lab.bench_run("--model", lab.fake(sees), "--adaptive", "--repeat")
+        done.one_line(1, "has no sample to repeat under separator=comma")
 
 
 class TestRefused:

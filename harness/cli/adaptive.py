@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.analysis.adaptive import Aim, Choice, choose
@@ -17,7 +17,7 @@ from harness.plan.cost import estimate_tokens
 from harness.plan.plan import make_sample
 from harness.run.chooser import Wave
 from harness.run.run_request import RunRequest
-from harness.spec import MAX_LENGTH, Condition, Line
+from harness.spec import MAX_LENGTH, CellKey, Condition, Line
 
 _BATCH_WAVE = 120
 """Samples of a condition in a wave, where each wave may take a day."""
@@ -52,7 +52,9 @@ class AdaptiveChooser:
         return Wave(self._choice(request, most).counts)
 
     def _choice(self, request: RunRequest, most: int | None) -> Choice:
-        run = _present(request)
+        return self._chosen(request, _present(request), most)
+
+    def _chosen(self, request: RunRequest, run: JudgedRun | None, most: int | None) -> Choice:
         planned = 0 if run is None else sum(cell.samples for cell in run.manifest.cells)
         return choose(
             run,
@@ -62,21 +64,33 @@ class AdaptiveChooser:
             most_requests=None if most is None else planned + most,
         )
 
-    def most(self, request: RunRequest) -> int:
-        """How many samples of a run may be asked in all."""
-        return replace(request.plan, lines=self.lines(request, _present(request))).size
+    def of_new_run(self, request: RunRequest, most: int | None) -> Mapping[CellKey, int]:
+        """The first wave of a run that has nothing yet, whatever its folder has."""
+        return self._chosen(request, None, most).counts
+
+    def most(self, request: RunRequest, *, is_fresh: bool) -> tuple[int, bool]:
+        """How many samples of a run may be asked in all, on the lines that are known; and whether
+        longer ones may follow, as the window is not known before the server is asked.
+        """
+        run = None if is_fresh else _present(request)
+        size = replace(request.plan, lines=self.lines(request, run)).size
+        is_known = self._window(request, run) is not None
+        return size, self.further and request.plan.task.spec.items is None and not is_known
 
     def lines(self, request: RunRequest, run: JudgedRun | None) -> Sequence[Line]:
         """The lines that may be asked, ascending."""
         plan = request.plan
-        server = request.known_facts if run is None else run.manifest.server
-        window = request.model.window(server)
+        window = self._window(request, run)
         if not self.further or plan.task.spec.items is not None or window is None:
             return plan.lines
         key = request.folder, window
         if key not in self._further:
             self._further[key] = _further_lines(request, window)
         return [*plan.lines, *self._further[key]]
+
+    def _window(self, request: RunRequest, run: JudgedRun | None) -> int | None:
+        server = request.known_facts if run is None else run.manifest.server
+        return request.model.window(server)
 
     def ends(
         self, request: RunRequest, planned: RunRequest | None
@@ -115,8 +129,12 @@ class AdaptiveChooser:
             yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 
-def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser:
-    """The chooser that the options ask for; `further` as in `AdaptiveChooser`."""
+def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser | None:
+    """The chooser that the options ask for; `further` as in `AdaptiveChooser`. `None` with
+    `--repeat`, which asks the samples again that were chosen.
+    """
+    if options.repeat:
+        return None
     aim = Aim(options.precision)
     return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if options.batch else aim, further)
 

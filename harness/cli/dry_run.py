@@ -51,28 +51,37 @@ def dry_run(
     goes_on = [""] * len(requests)
     if chooser is not None:
         goes_on = [_goes_on(request, options, chooser) for request in requests]
-        budget = Budget(requests=options.max_requests)
         requests = [
-            replace(request, plan=first_plan(request, chooser, budget)) for request in requests
+            replace(request, plan=_first_plan(request, options, chooser)) for request in requests
         ]
     counter = _counter(options, requests)
     take_logs()
     previews = run_in_loop(_previews(requests, counter))
     for preview, text in zip(previews, goes_on, strict=True):
-        _show(replace(preview, goes_on=text))
-    _show_cost(options, [preview.forecast for preview in previews])
+        _show(replace(preview, goes_on=text), is_fresh=options.fresh)
+    _show_cost(options, [preview.forecast for preview in previews], is_first=chooser is not None)
     return COMPLETE
+
+
+def _first_plan(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
+    """The first wave; with `--fresh` that of a run that has nothing yet."""
+    if options.fresh:
+        return request.plan.with_counts(chooser.of_new_run(request, options.max_requests))
+    return first_plan(request, chooser, Budget(requests=options.max_requests))
 
 
 def _goes_on(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> str:
     """What follows the first wave of an adaptive run."""
-    most = chooser.most(request)
+    most, may_grow = chooser.most(request, is_fresh=options.fresh)
     limit = f"{most:,} samples of this task"
-    if options.max_requests is not None and options.max_requests < most:
+    if options.max_requests is not None and (options.max_requests < most or may_grow):
         limit = f"{options.max_requests:,} of the command"
+    elif may_grow:
+        limit += ", and as many a line on longer lines, if the server says that its window has room"
     return (
         "each wave follows from the replies before it, until the effective length is known to "
-        f"{options.precision:g} octaves; at most {limit}"
+        f"{options.precision:g} octaves; at most {limit}; tokens and cost below are of the first "
+        "wave"
     )
 
 
@@ -112,14 +121,20 @@ async def _preview(
     return _Preview(request, run_forecast, fits)
 
 
-def _show(preview: _Preview) -> None:
+def _show(preview: _Preview, *, is_fresh: bool) -> None:
     request, run_forecast = preview.request, preview.forecast
     plan, spec = request.plan, request.plan.task.spec
     rule = (
         "counted" if run_forecast.exact else "estimated: one a digit or sign, one per five letters"
     )
     first = next(iter(plan))
-    cells = f"{plan.samples} a cell" if plan.counts is None else "the first wave"
+    cells = (
+        f"{plan.samples} a cell"
+        if plan.counts is None
+        else "the samples of the run"
+        if request.repeat
+        else "the first wave"
+    )
     replies = (
         f"about {run_forecast.output_tokens:,} and at most "
         f"{run_forecast.most_output_tokens:,} of replies"
@@ -129,7 +144,7 @@ def _show(preview: _Preview) -> None:
         ("conditions", str(len(plan.conditions))),
         *(("", condition.label) for condition in plan.conditions),
         ("lengths", ", ".join(map(str, plan.lines))),
-        ("requests", f"{plan.size:,} ({cells}){_answered(request)}"),
+        ("requests", f"{plan.size:,} ({cells}){'' if is_fresh else _answered(request)}"),
         *(
             [("adaptive", preview.goes_on)]
             if preview.goes_on
@@ -192,15 +207,17 @@ def _answered(request: RunRequest) -> str:
     return f"; {answered:,} are answered, so {plan.size - answered:,} will be asked{again}"
 
 
-def _show_cost(options: RunOptions, forecasts: Sequence[Forecast]) -> None:
+def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_first: bool) -> None:
+    """Prints the cost of all runs; with `is_first` that of their first waves."""
     model, prices = options.model, options.model.prices
     if prices is not None:
         costs = [forecast.dollars(prices) for forecast in forecasts]
         expected, most = map(sum, zip(*costs, strict=True))
         price_kind = "batch " if options.batch and model.has_batch_price else ""
         assumed = "; no batch price is known" if options.batch and not price_kind else ""
+        what = "the first waves, without later ones" if is_first else "all"
         echo(
-            f"cost of all: about ${expected:.2f}, at most ${most:.2f}, "
+            f"cost of {what}: about ${expected:.2f}, at most ${most:.2f}, "
             f"at the {price_kind}prices of {prices.as_of}{assumed}"
         )
     elif model.provider not in ("tiny", "oracle", "scripted", "vllm") and not options.base_urls:

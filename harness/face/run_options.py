@@ -125,7 +125,6 @@ class RunOptions:
         for option, is_given in (
             ("--fresh", fresh),
             ("--batch", batch),
-            ("--adaptive", adaptive),
         ):
             if repeat and is_given:
                 raise UsageError(f"--repeat does not go together with {option}")
@@ -170,7 +169,7 @@ class RunOptions:
             RunRequest(plan, self.model, self.settings, self.out, self.known_facts)
             for plan in plans
         ]
-        return repeat_requests(requests) if self.repeat else requests
+        return repeat_requests(requests, adaptive=self.adaptive) if self.repeat else requests
 
     def model_settings(self, log: Path | None = None) -> ModelSettings:
         """How the provider is to open the model; `log` takes the output of its server."""

@@ -14,18 +14,35 @@ from harness.run.run_request import RunRequest
 from harness.spec import line_start
 
 
-def repeat_requests(requests: Sequence[RunRequest]) -> list[RunRequest]:
+def repeat_requests(requests: Sequence[RunRequest], *, adaptive: bool = False) -> list[RunRequest]:
     """The same requests as repeats: each continues a repeat that is not complete, or begins one.
+
+    Of an adaptive condition, and with `adaptive` of all, the samples that the run has are asked
+    again, whichever the request names.
 
     Raises:
         IncompleteError: a run is not there or lacks samples; a line for each.
         JournalError: a run cannot be read, or its answers were to other prompts.
         TaskError: a sample cannot be made.
     """
+    requests = [_as_it_was(request, adaptive=adaptive) for request in requests]
     problems = [problem for request in requests if (problem := _problem(request))]
     if problems:
         raise IncompleteError(*problems)
     return [replace(request, repeat=_number(request.repeated)) for request in requests]
+
+
+def _as_it_was(request: RunRequest, *, adaptive: bool) -> RunRequest:
+    """The request, with the samples of the run under its adaptive conditions."""
+    if not (request.repeated / MANIFEST).exists():
+        return request
+    manifest, plan = read_manifest(request.repeated), request.plan
+    chosen = set(plan.conditions) & set(plan.conditions if adaptive else manifest.adaptive)
+    if not chosen:
+        return request
+    counts = {key: size for key, size in plan.sizes.items() if key[0] not in chosen}
+    counts |= {cell.key: cell.samples for cell in manifest.cells if cell.condition in chosen}
+    return replace(request, plan=plan.with_counts(counts))
 
 
 def _problem(request: RunRequest) -> str:
@@ -34,6 +51,13 @@ def _problem(request: RunRequest) -> str:
     remedy = "the same command without --repeat"
     if not (folder / MANIFEST).exists():
         return f"{request.name}: there is no run to repeat in {folder}; {remedy} makes it"
+    asked = {condition for condition, _ in plan.sizes}
+    absent = [condition.label for condition in plan.conditions if condition not in asked]
+    if absent:
+        return (
+            f"{request.name}: the run in {folder} has no sample to repeat under "
+            f"{' and '.join(absent)}; {remedy} asks them"
+        )
     answers = answered(folder, _say_nothing, plan.lines, line_start(plan.seed, plan.task.name))
     missing = sum(
         not (answers.covers(sample, sample.key) or answers.unsent.covers(sample, sample.key))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from harness.run.batch.pending import PENDING_FILE
 from harness.run.progress import Progress
 from harness.run.records import overflow
 from harness.run.run_request import RunRequest
-from harness.spec import Cell, CellKey, Sample, line_start
+from harness.spec import Cell, CellKey, Condition, Sample, line_start
 from harness.task.catalogue import built_in_files
 from providers.base import Provider, StopRunError
 from providers.secrets import mask, masked, redact
@@ -89,7 +89,11 @@ class PlannedRun:
         )
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
         was_adaptive = set(manifest.adaptive)
-        manifest.plan_cells(self._cells, adaptive=plan.counts is not None, keeps_all=in_batches)
+        chosen = self._chosen_conditions()
+        for adaptive in (True, False):
+            cells = [cell for cell in self._cells if (cell.condition in chosen) == adaptive]
+            if cells or not self._cells:
+                manifest.plan_cells(cells, adaptive=adaptive, keeps_all=in_batches)
         now = {cell.key: cell.samples for cell in manifest.cells}
         fewer = Counter[bool]()
         for key, cell in before.items():
@@ -101,6 +105,12 @@ class PlannedRun:
         ):
             if fewer[of_adaptive]:
                 self._warn(f"{plan.task.name}: {fewer[of_adaptive]:,} samples {words} {stay}")
+
+    def _chosen_conditions(self) -> Collection[Condition]:
+        """The conditions whose samples are, or in the repeated run were, chosen by the answers."""
+        if self.request.repeat:
+            return read_manifest(self.request.repeated).adaptive
+        return self.request.plan.conditions if self.request.plan.counts is not None else ()
 
     @property
     def pending(self) -> int:
