@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from harness.analysis.comparison import Change, compare_conditions, compare_runs
+from harness.analysis.comparison import Change, compare_conditions, compare_runs, comparison_table
 from harness.analysis.judged_run import read_run
 from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from harness.journal.record import SAMPLES
@@ -54,7 +54,12 @@ class TestRuns:
         assert float(five["p_holm"]) == pytest.approx(4 / 2**15)
         assert (five["value_first"], five["value_second"]) == ("1.0", "0.25")
         assert (length["measure"], length["length"]) == ("effective_length", "")
-        assert (length["value_first"], length["ci_high"]) == ("5.0", "")  # beyond the longest line
+        assert (length["value_first"], length["value_first_bound"]) == ("5.0", ">")
+        assert length["value_second_bound"] == ""
+        assert (length["ci_high"], length["ci_high_bound"]) == ("", ">")
+        assert length["ci_low"]
+        assert length["ci_low_bound"] == ""
+        assert {five[name] for name in five if name.endswith("_bound")} == {""}
         assert 3 <= float(length["value_second"]) <= 5
         assert (area["measure"], area["length"]) == ("area", "")
 
@@ -91,6 +96,15 @@ class TestRuns:
         assert verdict.first == "scripted/test (temperature=0.0)"
         assert verdict.second == "scripted/test (temperature=0.7)"
         assert len(verdict.conditions) == 2
+
+    def test_what_is_not_limited_is_no_missing_value(self, lab: Lab) -> None:
+        """Two sides that see beyond the lines: their difference is open in both directions."""
+        first, second = (read_run(run(lab, f"scripted/{name}", samples=60)) for name in "ab")
+        table = comparison_table([compare_runs(first, second)])
+        (row,) = table[table["measure"] == "effective_length"].to_dict("records")
+        found = [row[f"{name}_bound"] for name in ("value_first", "value_second", "difference")]
+        assert found == [">", ">", "?"]
+        assert (row["ci_low_bound"], row["ci_high_bound"]) == ("<", ">")
 
 
 class TestChange:

@@ -7,10 +7,11 @@ import math
 import pytest
 
 from harness.analysis.comparison import compare_runs
-from harness.analysis.comparison_text import change_sentence, factor_text, finding
+from harness.analysis.comparison_text import change_sentence, factor_text, finding, octaves_text
 from harness.analysis.further import LengthDifference
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import read_run
+from providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from
 
@@ -74,8 +75,8 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
         (1.0, 0.5, 1.5, "a factor of 2.00 (95 % interval 1.41 to 2.83)"),
         (1.0, 0.5, math.inf, "a factor of 2.00 (95 %: at least 1.41)"),
         (-1.0, -math.inf, -0.5, "a factor of 0.50 (95 %: at most 0.71)"),
-        (math.inf, 0.5, math.inf, "a factor that is not limited (95 %: at least 1.41)"),
-        (math.nan, -math.inf, math.inf, "an unknown factor"),
+        (math.inf, 0.5, math.inf, "a factor without upper limit (95 %: at least 1.41)"),
+        (math.nan, -math.inf, math.inf, "a factor that the answers limit in neither direction"),
     ],
 )
 def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, text: str) -> None:
@@ -95,3 +96,50 @@ def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
     sentence = change_sentence(compare_runs(first, second), 0.05)
     assert sentence.startswith("scripted/b is worse than scripted/a: their areas differ by +")
     assert sentence.endswith("90 % interval), and the margin is 5 points.")
+
+
+@pytest.mark.parametrize(
+    ("middle", "low", "high", "texts"),
+    [
+        (1.0, 0.5, 1.5, ("+1.00", "+0.50 to +1.50 octaves")),
+        (math.inf, 0.5, math.inf, ("no limit", "at least +0.50 octaves")),
+        (-1.0, -math.inf, -0.5, ("-1.00", "at most -0.50 octaves")),
+        (math.nan, -math.inf, math.inf, ("open", "no limit")),
+    ],
+)
+def test_octaves_and_what_limits_them(
+    middle: float, low: float, high: float, texts: tuple[str, str]
+) -> None:
+    """As the table has them: no question mark stands for a number."""
+    length = Bound("=", 10.0)
+    difference = LengthDifference(length, length, middle, low, high, one_threshold=True)
+    assert octaves_text(difference) == texts
+
+
+def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:
+    """The mean over the conditions has none then, and the sentence says where."""
+
+    def fails(request: Request) -> str:
+        late = "separator=comma" in request.sample_id and "length=5" in request.sample_id
+        return "Final answer: 9" if late else right(request)
+
+    runs = []
+    for name in "ab":
+        wanted = lab.wanted(model=f"scripted/{name}", samples=40)
+        lab.asked(wanted, fails)
+        runs.append(read_run(wanted.folder))
+    sentence = finding(compare_runs(*runs))
+    assert (
+        "as effective lengths may lie beyond the tested lines under 1 of 2 conditions" in sentence
+    )
+    assert "unknown" not in sentence
+
+
+def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None:
+    """A line with two pairs can show nothing, and others can."""
+    first = read_run(run(lab, "scripted/a", samples=60))
+    few = lab.wanted(model="scripted/b", samples=60, lengths=[5], axes={"separator": ["none"]})
+    lab.asked(few)
+    lab.asked(lab.wanted(model="scripted/b", samples=2, axes={"separator": ["none"]}))
+    sentence = finding(compare_runs(first, read_run(few.folder)))
+    assert "the 60 pairs of the largest line and 2 tests can show a fall from 90 % to " in sentence

@@ -17,6 +17,7 @@ from harness.analysis.comparability import (
 )
 from harness.analysis.curve import Threshold
 from harness.analysis.further import LengthDifference, length_difference, mean_difference
+from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedCondition, JudgedRun, line_columns
 from harness.analysis.paired import (
     Pair,
@@ -236,8 +237,11 @@ def _same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
 
 def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     """The columns `COMPARISON`: for each condition one row for each line, one for its effective
-    length (the difference is in octaves, empty where it is not limited), and one for its area, if
-    neither side is adaptive.
+    length (the difference is in octaves), and one for its area, if neither side is adaptive.
+
+    `…_bound` is `<` or `>` where a length lies below or above the tested range, or where a
+    difference or an end of its interval has no limit in that direction and so is empty; `?` where
+    not even the sign of the difference is known.
     """
     rows = [
         {
@@ -257,12 +261,20 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     table[counts] = table[counts].astype("Int64")
     rounded = ["value_first", "value_second", "difference", "ci_low", "ci_high"]
     table[rounded] = table[rounded].round(_DIGITS)
+    bounds = [name for name in COMPARISON if name.endswith("_bound")]
+    table[bounds] = table[bounds].fillna("")
     return table
 
 
-def finite(octaves: float) -> float | None:
-    """`None` for what is not limited."""
-    return octaves if math.isfinite(octaves) else None
+def _sign(length: Bound) -> str:
+    return "" if length.sign == "=" else length.sign
+
+
+def _direction(octaves: float) -> str:
+    """Where a value lies that is not limited; empty for one that is."""
+    if math.isfinite(octaves):
+        return ""
+    return "?" if math.isnan(octaves) else ">" if octaves > 0 else "<"
 
 
 def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
@@ -282,13 +294,15 @@ def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
             "p_holm": corrected,
         }
     length = compared.length
+    ends = {"difference": length.octaves, "ci_low": length.low, "ci_high": length.high}
     yield {
         "measure": "effective_length",
         "value_first": length.first.length,
+        "value_first_bound": _sign(length.first),
         "value_second": length.second.length,
-        "difference": finite(length.octaves),
-        "ci_low": finite(length.low),
-        "ci_high": finite(length.high),
+        "value_second_bound": _sign(length.second),
+        **{name: end if math.isfinite(end) else None for name, end in ends.items()},
+        **{f"{name}_bound": _direction(end) for name, end in ends.items()},
     }
     if area := compared.area:
         yield {

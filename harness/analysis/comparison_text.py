@@ -25,6 +25,7 @@ def finding(comparison: Comparison) -> str:
     may have a larger area than one that is perfect to 70 symbols.
     """
     length, area = comparison.length, comparison.area
+    open_ends = _unlimited(comparison)
     larger = 0 if area is None else area.larger
     ahead, behind = comparison.first, comparison.second
     if (length.further or larger) < 0:
@@ -42,12 +43,12 @@ def finding(comparison: Comparison) -> str:
         verb = f"{ahead} has a larger area than {behind}"
         if model is not None:
             verb = f"{model} has a larger area with {ahead} than with {behind}"
-        sentence = f"{verb} on {where}: {area_text(area)}; {_no_further(length, count)}"
+        sentence = f"{verb} on {where}: {area_text(area)}; {_no_further(length, open_ends)}"
     else:
         of_model = "" if model is None else f" for {model}"
         sentence = (
             f"no difference found between {ahead} and {behind}{of_model} on {where}: "
-            f"{_no_further(length, count)}"
+            f"{_no_further(length, open_ends)}"
         )
         if area is not None:
             sentence += f"; {area_text(area)}"
@@ -83,12 +84,10 @@ def area_text(area: PairedArea) -> str:
 
 
 def factor_text(length: LengthDifference) -> str:
-    """The factor between two effective lengths with its interval; what is not limited is left
-    open.
-    """
+    """The factor between two effective lengths with its interval, as far as it is limited."""
     low, high = (2**end if math.isfinite(end) else None for end in (length.low, length.high))
     if low is None and high is None:
-        return "an unknown factor"
+        return "a factor that the answers limit in neither direction"
     interval = (
         f"95 % interval {low:.2f} to {high:.2f}"
         if low is not None and high is not None
@@ -97,8 +96,48 @@ def factor_text(length: LengthDifference) -> str:
         else f"95 %: at most {high:.2f}"
     )
     if not math.isfinite(length.octaves):
-        return f"a factor that is not limited ({interval})"
+        limit = "upper" if low is not None else "lower"
+        return f"a factor without {limit} limit ({interval})"
     return f"a factor of {2**length.octaves:.2f} ({interval})"
+
+
+def octaves_text(length: LengthDifference) -> tuple[str, str]:
+    """The difference in octaves and its interval, as far as they are limited."""
+    low, high = (f"{end:+.2f}" if math.isfinite(end) else None for end in (length.low, length.high))
+    if low is None and high is None:
+        return "open", "no limit"
+    interval = (
+        f"{low} to {high} octaves"
+        if low is not None and high is not None
+        else f"at least {low} octaves"
+        if low is not None
+        else f"at most {high} octaves"
+    )
+    return f"{length.octaves:+.2f}" if math.isfinite(length.octaves) else "no limit", interval
+
+
+def _unlimited(comparison: Comparison) -> str:
+    """Where and why the factor between the effective lengths has no limit in either direction;
+    empty where it has one.
+    """
+    if math.isfinite(comparison.length.low) or math.isfinite(comparison.length.high):
+        return ""
+    conditions = comparison.conditions
+    of_both = {(compared.length.first.sign, compared.length.second.sign) for compared in conditions}
+    if of_both == {(">", ">")}:
+        return "both effective lengths lie beyond the longest line"
+    if of_both == {("<", "<")}:
+        return "both effective lengths lie below the shortest line"
+    outside = [
+        compared
+        for compared in conditions
+        if not (math.isfinite(compared.length.low) and math.isfinite(compared.length.high))
+    ]
+    where = f" under {len(outside)} of {len(conditions)} conditions" * (len(conditions) > 1)
+    return (
+        "no difference in effective length was found, and none can be, as effective lengths may "
+        f"lie beyond the tested lines{where}"
+    )
 
 
 def _lengths(length: LengthDifference, conditions: int) -> str:
@@ -114,14 +153,12 @@ def _symbols(bound: Bound) -> str:
     return f"{words}{bound.length:.0f}"
 
 
-def _no_further(length: LengthDifference, conditions: int) -> str:
+def _no_further(length: LengthDifference, unlimited: str) -> str:
     """Why nobody is said to see further."""
     if not length.one_threshold:
         return "no effective lengths to compare, since at least one side has no single threshold"
-    outside = length.first.sign, length.second.sign
-    if conditions == 1 and outside in ((">", ">"), ("<", "<")):
-        end = "beyond the longest line" if outside[0] == ">" else "below the shortest line"
-        return f"both effective lengths lie {end}"
+    if unlimited:
+        return unlimited
     text = f"no difference in effective length was found, {factor_text(length)}"
     if math.isfinite(length.detectable):
         text += f", where {length.detectable:.1f} would have been found with a power of 80 %"
@@ -139,16 +176,17 @@ def _of_lines(comparison: Comparison) -> str:
             f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
             f"(p {_at_least(least)}, exact McNemar with Holm's correction for {len(tests)} tests)"
         )
-    pairs = min(line.n for line, _ in tests)
-    fall = smallest_fall(pairs, len(tests))
+    least, most = (find(line.n for line, _ in tests) for find in (min, max))
+    fall = smallest_fall(most, len(tests))
     shown = (
         "nothing"
         if fall is None
         else f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} %"
     )
+    pairs = f"{most} pairs" if least == most else f"the {most} pairs of the largest line"
     return (
-        f"no single line shows one (exact McNemar with Holm's correction: {pairs} "
-        f"pairs and {len(tests)} tests can show {shown})"
+        f"no single line shows one (exact McNemar with Holm's correction: {pairs} and {len(tests)} "
+        f"test{'s' * (len(tests) > 1)} can show {shown})"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis.comparison import SIGNIFICANT, ConditionComparison
-from harness.analysis.comparison_text import change_sentence, finding
+from harness.analysis.comparison_text import change_sentence, finding, octaves_text
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.interval import span_text
@@ -96,8 +95,7 @@ def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
         "",
         str(length.first),
         str(length.second),
-        octaves_text(length.octaves),
-        f"{octaves_text(length.low)} to {octaves_text(length.high)} octaves",
+        *octaves_text(length),
     )
     if area := compared.area:
         low, high = area.difference_ci
@@ -110,11 +108,6 @@ def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
             f"{low:+.2f} to {high:+.2f}",
         )
     return table
-
-
-def octaves_text(octaves: float) -> str:
-    """A difference in octaves, or `?` where it is not limited."""
-    return f"{octaves:+.2f}" if math.isfinite(octaves) else "?"
 
 
 def _axes(run: JudgedRun, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
