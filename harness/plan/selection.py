@@ -9,7 +9,7 @@ from typing import get_args
 
 from harness.errors import TaskFileError, UsageError
 from harness.plan.plan import Plan, item_of, make_sample, plan
-from harness.spec import Line, Spread
+from harness.spec import Line, Spread, lines_of
 from harness.task.catalogue import Task, find, open_task
 from harness.task.prompt import utf8_problem
 
@@ -138,9 +138,12 @@ def repeats(planned: Plan) -> str | None:
         if all(
             (item.symbols, item.target) == (items[0].symbols, items[0].target) for item in items
         ):
+            bands = lines_of((one.length for one in planned.lines), "bands")
             remedy = (
                 "--spread bands varies the length"
-                if len(planned.lines) > 1
+                if not all(band.is_exact for band in bands)
+                else "--lengths that are farther apart vary the length with --spread bands"
+                if len(bands) > 1
                 else "two or more --lengths with --spread bands vary the length"
             )
             return (
