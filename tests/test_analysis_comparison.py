@@ -143,11 +143,13 @@ class TestChange:
     def test_adaptive_samples_have_no_area(self, lab: Lab) -> None:
         """They are never equivalent; effective lengths and lines are compared as ever."""
         folders = [run(lab, "scripted/a", samples=120), run(lab, "scripted/b", samples=120)]
-        assert compare_runs(read_run(folders[0]), read_run(folders[1])).change(0.05) == "equivalent"
+        first, second = map(read_run, folders)
+        assert compare_runs(first, second).change(0.05) == "equivalent"
         manifest = read_manifest(folders[1])
         manifest.adaptive = [Condition({"separator": "none"})]
         write_manifest(folders[1], manifest)
-        compared = compare_runs(read_run(folders[0]), read_run(folders[1]))
+        chosen = read_run(folders[1])
+        compared = compare_runs(first, chosen)
         assert (compared.area, compared.change(0.05)) == (None, "undecided")
         done = lab.bench("compare", *folders, "-o", lab.folder / "c.csv", "--fail-if", "worse")
         assert done.code == 0
@@ -158,7 +160,7 @@ class TestChange:
         assert "at least one side is adaptive, so only the 240 samples that both sides" in done.out
         assert "whether the two are equivalent is not tested" in done.out
         worse = run(lab, "scripted/c", wrong_from(5), samples=120)
-        back = compare_runs(read_run(folders[1]), read_run(worse))
+        back = compare_runs(chosen, read_run(worse))
         assert (back.area, back.change(0.05)) == (None, "worse")
 
     @pytest.mark.parametrize(

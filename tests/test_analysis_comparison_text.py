@@ -128,7 +128,7 @@ def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:
         wanted = lab.wanted(model=f"scripted/{name}", samples=40)
         lab.asked(wanted, fails)
         runs.append(read_run(wanted.folder))
-    sentence = finding(compare_runs(*runs))
+    sentence = finding(compare_runs(runs[0], runs[1]))
     assert (
         "as effective lengths may lie beyond the tested lines under 1 of 2 conditions" in sentence
     )

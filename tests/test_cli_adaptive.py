@@ -17,9 +17,12 @@ import pytest
 
 from harness.analysis.adaptive import END_SAMPLES
 from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from harness.cli.progress import state
 from harness.journal.manifest import MANIFEST, read_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.selection import plans
+from harness.run import task_run
+from harness.run.progress import Progress
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, wait_for
@@ -491,3 +494,24 @@ def test_lengths_of_an_adaptive_plan_are_bands(lab: Lab) -> None:
     (exact,) = plans(str(lab.ones), spread="none", in_bands=True, **given)
     assert [line.is_exact for line in bands.lines] == [False, False]
     assert [line.is_exact for line in exact.lines] == [True, True]
+
+
+def test_the_display_has_what_is_known(lab: Lab) -> None:
+    """Before each wave: how many conditions are done, and the widest interval of the others."""
+    known: list[str] = []
+
+    class Kept(Progress):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name == "known" and value:
+                known.append(state(self))
+
+    lab.monkeypatch.setattr(task_run, "Progress", Kept)
+    done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
+    assert done.code == 0
+    shown = [re.search(r"(\d) of 2 known(?:, widest (\d+\.\d\d) octaves)?", text) for text in known]
+    found = [(int(match[1]), match[2]) for match in shown if match is not None]
+    assert found[-1] == (2, None)
+    assert [count for count, _ in found] == sorted(count for count, _ in found)
+    widths = [float(width) for _, width in found if width]
+    assert widths[0] > 1.5 > widths[-1]

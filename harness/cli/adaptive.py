@@ -49,7 +49,8 @@ class AdaptiveChooser:
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
         """See `Chooser`."""
-        return Wave(self._choice(request, most).counts)
+        choice = self._choice(request, most)
+        return Wave(choice.counts, _known(choice))
 
     def _choice(self, request: RunRequest, most: int | None) -> Choice:
         return self._chosen(request, _present(request), most)
@@ -137,6 +138,17 @@ def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser |
         return None
     aim = Aim(options.precision)
     return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if options.batch else aim, further)
+
+
+def _known(choice: Choice) -> str:
+    """`1 of 2 known, widest 1.25 octaves`: the conditions that are done, and the widest interval of
+    the others.
+    """
+    steps = choice.steps.values()
+    widths = [step.octaves for step in steps if not step.is_known]
+    widest = max(widths, default=0.0)
+    known = f"{len(steps) - len(widths)} of {len(steps)} known"
+    return f"{known}, widest {widest:.2f} octaves" if 0 < widest < math.inf else known
 
 
 def _present(request: RunRequest) -> JudgedRun | None:

@@ -107,10 +107,14 @@ class LiveDisplay:
 
 
 def state(progress: run_progress.Progress) -> str:
-    """Rate, accuracy, cost, connections and failures so far; those that are 0 are left out."""
+    """Rate, accuracy, what is known, cost, connections and failures so far; what is 0 or empty is
+    left out.
+    """
     parts = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
     if progress.judged:
         parts.append(f"{100 * progress.correct / progress.judged:.0f}% right")
+    if progress.known:
+        parts.append(progress.known)
     if progress.budget.spent:
         parts.append(f"${progress.budget.spent:.4f}")
     if progress.connections:

@@ -13,6 +13,7 @@ from typing import Protocol
 from harness.journal.manifest import MANIFEST, read_manifest
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
+from harness.run.progress import Progress
 from harness.run.run_request import RunRequest
 from harness.spec import CellKey
 
@@ -24,6 +25,8 @@ class Wave:
     counts: Mapping[CellKey, int]
     """Cell -> its samples, in the plan with the next wave; as before where nothing more is to be
     asked."""
+    known: str = ""
+    """What is known before the wave, for a display."""
 
 
 class Chooser(Protocol):
@@ -52,11 +55,20 @@ def first_plan(request: RunRequest, choose: Chooser, budget: Budget) -> Plan:
     return request.plan.with_counts(choose(request, budget.requests).counts)
 
 
-def next_plan(request: RunRequest, present: Plan, choose: Chooser, budget: Budget) -> Plan | None:
+def next_plan(
+    request: RunRequest,
+    present: Plan,
+    choose: Chooser,
+    budget: Budget,
+    progress: Progress | None = None,
+) -> Plan | None:
     """The `present` plan with the next wave; `None` where nothing more is to be asked, or may be
-    for what is left of the budget.
+    for what is left of the budget. `progress` is told what is known.
     """
     if budget.exhausted or not budget.has_requests:
         return None
-    plan = request.plan.with_counts(choose(request, budget.requests).counts)
+    wave = choose(request, budget.requests)
+    if progress is not None:
+        progress.known = wave.known
+    plan = request.plan.with_counts(wave.counts)
     return None if plan.sizes == present.sizes else plan

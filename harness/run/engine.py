@@ -122,7 +122,7 @@ class RunEngine:
 
     async def _ask_on(self, run: TaskRun, request: RunRequest, choose: Chooser) -> None:
         """Asks the waves after the first one, until one brings no answer."""
-        while plan := next_plan(request, run.plan, choose, self._budget):
+        while plan := next_plan(request, run.plan, choose, self._budget, run.progress):
             before = run.new
             run.grow(plan)
             await run.begin()

@@ -27,6 +27,8 @@ class Progress:
     judged: int = 0
     correct: int = 0
     """Of the judged samples; both stay 0 where the run has no judge."""
+    known: str = ""
+    """What an adaptive run knows before its present wave; empty in other runs."""
     started_s: float = field(default_factory=time.monotonic)
 
     @property
