@@ -30,6 +30,7 @@ from harness.cli.judging import (
 )
 from harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
 from harness.cli.options import examples
+from harness.cli.settings import AskingVerb, Verb
 from harness.cli.tasks import tasks_app
 from harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
 from harness.errors import INTERRUPTED, USAGE, UsageError
@@ -110,19 +111,19 @@ def models() -> None:
     verbs.list_models()
 
 
-for _verb, _name, _examples in (
-    (run, "run", RUN_EXAMPLES),
-    (samples, "samples", SAMPLES_EXAMPLES),
-    (runs, "runs", RUNS_EXAMPLES),
-    (score, "score", SCORE_EXAMPLES),
-    (compare, "compare", COMPARE_EXAMPLES),
-    (report, "report", REPORT_EXAMPLES),
-    (leaderboard, "leaderboard", LEADERBOARD_EXAMPLES),
-    (import_, "import", IMPORT_EXAMPLES),
-    (models, "models", examples("bench models")),
-    (help_, "help", examples("bench help run", "bench help tasks check")),
+for _verb, _name, _examples, _class in (
+    (run, "run", RUN_EXAMPLES, AskingVerb),
+    (samples, "samples", SAMPLES_EXAMPLES, Verb),
+    (runs, "runs", RUNS_EXAMPLES, Verb),
+    (score, "score", SCORE_EXAMPLES, Verb),
+    (compare, "compare", COMPARE_EXAMPLES, Verb),
+    (report, "report", REPORT_EXAMPLES, Verb),
+    (leaderboard, "leaderboard", LEADERBOARD_EXAMPLES, Verb),
+    (import_, "import", IMPORT_EXAMPLES, Verb),
+    (models, "models", examples("bench models"), Verb),
+    (help_, "help", examples("bench help run", "bench help tasks check"), Verb),
 ):
-    app.command(_name, epilog=_examples)(_verb)
+    app.command(_name, epilog=_examples, cls=_class)(_verb)
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(export_app, name="export")
 

@@ -29,6 +29,7 @@ from harness.cli.options import (
     SystemOption,
     TaskOption,
     TemperatureOption,
+    command_of,
     examples,
     listed,
 )
@@ -161,6 +162,7 @@ def run(
             precision=precision,
             max_requests=max_requests,
             repeat=repeat,
+            command=command_of(context),
         )
         for name in listed(model)
     ]

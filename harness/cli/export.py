@@ -29,9 +29,11 @@ from harness.cli.options import (
     TaskOption,
     TemperatureOption,
     ThresholdOption,
+    command_of,
     examples,
     listed,
 )
+from harness.cli.settings import AskingVerb
 from harness.cli.terminal import echo, say, warn
 from harness.errors import UsageError
 
@@ -43,14 +45,16 @@ export_app = typer.Typer(
 
 
 @export_app.command(
+    cls=AskingVerb,
     epilog=examples(
         "bench export batch --task counting --model gpt-4o -o requests.jsonl",
         "bench export batch --task counting --model vllm/tiny -o requests.jsonl",
         "vllm run-batch -i requests.jsonl -o replies.jsonl --model DIR --served-model-name tiny",
         "bench import replies.jsonl",
-    )
+    ),
 )
 def batch(
+    context: typer.Context,
     *,
     task: TaskOption,
     model: ModelOption,
@@ -97,13 +101,19 @@ def batch(
         seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
     )
     options = RunOptions.from_command(
-        model=name, out=out, settings=settings, notify=warn, logprobs=logprobs
+        model=name,
+        out=out,
+        settings=settings,
+        notify=warn,
+        logprobs=logprobs,
+        command=command_of(context),
     )
     raise typer.Exit(batch.export(plans, options, output))
 
 
 @export_app.command(
     "lm-eval",
+    cls=AskingVerb,
     epilog=examples(
         "bench export lm-eval --task counting -o eyechart_tasks",
         "lm_eval run --include_path eyechart_tasks --tasks eyechart_counting --apply_chat_template",

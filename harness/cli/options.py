@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +21,13 @@ def examples(*lines: str) -> str:
 def listed(given: Sequence[str]) -> list[str]:
     """The names of an option that takes several, with commas or as the option again; each once."""
     return list(dict.fromkeys(name.strip() for option in given for name in option.split(",")))
+
+
+def command_of(context: typer.Context) -> str:
+    """The command with the options that come from a file or the environment; "" where none does."""
+    verb: Any = context.command  # a `harness.cli.settings.Verb`
+    settings = verb.settings(context)
+    return shlex.join(["bench", *sys.argv[1:], *settings]) if settings else ""
 
 
 TaskOption = Annotated[

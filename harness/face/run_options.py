@@ -78,6 +78,8 @@ class RunOptions:
     """Samples that an adaptive command may ask, at most."""
     repeat: bool = False
     """Whether the samples of complete runs are asked again."""
+    command: str = ""
+    """How the run was asked for; "" for the command line of this process."""
 
     @classmethod
     def from_command(
@@ -101,6 +103,7 @@ class RunOptions:
         precision: float | None = None,
         max_requests: int | None = None,
         repeat: bool = False,
+        command: str = "",
     ) -> RunOptions:
         """Checks the options and looks up the model.
 
@@ -157,6 +160,7 @@ class RunOptions:
             precision=read_precision(precision),
             max_requests=max_requests,
             repeat=repeat,
+            command=command,
         )
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
@@ -166,7 +170,14 @@ class RunOptions:
             JournalError: a run is to be repeated and is not there or not complete.
         """
         requests = [
-            RunRequest(plan, self.model, self.settings, self.out, self.known_facts)
+            RunRequest(
+                plan,
+                self.model,
+                self.settings,
+                self.out,
+                self.known_facts,
+                command=self.command,
+            )
             for plan in plans
         ]
         return repeat_requests(requests, adaptive=self.adaptive) if self.repeat else requests

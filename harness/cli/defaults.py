@@ -1,0 +1,191 @@
+"""The files with defaults of options: `bench.toml`, or `[tool.eyechart]` in `pyproject.toml`.
+
+A file may have come with somebody else's folder. So it can neither send a key elsewhere nor load
+code in a command that names its own task and model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+from urllib.parse import urlsplit
+
+from harness.errors import UsageError
+
+PREFIX = "EYECHART_"
+"""The variable of `--max-tokens` is `EYECHART_MAX_TOKENS`."""
+BENCH, PROJECT = "bench.toml", "pyproject.toml"
+"""Where the first is there, the second is not read."""
+_HEADER = "tool.eyechart"
+"""The table in the second."""
+ONCE = ("dry-run", "fresh", "repeat", "json")
+"""Options of `bench run` that are meant for one command, and have no default anywhere."""
+NOT_IN_FILES = ("model-arg", "vllm-arg")
+"""Options that can load code or send keys to an address."""
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+_SECRET = re.compile(r"key|secret|password|passwd|credential|token$|token[^s]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The value of one option in a file."""
+
+    value: Any
+    place: str
+    """`file:line`."""
+
+
+def variable(option: str) -> str:
+    """The environment variable of a long option."""
+    return PREFIX + option.replace("-", "_").upper()
+
+
+@cache
+def options_of_run() -> dict[str, Any]:
+    """Long option of `bench run` that can have a default -> type of its value."""
+    from harness.cli.asking import run
+
+    names = {name.replace("_", "-"): hint for name, hint in get_type_hints(run).items()}
+    return {
+        name: hint
+        for name, hint in names.items()
+        if name not in (*ONCE, "context", "as-json", "return")
+    }
+
+
+def read_defaults(folder: Path) -> dict[str, Default]:
+    """Option -> its default in the file of a folder.
+
+    Raises:
+        UsageError: the file cannot be read, or has a key or a value that no option can have.
+    """
+    path, header = folder / BENCH, ""
+    if not path.is_file():
+        path, header = folder / PROJECT, _HEADER
+    if not path.is_file():
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    if header and "eyechart" not in text:  # most files of a project
+        return {}
+    defaults: dict[str, Default] = {}
+    wrong: list[str] = []
+    for key, value in _table(path, text, header):
+        place = f"{path}:{_line(text, header, key)}"
+        option = key.replace("_", "-")
+        problem = f"{option!r} is here twice" if option in defaults else _problem(option, value)
+        if problem is None:
+            defaults[option] = Default(_as_option(option, value), place)
+        else:
+            wrong.append(f"{place}: {problem}")
+    if wrong:
+        raise UsageError(*wrong if len(wrong) == 1 else (f"{path} is wrong", *wrong))
+    return defaults
+
+
+def _table(path: Path, text: str, header: str) -> Iterator[tuple[str, Any]]:
+    """The keys and values of a table."""
+    import tomllib
+
+    try:
+        table: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+), column (\d+)", str(error))
+        place = f":{found[1]}:{found[2]}" if found else ""
+        raise UsageError(f"{path}{place}: not TOML: {str(error).partition(' (at')[0]}") from None
+    for part in filter(None, header.split(".")):
+        table = table.get(part, {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: {header} is no table")
+    yield from table.items()
+
+
+def _line(text: str, header: str, key: str) -> int:
+    """The line of a key in a table; the first where it is written in an unusual way."""
+    table = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if found := re.match(r"\s*\[([^\[\]]+)\]\s*(#.*)?$", line):
+            table = found[1].replace(" ", "")
+            if table == f"{header}.{key}".lstrip("."):
+                return number
+        elif table == header and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]", line):
+            return number
+    return 1
+
+
+def _problem(option: str, value: object) -> str | None:
+    """Why a file cannot have this; never with the value, which may be a key."""
+    known = options_of_run()
+    if option in ONCE:
+        return f"{option!r} is for one command: give it on the command line"
+    if option in NOT_IN_FILES:
+        return (
+            f"{option!r} can load code and send keys elsewhere, and this file may be another's: "
+            f"give it on the command line or in {variable(option)}"
+        )
+    if option not in known:
+        if _SECRET.search(option):
+            return (
+                f"{option!r}: a key does not belong in a file that is shared: set the environment "
+                "variable that 'bench models' names"
+            )
+        close = difflib.get_close_matches(option, known, n=1)
+        guess = f"did you mean {close[0]!r}?" if close else "'bench run --help' lists the options"
+        return f"no option {option!r}; {guess}"
+    if option == "base-url" and not all(_is_local(url) for url in _texts(value)):
+        return (
+            "'base-url' is not on this machine: a key would be sent there, and this file may be "
+            f"another's: give it on the command line or in {variable(option)}, or name the server "
+            "in the file of EYECHART_ENDPOINTS"
+        )
+    return _type_problem(option, value, known[option])
+
+
+def _type_problem(option: str, value: object, wanted: Any) -> str | None:
+    """What is wrong with the type of a value."""
+    kinds = str(wanted)
+    if wanted is bool:
+        return None if isinstance(value, bool) else f"{option!r} is true or false"
+    if isinstance(value, bool):
+        return f"{option!r} is not true or false"
+    if option == "axis" and isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        is_list = option == "lengths" or "list[" in kinds
+        items = [item for one in value for item in (one if isinstance(one, list) else [one])]
+        is_plain = all(isinstance(one, str | int) and not isinstance(one, bool) for one in items)
+        return None if is_list and is_plain else f"{option!r} is one value"
+    if "int" in kinds or "float" in kinds:
+        allowed: Any = int | float if "float" in kinds else int
+        whole = "" if "float" in kinds else "whole "
+        return None if isinstance(value, allowed) else f"{option!r} is a {whole}number"
+    return None if isinstance(value, str | int) else f"{option!r} is a text"
+
+
+def _as_option(option: str, value: Any) -> Any:
+    """The value as the parser takes it."""
+    if option == "axis" and isinstance(value, dict):
+        return [f"{axis}={','.join(_texts(names))}" for axis, names in value.items()]
+    if "list[" in str(options_of_run()[option]):
+        return _texts(value)
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return value if isinstance(value, bool | int | float) and option != "max-tokens" else str(value)
+
+
+def _texts(value: object) -> list[str]:
+    return [str(one) for one in (value if isinstance(value, list) else [value])]
+
+
+def _is_local(url: str) -> bool:
+    try:
+        return urlsplit(url).hostname in _LOCAL
+    except ValueError:
+        return False

@@ -1,0 +1,114 @@
+"""Defaults of options: from `bench.toml` or `pyproject.toml` in the current folder, and from
+variables of the environment. The command line comes before both, the environment before the file.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperCommand
+
+from harness.cli.defaults import Default, options_of_run, read_defaults, variable
+from harness.cli.terminal import warn
+from harness.errors import UsageError
+
+_HELP = ("-h", "--help")
+
+
+class Verb(TyperCommand):
+    """A verb whose option `--out` has defaults."""
+
+    asks = False
+    """Whether all options of the verb that `bench run` has too have defaults."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._file: Mapping[str, Default] = {}
+        for option, parameter in self._settable().items():
+            parameter.envvar = variable(option)
+            parameter.show_envvar = False
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the file first; says where a value comes from that cannot be."""
+        settable = self._settable()
+        if settable and not ctx.resilient_parsing and not any(one in args for one in _HELP):
+            self._file = read_defaults(Path())
+            ctx.default_map = {
+                parameter.name: self._file[option].value
+                for option, parameter in settable.items()
+                if option in self._file
+            }
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # errors of the parser, from whichever click typer uses
+            parameter = getattr(error, "param", None)
+            option = next((name for name, one in settable.items() if one is parameter), None)
+            place = option and self._place(ctx, option)
+            if not place or not hasattr(error, "format_message"):
+                raise
+            raise UsageError(f"{place}: {error.format_message()}") from error
+
+    def invoke(self, ctx: Any) -> Any:
+        """Says which options come from the file."""
+        settable = self._settable().items()
+        from_file = [
+            argument
+            for option, parameter in settable
+            if _source(ctx, parameter) == "DEFAULT_MAP"
+            for argument in as_arguments(option, ctx.params[parameter.name])
+        ]
+        if self.asks and from_file:
+            (file,) = {one.place.rpartition(":")[0] for one in self._file.values()}
+            warn(f"{file}: {shlex.join(from_file)}")
+        return super().invoke(ctx)
+
+    def settings(self, ctx: Any) -> list[str]:
+        """The options whose values come from the file or the environment, as arguments."""
+        return [
+            argument
+            for option, parameter in self._settable().items()
+            if _source(ctx, parameter) in ("DEFAULT_MAP", "ENVIRONMENT")
+            for argument in as_arguments(option, ctx.params[parameter.name])
+        ]
+
+    def _place(self, ctx: Any, option: str) -> str:
+        """Where the value of an option comes from, unless from the command line."""
+        source = _source(ctx, self._settable()[option])
+        if source == "ENVIRONMENT":
+            return variable(option)
+        return self._file[option].place if source == "DEFAULT_MAP" else ""
+
+    def _settable(self) -> dict[str, Any]:
+        """Option -> its parameter."""
+        known = options_of_run() if self.asks else {"out": Path}
+        parameters = {
+            name.removeprefix("--"): parameter
+            for parameter in self.params
+            for name in parameter.opts
+        }
+        return {option: parameters[option] for option in known if option in parameters}
+
+
+class AskingVerb(Verb):
+    """A verb that has defaults for what `bench run` has."""
+
+    asks = True
+
+
+def as_arguments(option: str, value: object) -> list[str]:
+    """An option with its value as on a command line; a switch that is off is nothing."""
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [f"--{option}"]
+    values = value if isinstance(value, list | tuple) else [value]
+    return [argument for one in values for argument in (f"--{option}", str(one))]
+
+
+def _source(ctx: Any, parameter: Any) -> str:
+    source = ctx.get_parameter_source(parameter.name)
+    return "" if source is None else str(source.name)

@@ -1,0 +1,243 @@
+"""Defaults from `bench.toml`, `pyproject.toml` and the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.main import get_command
+
+from harness.cli.app import app
+from harness.cli.defaults import NOT_IN_FILES, ONCE, options_of_run, read_defaults, variable
+from harness.errors import UsageError
+from harness.journal.manifest import MANIFEST, read_manifest
+
+if TYPE_CHECKING:
+    from tests.conftest import Done, Lab
+
+ROOT = Path(__file__).parents[1]
+DOCS = (ROOT / "docs" / "settings.md").read_text()
+
+
+@pytest.fixture
+def home(lab: Lab) -> Lab:
+    """A laboratory whose folder is the current one, without variables of the user's."""
+    for name in list(os.environ):
+        if name.startswith("EYECHART_"):
+            lab.monkeypatch.delenv(name)
+    lab.monkeypatch.chdir(lab.folder)
+    return lab
+
+
+def write(lab: Lab, *lines: str, name: str = "bench.toml") -> None:
+    (lab.folder / name).write_text("\n".join((*lines, "")))
+
+
+def lengths_and_models(lab: Lab) -> tuple[set[int], set[str]]:
+    """Of all runs there are."""
+    manifests = [read_manifest(path.parent) for path in lab.folder.rglob(MANIFEST)]
+    lengths = {cell.line.length for manifest in manifests for cell in manifest.cells}
+    return lengths, {manifest.model for manifest in manifests}
+
+
+def asked(lab: Lab, *arguments: str) -> Done:
+    done = lab.bench("run", *arguments)
+    assert done.code == 0, done
+    return done
+
+
+@pytest.mark.parametrize(
+    ("name", "header"), [("bench.toml", ""), ("pyproject.toml", "[tool.eyechart]")]
+)
+def test_a_file_has_defaults(home: Lab, name: str, header: str) -> None:
+    """A line says which, and the manifest has them in its command."""
+    lines = ('task = "lab/plain.yaml"', 'model = "oracle:9"', "lengths = [2, 3]", "samples = 1")
+    write(home, header, *lines, 'out = "there"', name=name)
+    done = asked(home)
+    given = "--task lab/plain.yaml --model oracle:9 --lengths 2,3 --samples 1 --out there"
+    assert done.err == f"bench: {name}: {given}\n"
+    assert lengths_and_models(home) == ({2, 3}, {"oracle/9"})
+    (folder,) = (path.parent for path in (home.folder / "there").rglob(MANIFEST))
+    assert read_manifest(folder).commands == [f"bench run {given}"]
+    assert home.bench("runs").out.count("oracle/9") == 2  # its name and its folder
+    again = home.bench("run", *given.split())
+    assert (again.code, again.err) == (0, "")  # nothing is from the file
+
+
+def test_the_command_line_comes_first_then_the_environment(home: Lab) -> None:
+    """Before the file, which comes before an option's own default."""
+    write(home, 'model = ["oracle:9"]', 'lengths = "2"', "samples = 1", 'axis = ["separator=all"]')
+    home.monkeypatch.setenv("EYECHART_LENGTHS", "4,5")
+    done = asked(home, "--task", "lab/ones.yaml", "--axis", "separator=none")
+    assert done.err == "bench: bench.toml: --model oracle:9 --samples 1\n"
+    assert lengths_and_models(home) == ({4, 5}, {"oracle/9"})
+    (run,) = (path.parent for path in home.folder.rglob(MANIFEST))
+    manifest = read_manifest(run)
+    assert manifest.commands[0].endswith(" --model oracle:9 --lengths 4,5 --samples 1")
+    assert {cell.condition.label for cell in manifest.cells} == {"separator=none"}
+    asked(
+        home, "--task", "lab/ones.yaml", "-m", "oracle:8", "--lengths", "3", "--axis=separator=none"
+    )
+    assert lengths_and_models(home) == ({3, 4, 5}, {"oracle/8", "oracle/9"})
+
+
+def test_variables_are_for_every_option(home: Lab) -> None:
+    """Lists have blanks between; switches are on or off."""
+    write(home, "adaptive = true")
+    for name, value in {
+        "TASK": "lab/ones.yaml",
+        "MODEL": "oracle:9,oracle:8",
+        "LENGTHS": "2",
+        "SAMPLES": "1",
+        "ADAPTIVE": "0",
+        "AXIS": "separator=none separator=comma",
+    }.items():
+        home.monkeypatch.setenv(f"EYECHART_{name}", value)
+    assert asked(home).err == ""
+    assert lengths_and_models(home) == ({2}, {"oracle/8", "oracle/9"})
+
+
+def test_an_axis_may_be_a_table(home: Lab) -> None:
+    """Each key is an axis."""
+    write(home, "[axis]", 'separator = ["none", "space"]')
+    defaults = read_defaults(home.folder)
+    assert defaults["axis"].value == ["separator=none,space"]
+    assert defaults["axis"].place.endswith("bench.toml:1")
+
+
+def test_bench_toml_alone_is_read_where_both_are(home: Lab) -> None:
+    """And a project without our table has no defaults."""
+    write(home, "[tool.eyechart]", "samples = 1", name="pyproject.toml")
+    assert set(read_defaults(home.folder)) == {"samples"}
+    write(home, "max_tokens = 5")
+    assert {name: one.value for name, one in read_defaults(home.folder).items()} == {
+        "max-tokens": "5"
+    }
+    (home.folder / "bench.toml").unlink()
+    for text in ("[tool.ruff]\nsamples = 1", "[tool.eyechart-other]\nx = 1", "# eyechart"):
+        write(home, text, name="pyproject.toml")
+        assert read_defaults(home.folder) == {}
+
+
+WRONG = [
+    ("modle = 1", "no option 'modle'; did you mean 'model'?"),
+    ("zzz = 1", "no option 'zzz'; 'bench run --help' lists the options"),
+    ("[run]", "no option 'run'"),
+    ("fresh = true", "'fresh' is for one command"),
+    ("dry_run = true", "'dry-run' is for one command"),
+    ("repeat = true", "'repeat' is for one command"),
+    ("json = true", "'json' is for one command"),
+    ("samples = 'x'", "'samples' is a whole number"),
+    ("samples = 1.5", "'samples' is a whole number"),
+    ("samples = true", "'samples' is not true or false"),
+    ("samples = [1]", "'samples' is one value"),
+    ("budget = 'x'", "'budget' is a number"),
+    ("batch = 1", "'batch' is true or false"),
+    ("lengths = {a = 1}", "'lengths' is a text"),
+    ("model = [true]", "'model' is one value"),
+    ("vllm-arg = ['x']", "in EYECHART_VLLM_ARG"),
+    ("model-arg = ['x=y']", "in EYECHART_MODEL_ARG"),
+    ("base-url = 'http://example.org/v1'", "a key would be sent there"),
+    ("base-url = ['http://127.0.0.1/v1', 'http://127.0.0.1.example.org']", "EYECHART_ENDPOINTS"),
+    ("base-url = 'http://127.0.0.1@example.org/v1'", "a key would be sent there"),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), WRONG, ids=str)
+def test_what_a_file_cannot_have_is_said_with_its_place(home: Lab, line: str, words: str) -> None:
+    """For every verb that reads the file; help is shown all the same."""
+    write(home, "# a comment", line)
+    for command in (["run", "-t", "lab/plain.yaml", "-m", "oracle:5"], ["runs"]):
+        home.bench(*command).one_line(2, "bench.toml:2: ", words)
+    assert home.bench("run", "--help").code == 0
+    assert home.bench("help", "run").code == 0
+    assert not home.out.exists()
+
+
+@pytest.mark.parametrize(
+    "key", ["api-key", "api_key", "OPENAI_API_KEY", "openai-key", "token", "secret", "password"]
+)
+def test_keys_are_not_read_and_not_said(home: Lab, key: str) -> None:
+    """The line says where they belong."""
+    write(home, f'{key} = "sk-planted-0123456789"')
+    done = home.bench("run", "-t", "lab/plain.yaml", "-m", "oracle:5")
+    assert "planted" not in done.one_line(2, "bench.toml:1: ", "'bench models' names")
+
+
+def test_all_mistakes_of_a_file_are_said(home: Lab) -> None:
+    """A line for each."""
+    write(
+        home, "[project]", "x = 1", "[tool.eyechart]", "modle = 1", "x = 2", name="pyproject.toml"
+    )
+    done = home.bench("runs")
+    assert done.code == 2
+    assert [line.partition(": ")[0] for line in done.err.splitlines()[1:]] == [
+        "pyproject.toml:4",
+        "pyproject.toml:5",
+    ]
+
+
+def test_a_file_that_is_no_toml(home: Lab) -> None:
+    """Is said with line and column."""
+    write(home, "samples = 1", "samples == 2")
+    home.bench("runs").one_line(2, "bench.toml:2:", "not TOML")
+    (home.folder / "bench.toml").write_bytes(b"\xff")
+    home.bench("runs").one_line(2, "bench.toml")
+
+
+def test_a_value_out_of_range_is_said_with_its_place(home: Lab) -> None:
+    """Of a file, or of a variable."""
+    command = ("run", "-t", "lab/plain.yaml", "-m", "oracle:5")
+    write(home, "", "samples = 0")
+    home.bench(*command).one_line(2, "bench.toml:2: ", "--samples")
+    home.monkeypatch.setenv("EYECHART_SAMPLES", "none")
+    home.bench(*command).one_line(2, "EYECHART_SAMPLES: ", "--samples")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_an_address_on_this_machine_may_be_in_a_file(home: Lab, host: str) -> None:
+    """By any of its names."""
+    write(home, f"base-url = 'http://{host}:8000/v1'")
+    assert read_defaults(home.folder)["base-url"].value == [f"http://{host}:8000/v1"]
+
+
+def test_the_page_of_settings_lists_every_option_and_variable() -> None:
+    """Of `bench run`, and the variables that name files."""
+    rows = re.findall(r"^\| (?:`([a-z-]+)`)? *\| `(EYECHART_\w+)` \|", DOCS, re.MULTILINE)
+    expected = [(option, variable(option)) for option in options_of_run()]
+    assert rows == [*expected, ("", "EYECHART_ENDPOINTS"), ("", "EYECHART_MODELS")]
+    for option in (*ONCE, *NOT_IN_FILES):
+        assert f"`{option}`" in DOCS
+    sources = (path for name in ("harness", "providers") for path in (ROOT / name).rglob("*.py"))
+    named = {
+        found
+        for path in sources
+        for found in re.findall(r'"(EYECHART_[A-Z]+)"', path.read_text(encoding="utf-8"))
+    }
+    assert named <= {variable for _, variable in rows}
+
+
+def test_every_option_of_run_is_a_setting_or_meant_for_one_command() -> None:
+    """None is forgotten."""
+    run = get_command(app).commands["run"]  # type: ignore[attr-defined]
+    options = {name[2:] for one in run.params for name in one.opts if name.startswith("--")}
+    assert options - {"help"} <= set(options_of_run()) | set(ONCE)
+    assert set(options_of_run()) <= options
+
+
+def test_the_example_of_the_page_runs(home: Lab) -> None:
+    """As a file of its own and as a part of pyproject.toml."""
+    (example,) = re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)
+    assert set(tomllib.loads(example)) <= set(options_of_run())
+    write(home, example)
+    asked(home, "--task", "counting/ones", "--samples", "1", "--lengths", "5")
+    assert lengths_and_models(home) == ({5}, {"tiny", "oracle/50"})
+    assert (home.folder / "my-results" / "runs").is_dir()
+    shown = re.findall(r"^    bench: (bench.toml:2: .*)$", DOCS, re.MULTILINE)
+    write(home, "", "modle = 1")
+    with pytest.raises(UsageError, match=re.escape(shown[0])):
+        read_defaults(Path())
