@@ -265,7 +265,9 @@ class Lab:
 
     def bench_run(self, *arguments: str | Path, task: Path | None = None) -> Done:
         """`bench run` of `ones` on a model that always says 2, unless told otherwise."""
-        command: list[str | Path] = ["run", "--task", task or self.ones, *arguments]
+        command: list[str | Path] = ["run", *arguments]
+        if "--task" not in arguments:
+            command += ["--task", task or self.ones]
         if "--model" not in arguments:
             command += ["--model", self.model()]
         if "--out" not in arguments:

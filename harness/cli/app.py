@@ -87,15 +87,13 @@ def help_(
     verbs: Annotated[list[str] | None, typer.Argument(metavar="[VERB…]", help="A verb.")] = None,
 ) -> None:
     """Show the help of the program, or of a verb."""
-    shown: Any = context.find_root()  # of typer's own click, as the commands are
-    command: Any = shown.command
+    shown: Any = context.find_root()  # a context of typer's own click
     for verb in verbs or ():
-        known = command.commands if hasattr(command, "commands") else {}
+        known = getattr(shown.command, "commands", {})
         if verb not in known:
             raise UsageError(f"no verb {verb!r} of {shown.command_path!r}; {_known(verb, known)}")
-        command = known[verb]
-        shown = type(shown)(command, info_name=verb, parent=shown)
-    echo(*command.get_help(shown).split("\n"))
+        shown = type(shown)(known[verb], info_name=verb, parent=shown)
+    echo(*shown.get_help().split("\n"))
 
 
 def _known(given: str, known: Iterable[str]) -> str:
