@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import sys
 import threading
 from datetime import datetime
@@ -34,7 +35,7 @@ from providers.documents import as_document, until_stop
 from providers.one_thread import Job, OneThread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from jinja2 import Template
     from tokenizers import Tokenizer
@@ -45,6 +46,10 @@ _SHIPPED: Final = Path(__file__).with_name("model")
 """Folder of the model that comes with this package."""
 _MOST_WORKERS = 8
 """Most batches that are generated in parallel."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_ROW_LETTERS = frozenset("abxy")
+"""A text of only these letters is a row, as in training."""
+_SHOWN_WORDS = 3
 
 
 def open_provider(settings: ModelSettings) -> TinyProvider:
@@ -70,7 +75,8 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
     if settings.logprobs:
         raise SetupError("the embedded model keeps no probabilities; leave out --logprobs")
     name = "tiny" if settings.model == "tiny" else folder.resolve().name
-    return TinyProvider(folder, name, api=settings.api, system=settings.system)
+    notify = settings.notify if settings.model == "tiny" else None
+    return TinyProvider(folder, name, api=settings.api, system=settings.system, notify=notify)
 
 
 def _refuse_temperature(temperature: float) -> None:
@@ -140,6 +146,16 @@ class _Chat:
             )
         except jinja2.TemplateError as exc:
             raise SetupError(f"the chat template fails: {exc}; correct the template") from exc
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of `text` that are no token, each once; a row of letters is no word."""
+        known = {token.strip() for token in self._tokenizer.get_vocab()}
+        words = dict.fromkeys(_WORD.findall(text))
+        return [
+            word
+            for word in words
+            if not (word in known or word.isupper() or _ROW_LETTERS.issuperset(word))
+        ]
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
@@ -231,8 +247,17 @@ class TinyProvider:
     """One model in NumPy. Safe to call from many asyncio tasks."""
 
     def __init__(
-        self, folder: Path, name: str, *, api: Api = "chat", system: str | None = None
+        self,
+        folder: Path,
+        name: str,
+        *,
+        api: Api = "chat",
+        system: str | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
+        """`notify` is told once of words that the model cannot know; only of the shipped model is
+        it known that these make its replies worthless.
+        """
         self._folder = folder
         self._api: Api = api
         self._system = system
@@ -240,6 +265,9 @@ class TinyProvider:
         self._thread = OneThread("tiny-model", self._answer, _error)
         self._loaded: _Loaded | None = None
         self._loading = threading.Lock()
+        self._notify = notify
+        self._read_tasks: set[str] = set()
+        """The tasks whose words were looked at."""
 
     async def complete(self, request: Request) -> Reply:
         """The greedy reply; raises a `ProviderError` and nothing else."""
@@ -284,6 +312,7 @@ class TinyProvider:
         loaded = self._load()
         window = loaded.model.config.window
         waiting = [job for job in jobs if not job.cancelled]
+        self._look_for_words(loaded, [job.request for job in waiting])
         prompts: list[list[int]] = []
         fitting: list[Job] = []
         for job, ids in zip(
@@ -322,6 +351,24 @@ class TinyProvider:
             on_finished=settle,
             should_stop=lambda: self._thread.closed,
         )
+
+    def _look_for_words(self, loaded: _Loaded, requests: Sequence[Request]) -> None:
+        """Says once which words of a task's first prompt the model does not know."""
+        for request in requests if self._notify is not None else ():
+            task = request.sample_id.partition("@")[0]
+            if task in self._read_tasks:
+                continue
+            self._read_tasks.add(task)
+            unknown = loaded.chat.unknown_words(f"{self._system or ''}\n{request.prompt}")
+            if unknown and self._notify is not None:
+                more = len(unknown) - _SHOWN_WORDS
+                shown = ", ".join(map(repr, unknown[:_SHOWN_WORDS]))
+                self._notify(
+                    f"tiny knows only the words of the built-in tasks, and not {shown}"
+                    f"{f' and {more} more' if more > 0 else ''}: its accuracy says nothing about "
+                    "this task; oracle:50 answers any task"
+                )
+                self._notify = None
 
 
 def _error(cause: BaseException | None) -> ProviderError:
