@@ -783,7 +783,7 @@ class TestMoney:
     """Batch prices, and budgets that hold."""
 
     def test_a_budget_goes_in_waves(self, lab: Lab) -> None:
-        """Only as much is under way as is paid for at the worst; usage frees the rest.
+        """The budget pays for all that is under way at its highest cost; usage frees the rest.
 
         A request costs 5 dollars at most and 2.50 in truth: 4, 2 and 1 of them fit into 20.
         """
@@ -798,7 +798,7 @@ class TestMoney:
             assert_as_direct(lab, server, "--max-tokens", "10")
 
     def test_the_last_wave_is_no_drop(self, lab: Lab) -> None:
-        """Of 52 dollars 10, 5 and 2 requests are paid for at the worst; one alone is not sent."""
+        """52 dollars pay for 10, 5 and 2 requests at their highest cost; one alone is not sent."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
         many = ("--max-tokens", "10", "--samples", "8")
         with serve() as server:
