@@ -9,7 +9,7 @@ import pytest
 
 from harness.columns import CELLS, DIAGNOSIS, EFFECTIVE_LENGTH, OUTCOMES, REACHES, RUN
 from tests.docs import notebook
-from tests.docs.chapters import ROOT, chapters, read_blocks, renew
+from tests.docs.chapters import ROOT, chapters, check, read_blocks, renew
 from tests.docs.scratch import ChapterError, Scratch, parse, wrapped
 
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in chapters()}
@@ -43,6 +43,11 @@ def test_every_command_is_in_a_block_that_is_read(name: str) -> None:
     fences = re.findall(r"^[ \t]*(```|~~~)", TEXTS[name], re.MULTILINE)
     assert len(fences) == 2 * len(list(read_blocks(TEXTS[name])))
     assert _PROGRAM.findall(_RENEWED.sub("", TEXTS[name])) == []
+
+
+def test_parts_of_files_are_in_one_chapter() -> None:
+    """`tests/test_docs_tasks.py` checks them; nothing checks those of another chapter."""
+    assert [name for name, text in TEXTS.items() if "<!-- part of: " in text] == ["docs/tasks.md"]
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -104,8 +109,9 @@ class TestBlocks:
     )
     def test_a_block_says_what_it_is(self, text: str, word: str) -> None:
         """An output that nothing prints, a file without a name, a reason that is none."""
+        (block,) = read_blocks(text)
         with pytest.raises(ChapterError, match=word):
-            list(read_blocks(text))
+            check(block)
 
     @pytest.mark.parametrize(
         "command",
@@ -127,6 +133,13 @@ class TestBlocks:
             scratch.command(command)
         with pytest.raises(ChapterError, match="ZeroDivisionError"):
             scratch.python("1 / 0", 1)
+
+    def test_an_output_that_nothing_prints_is_an_error(self, tmp_path: Path) -> None:
+        """Also in a chapter that is not in the repository's list."""
+        page = tmp_path / "page.md"
+        page.write_text("<!-- printed -->\n```text\nx\n```\n")
+        with pytest.raises(ChapterError, match=r"page\.md, line 2: nothing is printed"):
+            renew(page, tmp_path)
 
     def test_output_is_made_equal(self, tmp_path: Path) -> None:
         """Dates, the name of the folder, blanks at the end, long sentences."""

@@ -1,39 +1,41 @@
-"""The chapter about tasks says what is so: its examples are tried."""
+"""The chapter about tasks says what is so: its parts of files are tried in whole files."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import yaml
 
-import harness
 from harness.answer import Answer
 from harness.score.answer import AnswerType
 from harness.task.generator import load_items
+from tests.docs.chapters import ROOT, read_blocks
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import Lab
 
-TEXT = (Path(harness.__file__).parents[1] / "docs" / "tasks.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+BLOCKS = list(read_blocks(TEXT))
+FILES = {name: block.text for block in BLOCKS if (name := block.argument("file"))}
+PARTS = [block for block in BLOCKS if block.argument("part of")]
 
 
-def blocks(language: str) -> list[str]:
-    """The examples in a language, in order."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    assert found
-    return [str(block) for block in found]
+def part(first_word: str) -> str:
+    """The part of a task file that begins so."""
+    (text,) = [block.text for block in PARTS if block.text.startswith(first_word)]
+    return text
 
 
 def test_every_type_of_answer_has_an_example() -> None:
     """And is in the table."""
-    given = [yaml.safe_load(block).get("answer") for block in blocks("yaml")]
+    yamls = [block.text for block in BLOCKS if block.language == "yaml"]
+    given = [answer for text in yamls if (answer := yaml.safe_load(text).get("answer"))]
     answers = [
-        Answer.model_validate({"type": one} if isinstance(one, str) else one)
-        for one in given
-        if one is not None
+        Answer.model_validate({"type": one} if isinstance(one, str) else one) for one in given
     ]
     assert {answer.type for answer in answers} == set(get_args(AnswerType))
     assert re.findall(r"^\| `(\w+)` \| .* \| it ", TEXT, re.MULTILINE) == list(get_args(AnswerType))
@@ -41,7 +43,8 @@ def test_every_type_of_answer_has_an_example() -> None:
 
 def test_the_items_are_items(tmp_path: Path) -> None:
     """Each line of the examples is read as an item."""
-    lines = "".join(blocks("json"))
+    parts = [block.text for block in PARTS if block.argument("part of") == "capitals.jsonl"]
+    lines = "".join([FILES["capitals.jsonl"], *parts])
     (tmp_path / "items.jsonl").write_text(lines, encoding="utf-8")
     items = load_items(tmp_path / "task.yaml", "items.jsonl", Answer(type="text"))
     assert sum(map(len, items.values())) == len(lines.splitlines()) == 4
@@ -50,20 +53,16 @@ def test_the_items_are_items(tmp_path: Path) -> None:
 
 def test_the_tasks_are_sound(lab: Lab) -> None:
     """The first example, the one of a generator, and the one of a scorer."""
-    ready, generated, *more = blocks("yaml")
-    row, score = blocks("python")
-    scored = next(block for block in more if block.startswith("scorer:"))
-    system = next(block for block in more if block.startswith("system:"))
     folder = lab.folder / "mine"
     folder.mkdir()
-    (folder / "capitals.jsonl").write_text(blocks("json")[0])
-    (folder / "marks.py").write_text(row)
-    (folder / "colors.py").write_text(score)
-    (folder / "ready.yaml").write_text(ready + system)
-    (folder / "scored.yaml").write_text(ready.replace("answer: text\n", scored))
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    ready = FILES["capitals.yaml"]
+    (folder / "system.yaml").write_text(ready + part("system:"))
+    (folder / "scored.yaml").write_text(ready.replace("answer: text\n", part("scorer:")))
     prompt = "prompt: 'How many in {{ label }}: {{ sequence }}? {{ phrase }}'\nanswer: integer\n"
     head = "version: 1\ntitle: Marks\n"
-    (folder / "generated.yaml").write_text(f"{head}{generated}{prompt}")
+    (folder / "marks.yaml").write_text(f"{head}{part('generator:')}{prompt}")
     done = lab.bench("tasks", "check", folder)
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(": sound (") == 3
+    assert done.out.count(": sound (") == 4

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.docs import chapters, notebook
+from tests.docs.scratch import ChapterError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,4 +38,7 @@ def _lines(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ChapterError as error:
+        sys.exit(str(error))

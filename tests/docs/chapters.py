@@ -63,34 +63,31 @@ def chapters() -> list[Path]:
 
 
 def read_blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks of a chapter.
-
-    Raises:
-        ChapterError: a comment or a block is none of those above.
-    """
+    """The fenced blocks of a chapter."""
     for found in _BLOCK.finditer(text):
         comments = [
             (kind, argument or "") for kind, argument in _COMMENT.findall(found["comments"])
         ]
         line = text.count("\n", 0, found.start("language")) + 1
-        block = Block(found["language"], found["text"], comments, line, found.span("text"))
-        kinds = {kind for kind, _ in comments}
-        if unknown := kinds - set(_KINDS):
-            raise ChapterError(f"{line}: unknown comments {unknown}; there are {_KINDS}")
-        if not (why := block.argument("not run") or "needs ").startswith("needs "):
-            raise ChapterError(
-                f"{line}: a block is not run because it needs something, not {why!r}"
-            )
-        allowed = {
-            "bash": {"not run", "run"},
-            "python": {"file", "not run", "part of", "run"},
-            "text": {"not run", "printed", "printed by", "run"},
-        }.get(block.language, {"file", "not run", "part of", "run"})
-        if kinds - allowed:
-            raise ChapterError(f"{line}: {block.language!r} cannot be {kinds - allowed}")
-        if block.language not in {"bash", "python"} and not kinds - {"run"}:
-            raise ChapterError(f"{line}: {block.language!r} needs a comment that says what it is")
-        yield block
+        yield Block(found["language"], found["text"], comments, line, found.span("text"))
+
+
+def check(block: Block) -> None:
+    """Raises `ChapterError` if the comments before a block do not say what it is."""
+    kinds = {kind for kind, _ in block.comments}
+    if unknown := kinds - set(_KINDS):
+        raise ChapterError(f"unknown comments {unknown}; there are {_KINDS}")
+    if not (why := block.argument("not run") or "needs ").startswith("needs "):
+        raise ChapterError(f"a block is not run because it needs something, not {why!r}")
+    allowed = {
+        "bash": {"not run", "run"},
+        "python": {"file", "not run", "part of", "run"},
+        "text": {"not run", "printed", "printed by", "run"},
+    }.get(block.language, {"file", "not run", "part of", "run"})
+    if kinds - allowed:
+        raise ChapterError(f"{block.language!r} cannot be {kinds - allowed}")
+    if block.language not in {"bash", "python"} and not kinds - {"run"}:
+        raise ChapterError(f"{block.language!r} needs a comment that says what it is")
 
 
 def renew(path: Path, folder: Path) -> str:
@@ -100,42 +97,45 @@ def renew(path: Path, folder: Path) -> str:
         ChapterError: a command failed, or a block has a wrong comment.
     """
     text = path.read_text(encoding="utf-8")
-    scratch, parts, end = Scratch(folder / "mine"), [], 0
+    scratch, parts, end, line = Scratch(folder / "mine"), [], 0, 0
     scratch.folder.mkdir()  # its name is a part of the names of tasks in it
     try:
         for block in read_blocks(text):
-            start, stop = block.span
+            (start, stop), line = block.span, block.line
+            check(block)
             parts += [text[end:start], _renewed(block, scratch)]
             end = stop
     except ChapterError as error:
-        raise ChapterError(f"{path.relative_to(ROOT)}:{error}") from None
+        raise ChapterError(f"{path.name}, line {line}: {error}") from None
     return "".join([*parts, text[end:]])
 
 
 def _renewed(block: Block, scratch: Scratch) -> str:
     """The text of a block after it was executed."""
-    try:
-        for kind, argument in block.comments:
-            if kind == "run":
-                scratch.command(argument)
-        if block.argument("not run") is not None:
-            for command in block.commands if block.language == "bash" else ():
-                parse(command)
-        elif name := block.argument("file"):
-            target = scratch.folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(block.text, encoding="utf-8")
-        elif block.language == "text":
-            if printer := block.argument("printed by"):
-                scratch.printed.clear()
-                scratch.command(printer)
-            return wrapped(scratch.taken())
-        elif block.argument("part of") is None:
-            scratch.printed.clear()
-            _execute(block, scratch)
-    except ChapterError as error:
-        raise ChapterError(f"{block.line}: {error}") from None
+    for kind, argument in block.comments:
+        if kind == "run":
+            scratch.command(argument)
+    if block.argument("not run") is not None:
+        for command in block.commands if block.language == "bash" else ():
+            parse(command)
+    elif name := block.argument("file"):
+        scratch.write(name, block.text)
+    elif block.language == "text":
+        return _printed(block, scratch)
+    elif block.argument("part of") is None:
+        scratch.printed.clear()
+        _execute(block, scratch)
     return block.text
+
+
+def _printed(block: Block, scratch: Scratch) -> str:
+    """The output that a block shows."""
+    if command := block.argument("printed by"):
+        scratch.printed.clear()
+        scratch.command(command)
+    if not (text := wrapped(scratch.taken())):
+        raise ChapterError("nothing is printed here")
+    return text
 
 
 def _execute(block: Block, scratch: Scratch) -> None:

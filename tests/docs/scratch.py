@@ -51,6 +51,12 @@ class Scratch:
         self.printed.clear()
         return text
 
+    def write(self, name: str, text: str) -> None:
+        """Writes a file of the chapter."""
+        target = self.folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
     def command(self, command: str) -> None:
         """Runs one line. `| head -N` and `| tail -N` leave out lines, `> FILE` writes a file."""
         command, *pipes = command.split(" | ")
@@ -67,7 +73,7 @@ class Scratch:
         for pipe in pipes:
             text = _cut(text, pipe)
         if file:
-            (self.folder / file.strip()).write_text(text, encoding="utf-8")
+            self.write(file.strip(), text)
         else:
             self.printed.append(text)
 
