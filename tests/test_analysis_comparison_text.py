@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from harness.analysis.comparison import compare_runs
@@ -81,10 +82,9 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
 )
 def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, text: str) -> None:
     """Octaves are written as factors; an end that is not limited is left open."""
-    length = Bound("=", 10.0)
-    assert factor_text(LengthDifference(length, length, middle, low, high, one_threshold=True)) == (
-        text
-    )
+    length, ends = Bound("=", 10.0), np.array([[low], [high]])
+    found = LengthDifference(length, length, middle, low, high, True, ends, 1.0)
+    assert factor_text(found) == text
 
 
 def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
@@ -112,7 +112,8 @@ def test_octaves_and_what_limits_them(
 ) -> None:
     """As the table has them: no question mark stands for a number."""
     length = Bound("=", 10.0)
-    difference = LengthDifference(length, length, middle, low, high, one_threshold=True)
+    nothing = np.zeros((2, 1))
+    difference = LengthDifference(length, length, middle, low, high, True, nothing, 1.0)  # noqa: FBT003
     assert octaves_text(difference) == texts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -157,7 +158,7 @@ def test_the_mean_of_conditions_is_as_wide_as_they_are() -> None:
     mean = mean_difference([one, other])
     assert mean.octaves == pytest.approx((one.octaves + other.octaves) / 2)
     assert mean.high - mean.low == pytest.approx((one.high - one.low + other.high - other.low) / 2)
-    open_ended = LengthDifference(one.first, one.second, math.inf, 0.5, math.inf, True)
+    open_ended = replace(one, ends=np.array([one.ends[0], np.full_like(one.ends[1], math.inf)]))
     assert math.isinf(mean_difference([one, open_ended]).high)
 
 
@@ -165,3 +166,34 @@ def test_what_could_have_been_found_shrinks_with_samples() -> None:
     """A factor above 1."""
     few, many = difference(60, 60, n=20), difference(60, 60, n=160)
     assert few.detectable > many.detectable > 1
+
+
+def test_the_p_value_agrees_with_the_interval() -> None:
+    """It is below 5 % exactly where the interval leaves out 0, on either side."""
+    found = [
+        difference(60, crossing, n=40, seed=seed) for seed in range(6) for crossing in (25, 60)
+    ]
+    assert {one.p < 0.05 for one in found} == {True, False}
+    for one in found:
+        assert (one.p < 0.05) == (one.low > 0 or one.high < 0)
+        assert one.swapped.p == one.p
+        assert one.swapped.further == -one.further
+
+
+def test_the_p_value_reaches_far_out() -> None:
+    """A factor of sixteen survives the correction for a thousand tests."""
+    assert difference(320, 20).p < 0.05 / 1000
+
+
+def test_p_values_of_equal_sides_are_spread_over_0_to_1() -> None:
+    """At most a fifth of them is below 0.1."""
+    values = [difference(60, 60, n=20, seed=seed).p for seed in range(60)]
+    assert sum(p < 0.1 for p in values) <= 12
+    assert sum(p < 0.6 for p in values) >= 12
+
+
+def test_a_corrected_difference_may_not_be_shown_any_more() -> None:
+    """`further` goes by the p-value."""
+    found = difference(60, 25)
+    assert found.further == 1
+    assert replace(found, p=0.06).further == 0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -57,19 +56,28 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
 
 
 def names_of(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
-    """The two models. Of one model: with the settings that differ, else the two folders."""
-    left, right = first.manifest, second.manifest
-    if left.model != right.model:
-        return left.model, right.model
-    differ = [
-        name
-        for name in {**left.settings, **right.settings}
-        if left.settings.get(name) != right.settings.get(name)
+    """The names of two runs, see `names_of_all`."""
+    names = names_of_all([first, second])
+    return names[0], names[1]
+
+
+def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
+    """A name for each run: its model, and which repeat it is; where runs of one model have other
+    settings, with those that differ. The folder where that is the same for several.
+    """
+    manifests = [run.manifest for run in runs]
+    repeated = any(manifest.repeat for manifest in manifests)
+    names = []
+    for manifest in manifests:
+        same = [other.settings for other in manifests if other.model == manifest.model]
+        differ = [
+            f"{key}={manifest.settings.get(key)}"
+            for key in dict.fromkeys(key for settings in same for key in settings)
+            if any(settings.get(key) != manifest.settings.get(key) for settings in same)
+        ]
+        name = manifest.label if repeated else manifest.model
+        names.append(f"{name} ({', '.join(differ)})" if differ else name)
+    return [
+        str(run.folder) if names.count(name) > 1 else name
+        for name, run in zip(names, runs, strict=True)
     ]
-    if not differ:
-        return str(first.folder), str(second.folder)
-
-    def named(settings: Mapping[str, Any]) -> str:
-        return f"{left.model} ({', '.join(f'{name}={settings.get(name)}' for name in differ)})"
-
-    return named(left.settings), named(right.settings)

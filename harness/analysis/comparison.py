@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
@@ -16,7 +16,12 @@ from harness.analysis.comparability import (
     names_of,
 )
 from harness.analysis.curve import Threshold
-from harness.analysis.further import LengthDifference, length_difference, mean_difference
+from harness.analysis.further import (
+    SIGNIFICANT,
+    LengthDifference,
+    length_difference,
+    mean_difference,
+)
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedCondition, JudgedRun, line_columns
 from harness.analysis.paired import (
@@ -34,7 +39,6 @@ from harness.errors import CompareError
 from harness.spec import Condition
 
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
-SIGNIFICANT = 0.05
 _DIGITS = 6
 
 
@@ -61,6 +65,14 @@ class ConditionComparison:
     def area(self) -> PairedArea | None:
         """The areas under both curves; `None` where a side is adaptive."""
         return None if self.adaptive else self.paired.area
+
+    @property
+    def swapped(self) -> ConditionComparison:
+        """The same with first and second exchanged."""
+        first, second = self.pair
+        return replace(
+            self, pair=(second, first), paired=self.paired.swapped, length=self.length.swapped
+        )
 
     @property
     def lines(self) -> Iterator[tuple[PairedLength, float]]:
@@ -99,6 +111,18 @@ class Comparison:
         """The lines whose accuracies differ after the correction."""
         return [line for line, p in self.lines if p < SIGNIFICANT]
 
+    @property
+    def swapped(self) -> Comparison:
+        """The same with first and second exchanged."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            conditions=tuple(compared.swapped for compared in self.conditions),
+            length=self.length.swapped,
+            area=self.area.swapped,
+        )
+
     def change(self, margin: float) -> Change:
         """What became of second, compared with first.
 
@@ -126,17 +150,23 @@ def compare_runs(
     threshold: Threshold = Threshold(),
     *,
     names: tuple[str, str] | None = None,
+    conditions: Collection[Condition] | None = None,
 ) -> Comparison:
     """Compares two runs of one task on the same samples, condition by condition.
 
     `names` replaces the names of the runs: their models, with the settings that differ.
+    `conditions` are compared, and without them all that both runs have.
 
     Raises:
         CompareError: their tasks, versions, rows or prompts differ, or they share no condition or
             no scored sample.
     """
     check_same_task(first, second)
-    common = [condition for condition in first.conditions if condition in second.conditions]
+    common = [
+        condition
+        for condition in first.conditions
+        if condition in second.conditions and (conditions is None or condition in conditions)
+    ]
     if not common:
         raise CompareError(
             f"{first.folder} and {second.folder} have no condition in common: "

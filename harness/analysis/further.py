@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
@@ -15,8 +15,16 @@ from harness.analysis.falling_curve import BINS_AN_OCTAVE
 from harness.analysis.fit import HALF_BIN, TAILS, Fit, fit
 from harness.analysis.interval import Bound
 
-_QUANTILES = 200
-"""Quantiles of each crossing; their pairs make up the distribution of the difference."""
+_NORMAL = np.linspace(-4.8, 4.8, 161)
+"""Standard normal quantiles at which each crossing is taken; their pairs make up the distribution
+of the difference. They reach far out, since p-values that are corrected for many tests are decided
+there."""
+_LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 400), TAILS[0], 0.5])
+"""One-sided levels at which the ends of the difference are known."""
+_SHARES = [NormalDist().cdf(quantile) for quantile in _NORMAL]
+_AT_INTERVAL = int(np.searchsorted(_LEVELS, TAILS[0]))
+SIGNIFICANT = 0.05
+"""Level of every test, after the correction."""
 _MOST_CORRELATION = 0.95
 _POWER_OVER_CONFIDENCE = (NormalDist().inv_cdf(0.8) + NormalDist().inv_cdf(0.975)) / (
     NormalDist().inv_cdf(0.975)
@@ -41,11 +49,16 @@ class LengthDifference:
     high: float
     one_threshold: bool
     """Whether both sides have a single threshold; otherwise nobody is said to see further."""
+    ends: Floats = field(compare=False, repr=False)
+    """Lower and upper end of the interval at each of `_LEVELS`: shape (2, L)."""
+    p: float
+    """Two-sided p-value of no difference, below 0.05 where the interval leaves out 0; corrected
+    where the difference is one of a family."""
 
     @property
     def further(self) -> int:
         """1 where first sees further, -1 where second does, 0 where neither is shown."""
-        if not self.one_threshold:
+        if not self.one_threshold or self.p >= SIGNIFICANT:
             return 0
         return int(self.low > 0) - int(self.high < 0)
 
@@ -53,7 +66,14 @@ class LengthDifference:
     def swapped(self) -> LengthDifference:
         """The same with first and second exchanged."""
         return LengthDifference(
-            self.second, self.first, -self.octaves, -self.high, -self.low, self.one_threshold
+            self.second,
+            self.first,
+            -self.octaves,
+            -self.high,
+            -self.low,
+            self.one_threshold,
+            -self.ends[::-1],
+            self.p,
         )
 
     @property
@@ -76,13 +96,41 @@ def length_difference(first: Curve, second: Curve, threshold: Threshold) -> Leng
     See `octaves_between`.
     """
     fits = fit(first, threshold), fit(second, threshold)
-    low, middle, high = octaves_between(*fits)
     singles = [side.one_threshold() for side in fits]
-    first_length, second_length = (
+    lengths = [
         side.median if single else longest_tested(samples, threshold)
         for side, single, samples in zip(fits, singles, (first, second), strict=True)
+    ]
+    middle, ends = _difference(*fits)
+    return _of_ends((lengths[0], lengths[1]), middle, ends, one_threshold=all(singles))
+
+
+def _of_ends(
+    lengths: tuple[Bound, Bound], octaves: float, ends: Floats, *, one_threshold: bool
+) -> LengthDifference:
+    low, high = ends[:, _AT_INTERVAL]
+    return LengthDifference(
+        *lengths, octaves, float(low), float(high), one_threshold, ends, _p_value(ends)
     )
-    return LengthDifference(first_length, second_length, middle, low, high, all(singles))
+
+
+def _p_value(ends: Floats) -> float:
+    """The smallest level, both sides together, at which an interval leaves out 0.
+
+    Between two levels it is interpolated, on a scale of logarithms.
+    """
+    smallest = 0.5
+    for lower in (ends[0], -ends[1]):
+        beyond = np.flatnonzero(lower > 0)
+        if not beyond.size:
+            continue
+        place = int(beyond[0])
+        level = math.log(_LEVELS[place])
+        if place and math.isfinite(lower[place - 1]) and math.isfinite(lower[place]):
+            step = lower[place] / (lower[place] - lower[place - 1])
+            level -= step * (level - math.log(_LEVELS[place - 1]))
+        smallest = min(smallest, math.exp(level) * (1 - 1e-9))
+    return 2 * smallest if smallest < 0.5 * (1 - 1e-9) else 1.0
 
 
 def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference:
@@ -91,17 +139,12 @@ def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference
     Its interval is as wide as the mean of theirs: conditions share rows, so nothing is gained from
     their number.
     """
-    octaves, low, high = (
-        sum(getattr(difference, name) for difference in differences) / len(differences)
-        for name in ("octaves", "low", "high")
-    )
-    return LengthDifference(
-        differences[0].first,
-        differences[0].second,
-        octaves,
-        low,
-        high,
-        all(difference.one_threshold for difference in differences),
+    first = differences[0]
+    return _of_ends(
+        (first.first, first.second),
+        sum(difference.octaves for difference in differences) / len(differences),
+        np.mean([difference.ends for difference in differences], axis=0),
+        one_threshold=all(difference.one_threshold for difference in differences),
     )
 
 
@@ -116,29 +159,31 @@ def _correlation(first: Floats, second: Floats) -> float:
 
 
 def octaves_between(first: Fit, second: Fit) -> tuple[float, float, float]:
-    """Lower end, median and upper end of the difference of two crossings, in octaves.
+    """Lower end, median and upper end of the difference of two crossings, in octaves."""
+    middle, ends = _difference(first, second)
+    low, high = ends[:, _AT_INTERVAL]
+    return float(low), middle, float(high)
+
+
+def _difference(first: Fit, second: Fit) -> tuple[float, Floats]:
+    """The median of the difference of two crossings, and its ends at `_LEVELS`, in octaves.
 
     The two posteriors are joined by a normal copula. Its correlation is that of the rows' sums of
     residuals, less their standard error, and never negative, so that the interval is rather too
     wide.
     """
     correlation = _correlation(first.row_sums, second.row_sums)
-    normal = np.array(
-        [NormalDist().inv_cdf((draw + 0.5) / _QUANTILES) for draw in range(_QUANTILES)]
-    )
-    squares = normal[:, None] ** 2 + normal[None] ** 2
-    products = 2 * normal[:, None] * normal[None]
-    exponent = correlation * (correlation * squares - products) / (2 * (1 - correlation**2))
-    weights = np.exp(-exponent)
+    squares = _NORMAL[:, None] ** 2 + _NORMAL[None] ** 2
+    products = 2 * _NORMAL[:, None] * _NORMAL[None]
+    weights = np.exp(-(squares - correlation * products) / (2 * (1 - correlation**2)))
     first_low, first_high = _crossings(first)
     second_low, second_high = _crossings(second)
-    at_least = first_low[:, None] - second_high[None]
-    at_most = first_high[:, None] - second_low[None]
     half = HALF_BIN / BINS_AN_OCTAVE
-    low, low_middle = _quantiles(at_least, weights, (TAILS[0], 0.5))
+    low = _quantiles(first_low[:, None] - second_high[None], weights, _LEVELS)
     # of the negated values, so that exchanging the sides changes the signs and nothing else
-    high, high_middle = -_quantiles(-at_most, weights, (TAILS[0], 0.5))
-    return float(low) - half, (float(low_middle) + float(high_middle)) / 2, float(high) + half
+    high = -_quantiles(second_low[None] - first_high[:, None], weights, _LEVELS)
+    middle = (float(low[-1]) + float(high[-1])) / 2
+    return middle, np.array([low - half, high + half])
 
 
 def _crossings(side: Fit) -> tuple[Floats, Floats]:
@@ -146,16 +191,16 @@ def _crossings(side: Fit) -> tuple[Floats, Floats]:
 
     A crossing below the tested range may lie anywhere below it, and likewise above.
     """
-    places = np.array([side.place((draw + 0.5) / _QUANTILES) for draw in range(_QUANTILES)])
+    places = np.array([side.place(share) for share in _SHARES])
     last = len(side.below) - 1
     low = np.where(places == math.inf, last, places) / BINS_AN_OCTAVE
     high = np.where(places == -math.inf, 0, places) / BINS_AN_OCTAVE
     return low, high
 
 
-def _quantiles(values: Floats, weights: Floats, shares: tuple[float, float]) -> Floats:
+def _quantiles(values: Floats, weights: Floats, shares: Floats) -> Floats:
     """The weighted quantiles of all entries."""
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
-    found: Floats = values.ravel()[order][np.searchsorted(summed, np.multiply(shares, summed[-1]))]
+    found: Floats = values.ravel()[order][np.searchsorted(summed, shares * summed[-1])]
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -45,6 +45,19 @@ class PairedLength:
         """First minus second."""
         return self.first - self.second
 
+    @property
+    def swapped(self) -> PairedLength:
+        """The same with first and second exchanged."""
+        low, high = self.difference_ci
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            only_first=self.only_second,
+            only_second=self.only_first,
+            difference_ci=(-high, -low),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PairedArea:
@@ -81,6 +94,11 @@ class Paired:
 
     lengths: tuple[PairedLength, ...]
     area: PairedArea
+
+    @property
+    def swapped(self) -> Paired:
+        """The same with first and second exchanged."""
+        return Paired(tuple(line.swapped for line in self.lengths), self.area.swapped)
 
 
 Pair: TypeAlias = tuple[Curve, Curve]
@@ -201,11 +219,14 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return float(2 * tail / total)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values adjusted for multiple tests (Holm 1979), in the given order."""
-    count, highest = len(p_values), 0.0
-    adjusted = [0.0] * count
-    for rank, place in enumerate(sorted(range(count), key=p_values.__getitem__)):
+def holm(p_values: Sequence[float], tests: int | None = None) -> list[float]:
+    """The p-values adjusted for multiple tests (Holm 1979), in the given order.
+
+    `tests` counts those of the family, where these are only some of them.
+    """
+    count, highest = len(p_values) if tests is None else tests, 0.0
+    adjusted = [0.0] * len(p_values)
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         highest = max(highest, min(1.0, (count - rank) * p_values[place]))
         adjusted[place] = highest
     return adjusted

@@ -9,10 +9,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from harness.analysis.comparison import SIGNIFICANT, ConditionComparison
+from harness.analysis.comparison import ConditionComparison
 from harness.analysis.comparison_text import change_sentence, finding, octaves_text
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from harness.analysis.further import SIGNIFICANT
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun
 from harness.cli.terminal import one_line, show

@@ -1,0 +1,157 @@
+"""Comparisons that are corrected together: all pairs of several runs, or conditions of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from harness.analysis.comparability import names_of_all
+from harness.analysis.comparison import Comparison, compare_runs
+from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import EffectiveLength
+from harness.analysis.further import LengthDifference
+from harness.analysis.interval import Bound
+from harness.analysis.judged_run import JudgedRun
+from harness.analysis.paired import holm
+from harness.errors import CompareError
+from harness.spec import Condition
+
+_ORDER = "<=>"
+
+
+def corrected(
+    differences: Sequence[LengthDifference], tests: int | None = None
+) -> list[LengthDifference]:
+    """Differences of effective lengths with Holm's correction; `tests` counts those of the family,
+    where these are only some of them.
+    """
+    p_values = holm([difference.p for difference in differences], tests)
+    return [replace(difference, p=p) for difference, p in zip(differences, p_values, strict=True)]
+
+
+def in_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons with Holm's correction over all of them: one family are their differences in
+    effective length, another one the tests of all their lines. Areas are not corrected.
+    """
+    lengths = corrected([comparison.length for comparison in comparisons])
+    tests = iter(holm([line.p for comparison in comparisons for line, _ in comparison.lines]))
+    return [
+        replace(
+            comparison,
+            length=length,
+            conditions=tuple(
+                replace(compared, p_values=tuple(next(tests) for _ in compared.p_values))
+                for compared in comparison.conditions
+            ),
+        )
+        for comparison, length in zip(comparisons, lengths, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """One of several runs that are compared."""
+
+    name: str
+    run: JudgedRun
+    estimates: dict[Condition, EffectiveLength | None]
+    """Its effective length under each condition that all runs have."""
+
+    @property
+    def rank_key(self) -> tuple[float, int]:
+        """Sorts runs by the mean over the conditions, on a scale of logarithms; a length outside
+        the tested range counts as its end.
+        """
+        known = [one.length for one in self.estimates.values() if one]
+        if not known:
+            return math.inf, 0
+        octaves = sum(math.log2(length.length) for length in known) / len(known)
+        return -octaves, -sum(_ORDER.index(length.sign) for length in known)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Several runs of one task, and the comparison of each pair of them, as one family."""
+
+    runs: tuple[Ranked, ...]
+    """By effective length, the longest first."""
+    reference: int
+    """Place of the run that was named first."""
+    comparisons: dict[tuple[int, int], Comparison]
+    """Places of two runs, the smaller one first -> the comparison."""
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conditions that all runs have."""
+        return list(self.runs[0].estimates)
+
+    @property
+    def against_reference(self) -> Iterator[tuple[int, Comparison]]:
+        """The place of each other run, and its comparison with the reference, which is first."""
+        for (left, right), comparison in self.comparisons.items():
+            if left == self.reference:
+                yield right, comparison
+            elif right == self.reference:
+                yield left, comparison.swapped
+
+    def further_than(self, place: int) -> list[int]:
+        """Places of the runs that the run at `place` is shown to see further than."""
+        found = []
+        for (left, right), comparison in self.comparisons.items():
+            further = comparison.length.further
+            if (left, further) == (place, 1):
+                found.append(right)
+            elif (right, further) == (place, -1):
+                found.append(left)
+        return found
+
+
+def rank_runs(runs: Sequence[JudgedRun], threshold: Threshold = Threshold()) -> Ranking:
+    """Compares each pair of `runs` under the conditions that all of them have.
+
+    Raises:
+        CompareError: two of them cannot be compared, or there is no condition that all have.
+    """
+    common = [
+        condition
+        for condition in runs[0].conditions
+        if all(condition in run.conditions for run in runs)
+    ]
+    if not common:
+        raise CompareError(f"the {len(runs)} runs have no condition in common")
+    named = [
+        Ranked(
+            name,
+            run,
+            {
+                condition: run.conditions[condition].effective_length(threshold)
+                for condition in common
+            },
+        )
+        for name, run in zip(names_of_all(runs), runs, strict=True)
+    ]
+    order = sorted(range(len(runs)), key=lambda place: named[place].rank_key)
+    ranked = [named[place] for place in order]
+    pairs = list(combinations(range(len(ranked)), 2))
+    compared = [
+        compare_runs(
+            ranked[left].run,
+            ranked[right].run,
+            threshold,
+            names=(ranked[left].name, ranked[right].name),
+            conditions=common,
+        )
+        for left, right in pairs
+    ]
+    comparisons = dict(zip(pairs, in_family(compared), strict=True))
+    return Ranking(tuple(ranked), order.index(0), comparisons)
+
+
+def longest(lengths: Sequence[Bound]) -> int:
+    """The place of the longest of several lengths; of equal ones the first."""
+    return max(
+        range(len(lengths)),
+        key=lambda place: (lengths[place].length, _ORDER.index(lengths[place].sign), -place),
+    )

@@ -1,0 +1,136 @@
+"""What a run, or a ranking of several, found: a sentence to quote."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import EffectiveLength
+from harness.analysis.family import Ranking, corrected, longest
+from harness.analysis.further import LengthDifference, length_difference
+from harness.analysis.interval import Bound, span_text
+from harness.analysis.judged_run import JudgedCondition, JudgedRun
+from harness.analysis.paired import paired
+from harness.spec import Condition
+
+_MOST_NAMES = 3
+"""Names that a sentence lists; of more it says how many there are."""
+
+
+def symbols_text(length: Bound) -> str:
+    """`20 symbols`, `less than 5 symbols`, `more than 500 symbols`."""
+    words = {"<": "less than ", "=": "", ">": "more than "}[length.sign]
+    return f"{words}{Bound('=', length.length)} symbols"
+
+
+def run_finding(
+    run: JudgedRun,
+    threshold: Threshold = Threshold(),
+    conditions: Collection[Condition] | None = None,
+) -> str:
+    """Which of the conditions of a run sees how far, and whether that is shown on the same rows.
+
+    Controls are left out, unless there is nothing else. The best condition is compared with each
+    other one, corrected for all pairs, because it is chosen by the answers.
+    """
+    shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
+    judged = [one for one in shown if not one.control] or shown
+    estimates = [(one, estimate) for one in judged if (estimate := one.effective_length(threshold))]
+    model, task = run.manifest.label, run.manifest.task
+    if not estimates:
+        return f"No sample of {task} is scored, so it is not known how far {model} sees."
+    place = longest([estimate.length for _, estimate in estimates])
+    best, estimate = estimates[place]
+    if len(estimates) == 1:
+        return f"{model} sees to {_length(estimate)} on {task}."
+    lengths = {one.length for _, one in estimates}
+    if len(lengths) == 1 and estimate.length.sign != "=":
+        return (
+            f"{model} sees to {symbols_text(estimate.length)} on {task} under all "
+            f"{len(estimates)} conditions."
+        )
+    others = [one for one, _ in estimates if one is not best]
+    pairs = len(estimates) * (len(estimates) - 1) // 2
+    shorter = sum(one.further > 0 for one in _differences(best, others, threshold, pairs))
+    return (
+        f"The longest effective length of {model} on {task} is {_length(estimate)}, with "
+        f"{_label(best, judged)}; {_shown(shorter, len(others), 'condition')} "
+        f"({_correction(pairs)})."
+    )
+
+
+def _differences(
+    best: JudgedCondition, others: Sequence[JudgedCondition], threshold: Threshold, pairs: int
+) -> list[LengthDifference]:
+    """The corrected differences of `best` and each of the others that shares samples with it."""
+    matched = [
+        pair
+        for other in others
+        if best.curve is not None
+        and other.curve is not None
+        and (pair := paired(best.curve, other.curve)) is not None
+    ]
+    return corrected([length_difference(*pair, threshold) for pair in matched], pairs)
+
+
+def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
+    """The values of the axes that the conditions vary."""
+    varied = [
+        f"{axis}={value}"
+        for axis, value in judged.condition.items()
+        if any(other.condition[axis] != value for other in others)
+    ]
+    return ", ".join(varied)
+
+
+def _length(estimate: EffectiveLength) -> str:
+    """`29 symbols (95 % interval 21 to 39)`."""
+    span = span_text(estimate.length_ci)
+    interval = f"95 % interval {span}" if span != str(estimate.length) else ""
+    inside = ", ".join(filter(None, (interval, estimate.note)))
+    return symbols_text(estimate.length) + (f" ({inside})" if inside else "")
+
+
+def _shown(shorter: int, others: int, what: str) -> str:
+    if not shorter:
+        return f"no difference from the other {what}{'s' * (others > 1)} is shown"
+    if shorter == others:
+        return f"that is further than with {_every(others, what)}"
+    return f"that is further than with {shorter} of the {others} other {what}s"
+
+
+def _every(others: int, what: str) -> str:
+    return f"each of the {others} other {what}s" if others > 1 else f"the other {what}"
+
+
+def _correction(pairs: int) -> str:
+    if pairs == 1:
+        return "same rows"
+    return f"same rows, Holm's correction for {pairs} pairs"
+
+
+def ranking_finding(ranking: Ranking) -> str:
+    """Which run sees how far, and which of the others it is shown to see further than."""
+    best, *others = ranking.runs
+    task = best.run.manifest.task
+    conditions = len(ranking.conditions)
+    estimate = next(iter(best.estimates.values()))
+    if estimate is None:
+        return f"No sample of {task} is scored, so it is not known how far the models see."
+    begin = f"{best.name} has the longest effective length on {task}"
+    if conditions > 1:
+        begin += f" in the mean of {conditions} conditions"
+    else:
+        begin += f", {_length(estimate)}"
+    shorter = ranking.further_than(0)
+    names = [ranking.runs[place].name for place in sorted(shorter)]
+    if not names:
+        said = f"it is not shown to see further than any of the {len(others)} others"
+    elif len(names) == len(others):
+        said = f"it sees further than each of the {len(others)} others"
+    elif len(names) <= _MOST_NAMES:
+        said = f"it sees further than {' and '.join(names)}, and is not shown to see further than "
+        said += f"{len(others) - len(names)} other{'s' * (len(others) - len(names) > 1)}"
+    else:
+        said = f"it sees further than {len(names)} of the {len(others)} others"
+    return f"{begin}; {said} ({_correction(len(ranking.comparisons))})."

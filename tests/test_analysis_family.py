@@ -1,0 +1,244 @@
+"""Several runs of one task, and conditions of one run, compared as one family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from harness.analysis.comparison import compare_runs
+from harness.analysis.curve import Threshold
+from harness.analysis.family import corrected, in_family, longest, rank_runs
+from harness.analysis.further import length_difference
+from harness.analysis.interval import Bound
+from harness.analysis.judged_run import JudgedRun, read_run
+from harness.analysis.paired import holm
+from harness.analysis.run_text import ranking_finding, run_finding, symbols_text
+from harness.errors import CompareError
+from harness.spec import Settings
+from providers.base import BadRequestError, Request
+from tests.conftest import DEFAULTS, Lab, right
+from tests.simulated import logistic, simulated
+
+LENGTHS = [2, 4, 8, 16]
+
+
+def sees_to(length: int, separator: str = "") -> Callable[[Request], str]:
+    """Right up to `length`; with another separator than `separator` always."""
+
+    def script(request: Request) -> str:
+        fields = dict(part.split("=") for part in request.sample_id.split("|")[1:])
+        wrong = int(fields["length"]) > length and separator in ("", fields["separator"])
+        return "Final answer: 99" if wrong else right(request)
+
+    return script
+
+
+def run(
+    lab: Lab,
+    name: str,
+    script: Callable[[Request], str],
+    *,
+    separators: tuple[str, ...] = ("none",),
+    settings: Settings = DEFAULTS,
+) -> JudgedRun:
+    """A run of `ONES`, twenty samples a line."""
+    wanted = lab.wanted(
+        model=f"scripted/{name}",
+        lengths=LENGTHS,
+        samples=20,
+        axes={"separator": list(separators)},
+        settings=settings,
+    )
+    lab.asked(wanted, script)
+    return read_run(wanted.folder)
+
+
+class TestFamily:
+    """Which p-values are corrected together."""
+
+    def test_lengths_are_corrected_over_all_pairs(self) -> None:
+        """By Holm's method; a difference that is no longer significant is not shown."""
+        far, near = simulated(logistic(80), 20), simulated(logistic(34), 20, 1)
+        one = length_difference(far, near, Threshold())
+        assert one.further == 1
+        assert 0.002 < one.p < 0.05
+        same = corrected([one] * 40)
+        assert {difference.p for difference in same} == {40 * one.p}
+        assert {difference.further for difference in same} == {0}
+        assert corrected([one]) == [one]
+        assert corrected([one], 40)[0].p == pytest.approx(40 * one.p)
+
+    def test_holm_of_some_tests_of_a_family(self) -> None:
+        """As if the others had larger p-values."""
+        assert holm([0.01, 0.02], 4) == [0.04, 0.06]
+        assert holm([0.01, 0.02, 1, 1])[:2] == [0.04, 0.06]
+
+    def test_lines_are_corrected_over_all_comparisons(self, lab: Lab) -> None:
+        """Their number is that of all lines together."""
+        alone = compare_runs(run(lab, "a", sees_to(16)), run(lab, "b", sees_to(4)))
+        both = in_family([alone, alone])
+        before = [p for _, p in alone.lines]
+        after = [p for _, p in both[0].lines]
+        assert min(after) == pytest.approx(2 * min(before))
+        assert [p for _, p in both[1].lines] == after
+
+    def test_exchanged_sides(self, lab: Lab) -> None:
+        """All numbers of a comparison change their sign, or their side."""
+        first, second = run(lab, "a", sees_to(16)), run(lab, "b", sees_to(4))
+        forth, back = compare_runs(first, second), compare_runs(second, first)
+        exchanged = forth.swapped
+        assert (exchanged.first, exchanged.second) == (back.first, back.second)
+        assert exchanged.length.further == back.length.further == -1
+        assert exchanged.length.low == pytest.approx(back.length.low)
+        assert exchanged.area == back.area
+        assert [line for line, _ in exchanged.lines] == [line for line, _ in back.lines]
+        assert exchanged.change(0.05) == back.change(0.05) == "better"
+
+
+class TestRanking:
+    """Three runs and more."""
+
+    def test_the_longest_comes_first(self, lab: Lab) -> None:
+        """Whatever the order of the command; the first of that is the reference."""
+        runs = [run(lab, name, sees_to(n)) for name, n in (("a", 4), ("b", 16), ("c", 4))]
+        ranking = rank_runs(runs)
+        assert [one.name for one in ranking.runs] == ["scripted/b", "scripted/a", "scripted/c"]
+        assert ranking.runs[ranking.reference].name == "scripted/a"
+        assert list(ranking.comparisons) == [(0, 1), (0, 2), (1, 2)]
+        assert [ranking.further_than(place) for place in range(3)] == [[1, 2], [], []]
+        others = {
+            ranking.runs[place].name: comparison.change(0.05)
+            for place, comparison in ranking.against_reference
+        }
+        assert others == {"scripted/b": "better", "scripted/c": "equivalent"}
+        said = ranking_finding(ranking)
+        assert said.startswith("scripted/b has the longest effective length on lab/ones, more than")
+        assert said.endswith(
+            "it sees further than each of the 2 others (same rows, Holm's correction for 3 pairs)."
+        )
+
+    def test_nothing_shown_is_said(self, lab: Lab) -> None:
+        """Equal runs."""
+        ranking = rank_runs([run(lab, name, sees_to(4)) for name in "abc"])
+        assert "it is not shown to see further than any of the 2 others" in ranking_finding(ranking)
+        assert {one.length.p for one in ranking.comparisons.values()} == {1.0}
+
+    def test_some_are_named(self, lab: Lab) -> None:
+        """Those that are shown to see less far."""
+        runs = [run(lab, name, sees_to(n)) for name, n in (("a", 16), ("b", 16), ("c", 2))]
+        said = ranking_finding(rank_runs(runs))
+        assert (
+            "it sees further than scripted/c, and is not shown to see further than 1 other" in said
+        )
+
+    def test_only_conditions_that_all_have(self, lab: Lab) -> None:
+        """Without one there is nothing to rank."""
+        both = ("none", "comma")
+        runs = [
+            run(lab, "a", sees_to(16), separators=both),
+            run(lab, "b", sees_to(8), separators=both),
+            run(lab, "c", sees_to(2), separators=("comma",)),
+        ]
+        ranking = rank_runs(runs)
+        assert [condition.label for condition in ranking.conditions] == ["separator=comma"]
+        for comparison in ranking.comparisons.values():
+            assert len(comparison.conditions) == 1
+        other = run(lab, "d", sees_to(2), separators=("space",))
+        with pytest.raises(CompareError, match="the 4 runs have no condition in common"):
+            rank_runs([*runs, other])
+
+    def test_several_conditions_are_ranked_by_their_mean(self, lab: Lab) -> None:
+        """And the sentence says so."""
+        both = ("none", "comma")
+        runs = [
+            run(lab, name, sees_to(n), separators=both)
+            for name, n in (("a", 2), ("b", 16), ("c", 4))
+        ]
+        assert " in the mean of 2 conditions; it sees further" in ranking_finding(rank_runs(runs))
+
+    def test_runs_of_one_model_are_named_by_what_differs(self, lab: Lab) -> None:
+        """Their settings."""
+        runs = [
+            run(lab, "a", sees_to(4), settings=Settings(temperature=temperature))
+            for temperature in (0.0, 0.5, 1.0)
+        ]
+        assert {one.name for one in rank_runs([*runs, run(lab, "b", sees_to(2))]).runs} == {
+            *(f"scripted/a (temperature={temperature})" for temperature in (0.0, 0.5, 1.0)),
+            "scripted/b",
+        }
+
+
+class TestSentence:
+    """What a single run found."""
+
+    def test_one_condition(self, lab: Lab) -> None:
+        """Its length with the interval."""
+        said = run_finding(run(lab, "a", sees_to(4)))
+        assert said.startswith("scripted/a sees to ")
+        assert said.endswith(") on lab/ones.")
+        assert " symbols (95 % interval " in said
+
+    def test_the_best_condition_is_compared_with_the_others(self, lab: Lab) -> None:
+        """It is named by the axes that vary."""
+        separators = ("none", "space", "comma")
+        said = run_finding(run(lab, "a", sees_to(2, "none"), separators=separators))
+        assert "The longest effective length of scripted/a on lab/ones is more than 16" in said
+        assert "with separator=space; that is further than with 1 of the 2 other conditions" in said
+        assert said.endswith("(same rows, Holm's correction for 3 pairs).")
+
+    def test_no_difference(self, lab: Lab) -> None:
+        """Is said to be none."""
+        said = run_finding(run(lab, "a", sees_to(4), separators=("none", "comma")))
+        assert "no difference from the other condition is shown (same rows)." in said
+
+    def test_all_beyond_the_longest_line(self, lab: Lab) -> None:
+        """Nothing is the longest."""
+        said = run_finding(run(lab, "a", right, separators=("none", "comma")))
+        assert said == (
+            "scripted/a sees to more than 16 symbols on lab/ones under all 2 conditions."
+        )
+
+    def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:
+        """The sentence is about those above it."""
+        judged = run(lab, "a", sees_to(2, "none"), separators=("none", "comma"))
+        (none, _) = judged.conditions
+        assert run_finding(judged, conditions=[none]).startswith("scripted/a sees to ")
+
+    def test_nothing_scored(self, lab: Lab) -> None:
+        """Nothing is known."""
+        wanted = lab.wanted(lab.plain)
+        lab.asked(wanted, lambda _: BadRequestError("no"))
+        assert run_finding(read_run(wanted.folder)) == (
+            "No sample of lab/plain is scored, so it is not known how far scripted/test sees."
+        )
+
+    def test_lengths_in_words(self) -> None:
+        """With what they are bounds of."""
+        bounds = Bound("<", 5), Bound("=", 29), Bound(">", 500)
+        assert [symbols_text(bound) for bound in bounds] == [
+            "less than 5 symbols",
+            "29 symbols",
+            "more than 500 symbols",
+        ]
+        assert longest(bounds) == 2
+        assert longest([Bound("=", 500), Bound(">", 500)]) == 1
+        assert longest([Bound("=", 5), Bound("=", 5)]) == 0
+
+
+def test_many_equal_runs_are_rarely_told_apart() -> None:
+    """Forty families of five equal models: the best is shown to see further in few of them."""
+    false = 0
+    for seed in range(40):
+        curves = [simulated(logistic(60), 20, 100 * seed + place) for place in range(5)]
+        differences = corrected(
+            [
+                length_difference(one, other, Threshold())
+                for place, one in enumerate(curves)
+                for other in curves[:place]
+            ]
+        )
+        false += any(difference.further for difference in differences)
+        assert all(math.isfinite(difference.p) for difference in differences)
+    assert false <= 5
