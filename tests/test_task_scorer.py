@@ -17,6 +17,7 @@ from harness.export.lm_eval.writer import export
 from harness.plan import proof
 from harness.plan.plan import plan
 from harness.score.verdict import Verdict, judge
+from harness.task import scorer
 from harness.task.catalogue import Task, open_task, tasks_root
 from harness.task.scorer import load_scorer
 
@@ -146,7 +147,9 @@ def test_a_run_is_judged_by_its_scorer(lab: Lab) -> None:
     assert lab.bench("score", folder, "--task", lab.folder / "moved").code == 0
 
 
-@pytest.mark.parametrize("place", ["in the run", "beside the run", "by a link", "built in"])
+@pytest.mark.parametrize(
+    "place", ["in the run", "beside the run", "by a link", "anywhere", "built in"]
+)
 def test_a_scorer_that_came_with_a_run_is_not_executed(place: str, lab: Lab) -> None:
     """A manifest may name a file of a stranger; only `--task` makes that be executed."""
     opened(lab.folder)
@@ -156,7 +159,7 @@ def test_a_scorer_that_came_with_a_run_is_not_executed(place: str, lab: Lab) -> 
     (folder,) = (out / "runs" / "tiny").glob("*/near@1-*")
     manifest = json.loads((folder / "manifest.json").read_text())
     home = folder.parent if place == "beside the run" else folder
-    if place == "by a link":
+    if place in ("by a link", "anywhere"):
         home = lab.folder / "unpacked"
         home.mkdir()
         (lab.folder / "link").symlink_to(home)
@@ -174,10 +177,29 @@ def test_a_scorer_that_came_with_a_run_is_not_executed(place: str, lab: Lab) -> 
     done = lab.bench("score", folder)
     assert (done.code, len(done.err.splitlines())) == (1, 1)
     assert "has a scorer of its own, and" in done.err
+    others = ("compare", folder, folder), ("samples", folder), ("report", folder)
+    for command in (*others, ("leaderboard", folder), ("export", "every-eval-ever", folder)):
+        assert "has a scorer of its own, and" in lab.bench(*command).err
     assert not executed.exists()
     if place != "built in":
-        assert lab.bench("score", folder, "--task", home / "near.yaml").code == 0
-        assert executed.exists()
+        judged = lab.bench("score", folder, "--task", home / "near.yaml")
+        assert (judged.code, executed.exists()) == (0, True)
+
+
+def test_a_scorer_that_a_run_names_is_executed_where_asked(lab: Lab) -> None:
+    """By another process than the one that ran the task: with `--run-kept-code`."""
+    opened(lab.folder)
+    out = lab.folder / "results"
+    done = lab.bench("run", "--task", lab.folder / "near.yaml", "--model", "tiny", "--out", out)
+    assert done.code == 0
+    (folder,) = (out / "runs" / "tiny").glob("*/near@1-*")
+    lab.monkeypatch.setattr(scorer, "_loaded", set())
+    for command in (("score", folder), ("samples", folder)):
+        done = lab.bench(*command)
+        assert done.code == 1
+        assert "is named by the run alone; name the task file with --task, or" in done.err
+        assert lab.bench(*command, "--run-kept-code").code == 0
+        lab.monkeypatch.setattr(scorer, "_loaded", set())
 
 
 def test_lm_eval_cannot_run_a_scorer(tmp_path: Path) -> None:

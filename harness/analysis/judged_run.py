@@ -236,10 +236,13 @@ class JudgedCondition:
         )
 
 
-def read_run(folder: Path, warn: Warn | None = None, *, tasks: str = "") -> JudgedRun:
+def read_run(
+    folder: Path, warn: Warn | None = None, *, tasks: str = "", run_kept_code: bool = False
+) -> JudgedRun:
     """Reads the run in `folder` and judges all of its records again.
 
-    A task's own scorer is loaded from its file; `tasks` names files as `--task` does.
+    A task's own scorer is loaded from its file; `tasks` names files as `--task` does, and the file
+    that the run names is executed with `run_kept_code`, see `judging.scorer_of`.
 
     Raises:
         JournalError: there is no run or it cannot be read, or an axis of its task has the name of a
@@ -254,7 +257,8 @@ def read_run(folder: Path, warn: Warn | None = None, *, tasks: str = "") -> Judg
                 "rename the axis in the task file and run that"
             )
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
-    return _judged(folder, manifest, spec, warn, scorer_of(folder, manifest, tasks))
+    scorer = scorer_of(folder, manifest, tasks, run_kept_code=run_kept_code)
+    return _judged(folder, manifest, spec, warn, scorer)
 
 
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:

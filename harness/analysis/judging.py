@@ -13,8 +13,9 @@ from harness.score.answer import AnswerForm
 from harness.score.verdict import Scorer, Verdict, judge
 from harness.task.catalogue import reopen
 from harness.task.functions import ItemError
-from harness.task.scorer import load_scorer
+from harness.task.scorer import is_loaded, load_scorer
 
+_OR_TRUST = ", or execute what the run names with --run-kept-code"
 _SHORT = 64
 """Characters of the longest reply whose verdict is cached."""
 _judge_cached = lru_cache(maxsize=4096)(judge)
@@ -51,10 +52,13 @@ def _short(value: object) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:half]} … {text[-half:]}"
 
 
-def scorer_of(folder: Path, manifest: Manifest, others: str = "") -> Scorer | None:
+def scorer_of(
+    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
+) -> Scorer | None:
     """The scorer of the run in `folder`, from its task file; `others` names files as `--task` does.
 
-    A run may come from a stranger, so a scorer in a folder of runs is not executed, nor one of a
+    A run may come from a stranger, so the file that its manifest names is executed with
+    `run_kept_code` alone, or where this process has loaded it by the user's wish; nor is one of a
     built-in task that is not the installed task.
 
     Raises:
@@ -67,22 +71,20 @@ def scorer_of(folder: Path, manifest: Manifest, others: str = "") -> Scorer | No
         if others or not manifest.file:
             path = reopen(manifest.task, spec.digest(), others=others).path
         else:
-            path = _own_file(folder, manifest.file, spec.scorer)
+            path = _named_file(manifest.file, spec.scorer, run_kept_code=run_kept_code)
         return load_scorer(path, spec.scorer)
     except (ItemError, UsageError) as error:
         raise JournalError(
             f"{folder}: its task {manifest.task} has a scorer of its own, and {error}; "
-            "name the task file with --task"
+            f"name the task file with --task{_OR_TRUST if manifest.file else ''}"
         ) from error
 
 
-def _own_file(folder: Path, file: str, scorer: str) -> Path:
-    """The user's task file as the manifest names it; raises `ItemError` where its `scorer` may have
-    come with the run in `folder`.
+def _named_file(file: str, scorer: str, *, run_kept_code: bool) -> Path:
+    """The task file that a manifest names; raises `ItemError` where its `scorer` is not to be
+    executed.
     """
-    path, run = Path(file), folder.resolve()
-    code = (path.parent / scorer.rpartition(":")[0]).resolve()
-    runs = next((parent for parent in run.parents if parent.name == "runs"), run)
-    if path != path.resolve() or code.is_relative_to(runs) or code.is_relative_to(run):
-        raise ItemError(f"{str(code)!r} may have come with the run, so it is not executed")
+    path = Path(file)
+    if not (run_kept_code or is_loaded(path, scorer)):
+        raise ItemError(f"{scorer!r} beside {file!r} is named by the run alone")
     return path

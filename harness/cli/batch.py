@@ -122,13 +122,16 @@ def import_replies(
         return INCOMPLETE
     new, failed, known = (summary.fates[fate] for fate in USED)
     say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
-    missing = [_show(folder, importer, tasks) for folder, importer in importers.opened.items()]
+    missing = [
+        _show(folder, importer, tasks, run_kept_code=run_kept_code)
+        for folder, importer in importers.opened.items()
+    ]
     return INCOMPLETE if any(missing) else COMPLETE
 
 
-def _show(folder: Path, importer: ReplyImporter, tasks: str) -> int:
+def _show(folder: Path, importer: ReplyImporter, tasks: str, *, run_kept_code: bool) -> int:
     """Judges a run, prints its table and what is missing; returns the number of missing samples."""
-    judged_run = read_run(folder, warn, tasks=tasks)
+    judged_run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
     show_run(judged_run)
     missing = judged_run.missing
     if missing:

@@ -286,6 +286,8 @@ def hf_eval_results(
         ),
     ] = False,
     incomplete: IncompleteOption = False,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
 ) -> None:
@@ -308,6 +310,8 @@ def hf_eval_results(
             benchmark,
             per_length=per_length,
             incomplete=incomplete,
+            tasks=tasks,
+            run_kept_code=run_kept_code,
             threshold=results.read_threshold(threshold, relative=relative),
         )
     )

@@ -97,6 +97,8 @@ def compare(
             help="Exit with 1 where the second is that, compared with the first.",
         ),
     ] = None,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
 ) -> None:
     """Compare two runs, or two conditions of one, on the same samples.
 
@@ -115,6 +117,8 @@ def compare(
             results.read_threshold(threshold, relative=relative),
             margin=margin,
             fail_if=fail_if,
+            tasks=tasks,
+            run_kept_code=run_kept_code,
         )
     )
 

@@ -139,8 +139,8 @@ RunKeptCodeOption = Annotated[
     bool,
     typer.Option(
         "--run-kept-code",
-        help="Execute the generators that came with the runs, to make items again. Only for runs "
-        "that you trust.",
+        help="Execute the generators that came with the runs, to make items again, and the scorers "
+        "that they name. Only for runs that you trust.",
     ),
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]

@@ -35,7 +35,9 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
 
 
-def _publishables(folders: Sequence[Path], *, incomplete: bool) -> list[Publishable]:
+def _publishables(
+    folders: Sequence[Path], *, incomplete: bool, tasks: str, run_kept_code: bool
+) -> list[Publishable]:
     """The runs to publish.
 
     Raises:
@@ -43,7 +45,10 @@ def _publishables(folders: Sequence[Path], *, incomplete: bool) -> list[Publisha
         IncompleteError: some runs have samples without a reply and `incomplete` is false.
     """
     distinct = {folder.resolve(): folder for folder in without_repeats(folders)}
-    publishables = [read_publishable(folder, warn) for folder in distinct.values()]
+    publishables = [
+        read_publishable(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+        for folder in distinct.values()
+    ]
     unfinished = [publishable for publishable in publishables if publishable.missing_text]
     if unfinished and not incomplete:
         raise IncompleteError(
@@ -77,7 +82,9 @@ def every_eval_ever(
 
     `tasks` names the user's own task files, as `--task` does, so that prompts can be made again.
     """
-    publishables = _publishables(folders, incomplete=incomplete)
+    publishables = _publishables(
+        folders, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
+    )
     models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if publisher.model_id is not None and len(models) > 1:
         raise UsageError(
@@ -233,6 +240,8 @@ def hf_eval_results(
     *,
     per_length: bool = False,
     incomplete: bool = False,
+    tasks: str = "",
+    run_kept_code: bool = False,
     threshold: Threshold = Threshold(),
 ) -> int:
     """Writes a file for each condition under `output`/.eval_results; returns the exit code.
@@ -240,7 +249,9 @@ def hf_eval_results(
     Raises:
         UsageError: the runs are of several models, which have a page each.
     """
-    publishables = _publishables(folders, incomplete=incomplete)
+    publishables = _publishables(
+        folders, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
+    )
     models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if len(models) > 1:
         raise UsageError(

@@ -66,7 +66,7 @@ def score(
     """
     missing = 0
     for folder in folders:
-        judged_run = read_run(folder, warn, tasks=tasks)
+        judged_run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
         for line in change_lines(judged_run):
             say(line)
         show_run(judged_run, threshold)
@@ -103,6 +103,8 @@ def compare(
     *,
     margin: float,
     fail_if: str | None,
+    tasks: str = "",
+    run_kept_code: bool = False,
 ) -> int:
     """Prints and writes the differences between two runs, or two conditions of each run; returns
     the exit code: `INCOMPLETE` where one of them is what `fail_if` names.
@@ -117,7 +119,7 @@ def compare(
     if fail_if is not None and fail_if not in FAILURES:
         raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
     check_output("-o", output)
-    runs = [read_run(folder, warn) for folder in folders]
+    runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
     if axis is None:
         comparisons = [compare_runs(runs[0], runs[1], threshold, names=_names_of_repeats(runs))]
     else:
@@ -182,7 +184,7 @@ def leaderboard(
     read_rows(output)  # a faulty file is reported before runs are judged
     if readme is not None:
         around(readme)
-    new, left_out = _rows(run_folders, threshold, tasks)
+    new, left_out = _rows(run_folders, threshold, tasks, run_kept_code=run_kept_code)
     for line in left_out:
         warn(f"left out: {line}")
     if folders and not new:
@@ -194,13 +196,13 @@ def leaderboard(
 
 
 def _rows(
-    folders: Iterable[Path], threshold: Threshold, tasks: str
+    folders: Iterable[Path], threshold: Threshold, tasks: str, *, run_kept_code: bool
 ) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
     """The readable runs, each with its rows, and the reasons for what is left out."""
     runs, left_out = [], []
     for folder in folders:
         try:
-            run = read_run(folder, warn, tasks=tasks)
+            run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
         except JournalError as error:
             left_out.append(str(error))
             continue
@@ -267,7 +269,10 @@ def report(
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
     check_output("-o", output)
-    runs = [read_run(folder, warn, tasks=tasks) for folder in without_repeats(folders)]
+    runs = [
+        read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+        for folder in without_repeats(folders)
+    ]
     written = write_report(
         runs,
         output,

@@ -70,7 +70,7 @@ def samples(
 
     names = [name.strip() for option in outcomes for name in option.split(",")]
     choice = Choice(names, lengths, read_conditions(conditions))
-    run = read_run(folder, warn, tasks=tasks)
+    run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
     chosen = choose(run, choice)
     places = chosen[:limit] if limit else chosen
     prompts = prompts_of(run, tasks, run_kept_code=run_kept_code)

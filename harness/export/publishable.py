@@ -48,13 +48,15 @@ class Publishable:
         return f"{self.run.missing:,} of {asked:,} samples have no reply ({kinds})"
 
 
-def read_publishable(folder: Path, warn: Warn) -> Publishable:
-    """The run in `folder`.
+def read_publishable(
+    folder: Path, warn: Warn, *, tasks: str = "", run_kept_code: bool = False
+) -> Publishable:
+    """The run in `folder`; `tasks` and `run_kept_code` as for `read_run`.
 
     Raises:
         JournalError: there is no run, or no sample of it was scored.
     """
-    run = read_run(folder, warn)
+    run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
     if not int(run.cells["n"].sum()):
         raise JournalError(f"{folder} has no scored sample: there is nothing to publish")
     try:

@@ -258,7 +258,7 @@ def load_run(
         UsageError: the threshold is none that an estimate can go by.
     """
     of_threshold = read_threshold(threshold, relative=relative)
-    judged = read_run(Path(folder), as_warning, tasks=str(tasks))
+    judged = read_run(Path(folder), as_warning, tasks=str(tasks), run_kept_code=run_kept_code)
     prompts = prompts_of(judged, str(tasks), run_kept_code=run_kept_code)
     return Run(judged, of_threshold, prompts=prompts)
 

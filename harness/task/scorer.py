@@ -16,6 +16,7 @@ Scorer: TypeAlias = Callable[[str, Target], tuple[ScoredAs, str]]
 """Reply and target -> outcome and reason."""
 _OUTCOMES = get_args(ScoredAs)
 _ARGUMENTS = 2
+_loaded: set[tuple[Path, str]] = set()
 
 
 @cache
@@ -28,6 +29,7 @@ def load_scorer(task_file: Path, reference: str) -> Scorer:
         ItemError: the file or function is missing, its import fails, or its parameters do not fit.
     """
     path, function = load_function(task_file, reference, "scorer")
+    _loaded.add((task_file, reference))
     try:
         inspect.signature(function).bind("", "")
     except TypeError:
@@ -45,6 +47,11 @@ def load_scorer(task_file: Path, reference: str) -> Scorer:
         return _checked(returned, reference)
 
     return score
+
+
+def is_loaded(task_file: Path, reference: str) -> bool:
+    """Whether this process has loaded that scorer, because the user named its task."""
+    return (task_file, reference) in _loaded
 
 
 def _checked(returned: object, reference: str) -> tuple[ScoredAs, str]:
