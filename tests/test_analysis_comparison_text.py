@@ -113,7 +113,7 @@ def test_octaves_and_what_limits_them(
     """As the table has them: no question mark stands for a number."""
     length = Bound("=", 10.0)
     nothing = np.zeros((2, 1))
-    difference = LengthDifference(length, length, middle, low, high, True, nothing, 1.0)  # noqa: FBT003
+    difference = LengthDifference(length, length, middle, low, high, True, nothing, 1.0)
     assert octaves_text(difference) == texts
 
 
