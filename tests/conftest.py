@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 # pytest's workers share the cores, and idle threads of OpenBLAS spin; NumPy is not imported yet
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; what is printed goes by it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests start can be interrupted
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup

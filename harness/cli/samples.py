@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.cli.lists import aligned
 from harness.cli.terminal import echo, say, warn
-from harness.cli.verbs import aligned
 from harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
 from harness.face.listing import list_runs
 from harness.plan.plan import sample_from_id, task_of_id

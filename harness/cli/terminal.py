@@ -1,4 +1,4 @@
-"""The only module that prints: results to stdout, messages to stderr.
+"""The only module that prints: results to stdout, messages to stderr; it knows how wide.
 
 Text from servers, files and other people's code ends up on a terminal, and a terminal obeys control
 characters: they clear the screen, rename the window, or make a line look like one of ours. So every
@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import textwrap
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
@@ -28,8 +29,10 @@ _ESCAPED = {
     if chr(code) not in "\n\t"
 }
 _STANDARD = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
-_PLAIN_WIDTH = 10_000
-"""Width of a table where stdout is no terminal, in columns."""
+NARROWEST = 80
+"""Columns that a line may always take."""
+_UNLIMITED = 10_000
+"""Columns that are given to rich: tables are made to fit before, so that it wraps and cuts none."""
 _write_errors: list[Exception] = []
 """The first error of a write to stdout since `open_streams`."""
 
@@ -64,14 +67,39 @@ def warn(text: str) -> None:
 
 
 def show(*parts: RenderableType) -> None:
-    """Prints results that rich lays out on stdout; without a terminal they are never wrapped."""
+    """Prints results that rich lays out on stdout, which are never wrapped or cut."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
     stream = cast("TextIO", _SafeStream(sys.stdout))
-    console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+    console = Console(file=stream, width=_UNLIMITED, markup=False, emoji=False, highlight=False)
     for part in parts:
         console.print(_Clean(part))
+
+
+def width() -> int | None:
+    """Columns of the terminal on stdout, at least 80; elsewhere those that the variable `COLUMNS`
+    names. `None` where neither is known: text is then not wrapped.
+    """
+    given = os.environ.get("COLUMNS", "")
+    if given.isascii() and given.isdigit() and int(given[:9]):
+        return max(int(given[:9]), NARROWEST)
+    if not sys.stdout.isatty():
+        return None
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):  # a stream without a descriptor
+        return NARROWEST
+    return max(columns, NARROWEST)
+
+
+def tell(text: str) -> None:
+    """Prints a sentence on stdout, wrapped between words where the width is known."""
+    limit = width()
+    if limit is None:
+        echo(text)
+        return
+    lines = textwrap.wrap(one_line(text), limit, break_long_words=False, break_on_hyphens=False)
+    echo(*lines)
 
 
 def live_console() -> Console:

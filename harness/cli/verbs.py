@@ -4,9 +4,9 @@ read runs are in `results`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli.lists import aligned
 from harness.cli.terminal import echo, say, warn
 from harness.errors import COMPLETE, USAGE, TaskError, TaskFileError, UsageError
 from harness.plan.plan import plan
@@ -26,14 +26,14 @@ def check_output(option: str, path: Path | None) -> None:
 
 def list_tasks() -> None:
     """Prints a line for each task: name, title, axes, lengths, requests by default."""
-    rows = [("task", "title", "axes", "lengths", "requests")]
+    rows = [("task", "lengths", "requests", "title", "axes")]
     for name, path in built_in_files().items():
         task = open_task(name, path, trial=False)
         lengths = task.lengths
         span = f"{lengths[0]}-{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
         axes = " ".join(task.spec.axes) or "-"
-        rows.append((name, task.spec.title, axes, span, f"{plan(task).size:,}"))
-    echo(*aligned(rows, right=(4,)))
+        rows.append((name, span, f"{plan(task).size:,}", task.spec.title, axes))
+    echo(*aligned(rows, right=(1, 2)))
 
 
 def show_tasks(names: str) -> None:
@@ -106,15 +106,3 @@ def list_models() -> None:
 
     model_facts("")  # a mistake in the file is raised here
     echo(*aligned([("provider", "what it is", "needs"), *needs()]))
-
-
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Rows with their columns aligned, two spaces between."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

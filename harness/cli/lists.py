@@ -1,0 +1,49 @@
+"""Lists that the verbs print: a record a line, or less where the terminal is too narrow."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from harness.cli.terminal import one_line, width
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Rows with their columns aligned, two spaces between; a row a line, unless the terminal is
+    too narrow: then the last columns go below, each on an indented line after its name, and what is
+    too long there is wrapped between words.
+
+    The first row has the names.
+    """
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    limit, beside = width(), len(widths)
+    while limit and beside > 1 and sum(widths[:beside]) + 2 * (beside - 1) > limit:
+        beside -= 1
+    names, *_ = rows
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [
+            " " * (size - cell_len(cell)) + cell
+            if place in right
+            else cell + " " * (size - cell_len(cell))
+            for place, (cell, size) in enumerate(zip(row[:beside], widths, strict=False))
+        ]
+        lines.append("  ".join(cells).rstrip())
+        if number:
+            for name, cell in zip(names[beside:], row[beside:], strict=True):
+                if cell not in ("", "-"):
+                    lines += _below(f"{name}: {cell}", limit or 0)
+    return lines
+
+
+def _below(text: str, limit: int) -> list[str]:
+    return textwrap.wrap(
+        one_line(text),
+        limit,
+        initial_indent="    ",
+        subsequent_indent="      ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
