@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.comparison import compare_runs
-from harness.analysis.comparison_text import change_sentence, factor_text, finding, octaves_text
+from harness.analysis.comparison_text import change_sentence, factor_text, finding
 from harness.analysis.further import LengthDifference
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import read_run
@@ -96,25 +96,6 @@ def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
     sentence = change_sentence(compare_runs(first, second), 0.05)
     assert sentence.startswith("scripted/b is worse than scripted/a: their areas differ by +")
     assert sentence.endswith("90 % interval), and the margin is 5 points.")
-
-
-@pytest.mark.parametrize(
-    ("middle", "low", "high", "texts"),
-    [
-        (1.0, 0.5, 1.5, ("+1.00", "+0.50 to +1.50 octaves")),
-        (math.inf, 0.5, math.inf, ("no limit", "at least +0.50 octaves")),
-        (-1.0, -math.inf, -0.5, ("-1.00", "at most -0.50 octaves")),
-        (math.nan, -math.inf, math.inf, ("open", "no limit")),
-    ],
-)
-def test_octaves_and_what_limits_them(
-    middle: float, low: float, high: float, texts: tuple[str, str]
-) -> None:
-    """As the table has them: no question mark stands for a number."""
-    length = Bound("=", 10.0)
-    nothing = np.zeros((2, 1))
-    difference = LengthDifference(length, length, middle, low, high, True, nothing, 1.0)
-    assert octaves_text(difference) == texts
 
 
 def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:

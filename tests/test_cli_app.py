@@ -61,7 +61,7 @@ class TestComplete:
         assert (done.code, done.err) == (0, "")
         assert done.out.splitlines()[0] == "lab/ones  fake/model"
         assert str(folder / TABLE) in done.out
-        assert "± " in done.out
+        assert "100 (51–100)" in done.out
         assert (folder / TABLE).read_text().count("\n") == 5
 
     def test_the_same_command_again_sends_nothing(self, lab: Lab) -> None:
@@ -76,7 +76,8 @@ class TestComplete:
         """The real provider, by its name; wrong answers are no failure of the command."""
         done = lab.bench_run()
         assert done.code == 0
-        assert "not scored" in done.out
+        assert "sees to (85 %)" in done.out
+        assert "not scored" not in done.out
 
     def test_options_shape_the_run(self, lab: Lab) -> None:
         """Lengths, samples and axes make the plan; seed, temperature and budget the settings."""
@@ -102,13 +103,22 @@ class TestComplete:
         titles = [line for line in done.out.splitlines() if line.startswith("lab/")]
         assert [title.split()[0] for title in titles] == ["lab/echo", "lab/ones", "lab/plain"]
 
-    def test_only_what_was_asked_is_shown(self, lab: Lab) -> None:
-        """The file has the whole run, the terminal this command's cells."""
+    def test_all_lines_that_count_are_shown(self, lab: Lab) -> None:
+        """Those of earlier commands too, since the effective length goes by them."""
         lab.bench_run("--model", lab.fake(right))
         done = lab.bench_run("--model", lab.fake(right), "--lengths", "9")
         rows = [line.split("|")[1].strip() for line in done.out.splitlines() if "|" in line]
-        assert rows == ["length", "9", "sees to (85 %)", "95 % interval", "not scored"]
+        assert rows[2:] == ["3", "5", "9", "sees to (85 %)", "95 % interval"]
         assert (lab.the_run() / TABLE).read_text().count("\n") == 7
+
+    def test_conditions_that_were_not_asked_are_counted(self, lab: Lab) -> None:
+        """And the command that shows them is named."""
+        lab.bench_run("--model", lab.fake(right))
+        done = lab.bench_run("--model", lab.fake(right), "--axis", "separator=none")
+        assert done.out.splitlines()[0].split() == ["lab/ones", "fake/model", "separator=none"]
+        hidden = f"1 other condition of this run not shown; see: bench score {lab.the_run()}"
+        assert hidden in done.out.splitlines()
+        assert "not shown" not in lab.bench("score", lab.the_run()).out
 
     def test_score_makes_the_table_again(self, lab: Lab) -> None:
         """Without a model, and with the code of what is there."""
@@ -577,13 +587,13 @@ class TestProgress:
         assert b"\x1b" not in out
 
     def test_a_terminal_of_ascii_gets_its_table(self, lab: Lab) -> None:
-        """Where the sign ± cannot be written, something else is."""
+        """Where a dash cannot be written, something else is."""
         lab.monkeypatch.setenv("PYTHONIOENCODING", "ascii")
         command = ("run", "--task", str(lab.plain), "--out", str(lab.out), "--model", "slow/x")
         process = lab.slow(*command, delay_s=0)
         out, err = process.communicate()
         assert (process.returncode, err) == (0, b"")
-        assert b"not scored" in out
+        assert b"100 (44\\u2013100)" in out
 
 
 HUGE = "9" * 5000

@@ -79,6 +79,7 @@ class TestRepeat:
         """Other words with the same answer change the text alone."""
         first = sometimes("Final answer: 77", "length=3|seed=0|index=0")
         lab.bench_run("--model", lab.fake(first))
+        folder = lab.the_run()
         again = sometimes("I cannot say.", "length=5|seed=0|index=1")
         done = lab.bench_run(
             "--model",
@@ -96,6 +97,7 @@ class TestRepeat:
             "  lab/ones@1|separator=none|length=5|seed=0|index=1: correct, now unparsed",
             "  lab/ones@1|separator=comma|length=5|seed=0|index=1: correct, now unparsed",
             "",
+            f"next: bench compare {folder} {folder / 'repeats' / '1'}",
         ]
 
     def test_ten_changed_samples_are_named(self, lab: Lab) -> None:

@@ -107,8 +107,8 @@ def check_run(lab: Lab, folder: Path, printed: str) -> None:
         for name in ("n", "correct", "error", "accuracy", "ci_low", "ci_high", "mean_abs_error"):
             assert of_page[name] == near(number(of_file[name])), name
     for cell in scored(table):
-        half = 50 * (float(cell["ci_high"]) - float(cell["ci_low"]))
-        assert f"{100 * float(cell['accuracy']):.0f} ± {half:.0f}" in printed
+        low, high = (100 * float(cell[end]) for end in ("ci_low", "ci_high"))
+        assert f"{100 * float(cell['accuracy']):.0f} ({low:.0f}–{high:.0f})" in printed
     for of_page, of_file in zip(listed(estimates_table(section)), estimates, strict=True):
         assert of_page["area"] == near(number(of_file["area"]))
         if of_file["area"]:

@@ -101,21 +101,6 @@ def factor_text(length: LengthDifference) -> str:
     return f"a factor of {2**length.octaves:.2f} ({interval})"
 
 
-def octaves_text(length: LengthDifference) -> tuple[str, str]:
-    """The difference in octaves and its interval, as far as they are limited."""
-    low, high = (f"{end:+.2f}" if math.isfinite(end) else None for end in (length.low, length.high))
-    if low is None and high is None:
-        return "open", "no limit"
-    interval = (
-        f"{low} to {high} octaves"
-        if low is not None and high is not None
-        else f"at least {low} octaves"
-        if low is not None
-        else f"at most {high} octaves"
-    )
-    return f"{length.octaves:+.2f}" if math.isfinite(length.octaves) else "no limit", interval
-
-
 def _unlimited(comparison: Comparison) -> str:
     """Where and why the factor between the effective lengths has no limit in either direction;
     empty where it has one.

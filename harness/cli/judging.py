@@ -31,6 +31,7 @@ COMPARE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
     "bench compare results/runs/tiny/counting/ones@1-* results/runs/oracle/50/counting/ones@1-*",
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
+    "bench compare results/runs/*/counting/ones@1-* -o compare.csv",
     "bench compare BASE NEW --fail-if worse --margin 0.05",
 )
 LEADERBOARD_EXAMPLES = examples(
@@ -82,8 +83,9 @@ def compare(
         typer.Option(metavar="AXIS=VALUE,VALUE", help="Compare two conditions of each run."),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write.")
-    ] = Path("compare.csv"),
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="CSV file to write, of all pairs."),
+    ] = None,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
     margin: Annotated[
@@ -94,23 +96,29 @@ def compare(
         str | None,
         typer.Option(
             metavar="worse|different|not-equivalent",
-            help="Exit with 1 where the second is that, compared with the first.",
+            help="Exit with 1 where one of the others is that, compared with the first run.",
         ),
     ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document, of all pairs.")
+    ] = False,
 ) -> None:
-    """Compare two runs, or two conditions of one, on the same samples.
+    """Compare runs, or two conditions of each run, on the same samples.
 
-    Shows, for each line, both accuracies, the difference (first minus second) with its interval,
+    Of two: for each line both accuracies, the difference (first minus second) with its interval,
     and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
     areas. One sentence says who sees further, a second one whether the second is worse, better or
     equivalent.
+
+    Of three or more: the runs by effective length; each pair of them, Holm's correction for all
+    pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
-    from harness.cli import results
+    from harness.cli import comparing, results
 
     raise typer.Exit(
-        results.compare(
+        comparing.compare(
             runs,
             axis,
             output,
@@ -119,6 +127,7 @@ def compare(
             fail_if=fail_if,
             tasks=tasks,
             run_kept_code=run_kept_code,
+            as_json=as_json,
         )
     )
 

@@ -1,11 +1,10 @@
-"""The verbs that read runs: `score`, `compare`, `leaderboard`, `report`."""
+"""The verbs that read runs: `score`, `leaderboard`, `report`; `compare` is in `comparing`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from harness.analysis.comparison import Change, compare_conditions, compare_runs, comparison_table
 from harness.analysis.curve import Threshold, threshold_problem
 from harness.analysis.grouped import grouped
 from harness.analysis.judged_run import JudgedRun, read_run
@@ -18,9 +17,11 @@ from harness.analysis.leaderboard import (
     write_leaderboard,
 )
 from harness.analysis.results import change_lines, write_results
+from harness.analysis.run_text import run_finding
 from harness.analysis.tables import to_csv
-from harness.cli.tables import print_comparison, print_groups, print_table
-from harness.cli.terminal import echo, say, warn
+from harness.cli.following import after_runs
+from harness.cli.tables import print_groups, print_table
+from harness.cli.terminal import echo, say, tell, warn
 from harness.cli.verbs import check_output
 from harness.errors import (
     COMPLETE,
@@ -29,17 +30,10 @@ from harness.errors import (
     UsageError,
 )
 from harness.journal.manifest import find_runs, is_repeat
-from harness.plan.selection import read_axes
 from harness.report.readme import around, markdown, put_into
+from harness.spec import Condition
 
 FORMATS = ("html", "png", "svg")
-FAILURES: dict[str, set[Change]] = {
-    "worse": {"worse"},
-    "different": {"worse", "better"},
-    "not-equivalent": {"worse", "better", "undecided"},
-}
-"""Value of `--fail-if` -> what makes the command fail."""
-_TWO = 2
 
 
 def read_threshold(share: float, *, relative: bool) -> Threshold:
@@ -65,21 +59,31 @@ def score(
     exit code.
     """
     missing = 0
+    runs = []
     for folder in folders:
         judged_run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+        runs.append(judged_run)
         for line in change_lines(judged_run):
             say(line)
         show_run(judged_run, threshold)
         if by is not None:
             _show_groups(judged_run, by, tasks, run_kept_code=run_kept_code)
         missing += judged_run.missing
+    echo(after_runs(runs))
     return INCOMPLETE if missing else COMPLETE
 
 
-def show_run(judged_run: JudgedRun, threshold: Threshold = Threshold()) -> None:
-    """Writes the result files of a run and prints its table."""
+def show_run(
+    judged_run: JudgedRun,
+    threshold: Threshold = Threshold(),
+    conditions: Collection[Condition] | None = None,
+) -> None:
+    """Writes the result files of a run; prints its tables, of `conditions` only if given, and what
+    was found.
+    """
     path = write_results(judged_run, threshold)
-    print_table(judged_run, judged_run.cells, threshold)
+    print_table(judged_run, threshold, conditions)
+    tell(run_finding(judged_run, threshold, conditions))
     echo(str(path), "")
 
 
@@ -93,57 +97,6 @@ def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) 
         )
     print_groups(run, groups.table)
     echo(str(to_csv(groups.table, run.folder / f"by_{name}.csv")), "")
-
-
-def compare(
-    folders: Sequence[Path],
-    axis: str | None,
-    output: Path,
-    threshold: Threshold,
-    *,
-    margin: float,
-    fail_if: str | None,
-    tasks: str = "",
-    run_kept_code: bool = False,
-) -> int:
-    """Prints and writes the differences between two runs, or two conditions of each run; returns
-    the exit code: `INCOMPLETE` where one of them is what `fail_if` names.
-    """
-    if axis is None and len(folders) != _TWO:
-        raise UsageError(
-            f"compare needs two runs, not {len(folders)}; "
-            "--axis AXIS=VALUE,VALUE compares two conditions of each run"
-        )
-    if not 0 < margin < 1:
-        raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
-    if fail_if is not None and fail_if not in FAILURES:
-        raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
-    check_output("-o", output)
-    runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
-    if axis is None:
-        comparisons = [compare_runs(runs[0], runs[1], threshold, names=_names_of_repeats(runs))]
-    else:
-        ((name, values),) = read_axes([axis]).items()
-        comparisons = [compare_conditions(run, name, values, threshold) for run in runs]
-    for comparison in comparisons:
-        print_comparison(comparison, margin)
-    echo("", str(to_csv(comparison_table(comparisons), output)))
-    changes = {comparison.change(margin) for comparison in comparisons}
-    if fail_if is None or not (failing := changes & FAILURES[fail_if]):
-        return COMPLETE
-    warn(f"--fail-if {fail_if}: the second is {' and '.join(sorted(failing))}")
-    return INCOMPLETE
-
-
-def _names_of_repeats(runs: Sequence[JudgedRun]) -> tuple[str, str] | None:
-    """The names of two runs of which at least one is a repeat; `None` where these do not tell them
-    apart.
-    """
-    first, second = (run.manifest for run in runs)
-    same_model_set_otherwise = first.model == second.model and first.settings != second.settings
-    if not (first.repeat or second.repeat) or same_model_set_otherwise:
-        return None
-    return None if first.label == second.label else (first.label, second.label)
 
 
 def without_repeats(folders: Sequence[Path]) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,6 +65,8 @@ def run(
     if interrupted:
         return INTERRUPTED
     unfinished = [] if chooser is None else _report_ends(requests, asked.begun, chooser)
+    if not missing:
+        _say_next(asked.begun.values())
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
     if unfinished and chooser is not None:
@@ -113,22 +115,29 @@ def _share_log(logs: Sequence[Path]) -> None:
 def _report_run(request: RunRequest) -> int:
     """Writes and prints the run's table; returns how many samples of the plan have no reply."""
     from harness.analysis.judged_run import read_run
-    from harness.analysis.results import write_results
-    from harness.cli.tables import print_table
+    from harness.cli.results import show_run
 
     judged_run = read_run(request.folder)
-    path = write_results(judged_run)
     plan = request.plan
     sizes = plan.sizes
     keys = [cell.key for cell in judged_run.manifest.cells]
-    print_table(judged_run, judged_run.cells[[key in sizes for key in keys]])
-    echo(str(path), "")
+    show_run(judged_run, conditions=plan.conditions)
     if request.repeat:
         _show_repeat(read_run(request.repeated), judged_run)
     samples = judged_run.samples
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     replied = (samples["index"] < planned) & (samples["outcome"] != OUTCOMES.index("error"))
     return plan.size - int(replied.sum())
+
+
+def _say_next(requests: Iterable[RunRequest]) -> None:
+    """Prints the command that may be wanted after complete runs."""
+    from harness.analysis.judged_run import read_run
+    from harness.cli.following import after_runs
+
+    folders = dict.fromkeys(request.folder for request in requests)
+    if folders:
+        echo(after_runs([read_run(folder) for folder in folders]))
 
 
 def _limit(budget: Budget) -> tuple[str, str] | None:

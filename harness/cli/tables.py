@@ -1,172 +1,151 @@
-"""The tables that are printed in the terminal."""
+"""The tables of a run that are printed in the terminal."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
-from harness.analysis.comparison import ConditionComparison
-from harness.analysis.comparison_text import change_sentence, finding, octaves_text
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
-from harness.analysis.further import SIGNIFICANT
 from harness.analysis.interval import span_text
-from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun
+from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedCondition, JudgedRun
+from harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
 from harness.cli.terminal import one_line, show
+from harness.spec import Condition, Line
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.analysis.comparison import Comparison
-    from harness.analysis.effective_length import EffectiveLength
-
 GOOD, FAIR = 85, 50
 """Percent from which an accuracy is green, or yellow."""
+ACCURACY = "accuracy, %"
+INTERVAL = "95 % interval"
 
 
-def print_table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold = Threshold()) -> None:
-    """Prints one table on stdout: lines as rows, conditions as columns, `accuracy ± half width`
-    of the 95 % interval in percent, and the effective length; plain text where stdout is no
-    terminal.
+@dataclass(frozen=True)
+class _Shown:
+    """What is shown of one condition."""
+
+    judged: JudgedCondition
+    axes: dict[str, str]
+    """The axes that vary in the table, and its values on them."""
+    accuracies: list[Text]
+    """Line by line."""
+    summary: dict[str, CellText]
+    """Name -> text; the same names for all conditions of a table."""
+
+
+def print_table(
+    run: JudgedRun,
+    threshold: Threshold = Threshold(),
+    conditions: Collection[Condition] | None = None,
+) -> None:
+    """Prints on stdout, for each condition, or each of `conditions`, the accuracy on every line
+    with the ends of its 95 % interval, and the effective length; says how many are not shown.
+
+    Conditions are columns if these fit; else rows, if the lines fit; else columns in blocks under
+    letters, with a legend below.
     """
-    show(_bold(_title(run, cells)), _table(run, cells, threshold, _border()))
+    judged = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
+    lines = sorted({cell.line for one in judged for cell in one.planned})
+    shown = _shown(judged, lines, threshold)
+    show(*map(bold, joined(_title(run, judged))))
+    _show_columns(shown, lines) or _show_rows(shown, lines) or _show_letters(shown, lines)
+    hidden = len(run.conditions) - len(judged)
+    if hidden:
+        others = f"{hidden} other condition{'s' * (hidden > 1)}"
+        show(f"{others} of this run not shown; see: bench score {one_line(str(run.folder))}")
 
 
 def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
     """Prints accuracy and number of scored samples for each condition and value of metadata."""
     axes = list(run.manifest.spec["axes"])
-    table = Table(box=_border())
-    for column in axes:
-        table.add_column(column)
-    table.add_column(one_line(str(groups["metadata"].iloc[0])))
-    for column in ("accuracy %", "95 % interval", "n"):
-        table.add_column(column, justify="right")
-    for row in groups.to_dict("records"):
-        texts = [one_line(str(row[name])) for name in (*axes, "metadata_value")]
-        measured = ("-", "-")
-        if row["n"]:
-            interval = f"{100 * row['ci_low']:.0f} to {100 * row['ci_high']:.0f}"
-            measured = (f"{100 * row['accuracy']:.0f}", interval)
-        table.add_row(*texts, *measured, str(row["n"]))
-    show(_bold(f"{run.manifest.task}  {run.manifest.model}"), table)
+    rows = groups.to_dict("records")
+    name = str(groups["metadata"].iloc[0])
+    keys = [
+        *(Column([axis], [str(row[axis]) for row in rows], "left") for axis in axes),
+        Column([name], [str(row["metadata_value"]) for row in rows], "left"),
+    ]
+    measured = [
+        Column([ACCURACY], [accuracy_text(row) for row in rows]),
+        Column(["n"], [str(row["n"]) for row in rows]),
+    ]
+    show(*map(bold, joined([run.manifest.task, run.manifest.model])))
+    for block in blocks(keys, measured):
+        show(table(block))
 
 
-def print_comparison(comparison: Comparison, margin: float) -> None:
-    """Prints a table for each condition, both accuracies line by line, then what was found."""
-    for compared in comparison.conditions:
-        title = f"{comparison.task}  {comparison.first} against {comparison.second}"
-        fixed = "  ".join(f"{axis}={value}" for axis, value in compared.condition.items())
-        show(_bold(f"{title}  {fixed}".rstrip()), _comparison(compared, _border()))
-    show(one_line(finding(comparison)))
-    show(one_line(change_sentence(comparison, margin)))
-
-
-def _border() -> box.Box:
-    return box.SIMPLE_HEAD if sys.stdout.isatty() else box.ASCII2
-
-
-def _bold(title: str) -> Text:
+def bold(title: str) -> Text:
+    """`title` as the line above a table."""
     return Text(one_line(title), "bold")
 
 
-def _comparison(compared: ConditionComparison, border: box.Box) -> Table:
-    table = Table(box=border)
-    names = ("length", "pairs", "first %", "second %", "difference", "95 % interval", "p (Holm)")
-    for name in names:
-        table.add_column(name, justify="right")
-    for row, p in zip(compared.paired.lengths, compared.p_values, strict=True):
-        low, high = row.difference_ci
-        table.add_row(
-            str(row.line),
-            str(row.n),
-            f"{100 * row.first:.0f}",
-            f"{100 * row.second:.0f}",
-            f"{100 * row.difference:+.0f}",
-            f"{100 * low:+.0f} to {100 * high:+.0f}",
-            Text("< 0.001" if p < 0.001 else f"{p:.3f}", "bold" if p < SIGNIFICANT else ""),  # noqa: PLR2004
-        )
-    table.add_section()
-    length = compared.length
-    table.add_row(
-        "sees to",
-        "",
-        str(length.first),
-        str(length.second),
-        *octaves_text(length),
-    )
-    if area := compared.area:
-        low, high = area.difference_ci
-        table.add_row(
-            "area",
-            "",
-            f"{area.first:.2f}",
-            f"{area.second:.2f}",
-            f"{area.difference:+.2f}",
-            f"{low:+.2f} to {high:+.2f}",
-        )
-    return table
+def threshold_text(threshold: Threshold) -> str:
+    """`85 %`, `85 % of own`."""
+    return f"{100 * threshold.share:g} %{' of own' if threshold.relative else ''}"
 
 
-def _axes(run: JudgedRun, cells: pd.DataFrame) -> tuple[list[str], list[str]]:
-    axes = list(run.manifest.spec["axes"])
-    varied = [axis for axis in axes if len(cells[axis].unique()) > 1]
-    return varied, [axis for axis in axes if axis not in varied]
+def interval_text(accuracy: float, low: float, high: float) -> str:
+    """`100 (87–100)`: an accuracy in percent with the ends of its interval."""
+    return f"{100 * accuracy:.0f} ({100 * low:.0f}–{100 * high:.0f})"
 
 
-def _adaptive(run: JudgedRun, cells: pd.DataFrame) -> list[bool]:
-    """Of each cell whether its condition is adaptive."""
-    return [run.manifest.cells[place].condition in run.manifest.adaptive for place in cells.index]
+def accuracy_text(cell: Mapping[Any, Any] | pd.Series[float]) -> Text:
+    """The accuracy of a cell in percent with its interval; a dash where nothing was scored."""
+    if not cell["n"]:
+        return Text("-", "dim")
+    percent = 100 * cell["accuracy"]
+    style = "green" if percent >= GOOD else "yellow" if percent >= FAIR else "red"
+    return Text(interval_text(cell["accuracy"], cell["ci_low"], cell["ci_high"]), style)
 
 
-def _title(run: JudgedRun, cells: pd.DataFrame) -> str:
-    fixed = [f"{axis}={cells[axis].iloc[0]}" for axis in _axes(run, cells)[1]]
-    adaptive = ["adaptive"] if all(_adaptive(run, cells)) else []
-    return "  ".join([run.manifest.task, run.manifest.label, *adaptive, *fixed])
+def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
+    varied = _varied(judged)
+    fixed = [f"{axis}={name}" for axis, name in judged[0].condition.items() if axis not in varied]
+    adaptive = ["adaptive"] if all(one.adaptive for one in judged) else []
+    return [run.manifest.task, run.manifest.label, *adaptive, *fixed]
 
 
-def _table(run: JudgedRun, cells: pd.DataFrame, threshold: Threshold, border: box.Box) -> Table:
-    varied, _ = _axes(run, cells)
-    parts = [part for _, part in cells.groupby(varied, sort=False)] if varied else [cells]
-    table = Table(box=border)
-    table.add_column("length", justify="right")
-    for part in parts:
-        names = [one_line(str(part[axis].iloc[0])) for axis in varied]
-        header = "\n".join(f"{axis}={name}" for axis, name in zip(varied, names, strict=True))
-        if all(_adaptive(run, part)) and not all(_adaptive(run, cells)):
-            header += "\nadaptive"
-        table.add_column(header or "accuracy %", justify="right")
-    lines = {place: run.manifest.cells[place].line for place in cells.index}
-    by_line = [{lines[place]: row for place, row in part.iterrows()} for part in parts]
-    for line in sorted(set(lines.values())):
-        row = [_accuracy(rows[line]) if line in rows else Text("") for rows in by_line]
-        table.add_row(str(line), *row)
-    table.add_section()
-    estimates = [_effective_length(run, part, threshold) for part in parts]
-    scale = " of own" if threshold.relative else ""
-    lengths = ["-" if estimate is None else str(estimate.length) for estimate in estimates]
-    spans = ["" if estimate is None else span_text(estimate.length_ci) for estimate in estimates]
-    notes = ["" if estimate is None or estimate.one_threshold else "yes" for estimate in estimates]
-    table.add_row(f"sees to ({100 * threshold.share:g} %{scale})", *lengths)
-    table.add_row("95 % interval", *(Text(span, "dim") for span in spans))
-    if any(notes):
-        table.add_row(NO_SINGLE_THRESHOLD, *notes)
-    for outcome in UNANSWERED:
-        if cells[outcome].any():
-            table.add_row(outcome, *(_count(part[[outcome]]) for part in parts))
-    table.add_row("not scored", *(_count(part[list(NOT_SCORED)]) for part in parts))
-    return table
+def _varied(judged: Sequence[JudgedCondition]) -> list[str]:
+    """The axes on which the conditions differ."""
+    first = judged[0].condition
+    return [axis for axis in first if any(one.condition[axis] != first[axis] for one in judged)]
 
 
-def _effective_length(
-    run: JudgedRun, part: pd.DataFrame, threshold: Threshold
-) -> EffectiveLength | None:
-    """The effective length over the shown lines of one condition."""
-    condition = run.manifest.cells[part.index[0]].condition
-    return run.conditions[condition].effective_length(threshold, part.index)
+def _shown(
+    judged: Sequence[JudgedCondition], lines: Sequence[Line], threshold: Threshold
+) -> list[_Shown]:
+    varied = _varied(judged)
+    unanswered = [name for name in UNANSWERED if any(one.cells[name].any() for one in judged)]
+    any_missing = any(one.cells[list(NOT_SCORED)].any(axis=None) for one in judged)
+    is_mixed = len({one.adaptive for one in judged}) > 1
+    estimates = [one.effective_length(threshold) for one in judged]
+    has_note = any(estimate is not None and estimate.note for estimate in estimates)
+    shown = []
+    for one, estimate in zip(judged, estimates, strict=True):
+        cells = {
+            cell.line: row for cell, (_, row) in zip(one.planned, one.cells.iterrows(), strict=True)
+        }
+        summary: dict[str, CellText] = {
+            f"sees to ({threshold_text(threshold)})": "-"
+            if estimate is None
+            else str(estimate.length),
+            INTERVAL: Text("" if estimate is None else span_text(estimate.length_ci), "dim"),
+        }
+        if has_note:
+            summary[NO_SINGLE_THRESHOLD] = "yes" if estimate and estimate.note else ""
+        summary |= {name: _count(one.cells[[name]]) for name in unanswered}
+        if any_missing:
+            summary["not scored"] = _count(one.cells[list(NOT_SCORED)])
+        accuracies = [accuracy_text(cells[line]) if line in cells else Text("") for line in lines]
+        axes = {axis: one.condition[axis] for axis in varied}
+        if is_mixed:
+            axes["asked"] = "adaptive" if one.adaptive else "in full"
+        shown.append(_Shown(one, axes, accuracies, summary))
+    return shown
 
 
 def _count(part: pd.DataFrame) -> Text:
@@ -174,9 +153,56 @@ def _count(part: pd.DataFrame) -> Text:
     return Text(f"{count:,}", "bold red" if count else "dim")
 
 
-def _accuracy(cell: pd.Series[float]) -> Text:
-    if not cell["n"]:
-        return Text("-", "dim")
-    percent, half = 100 * cell["accuracy"], 50 * (cell["ci_high"] - cell["ci_low"])
-    style = "green" if percent >= GOOD else "yellow" if percent >= FAIR else "red"
-    return Text(f"{percent:.0f} ± {half:.0f}", style)
+def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
+    """Shows conditions as columns, if they fit; returns whether they do."""
+    names = list(shown[0].summary)
+    columns = [
+        Column([*shown[0].axes, "length"], [*map(str, lines), *names]),
+        *(
+            Column(
+                [*one.axes.values(), ACCURACY],
+                [*one.accuracies, *one.summary.values()],
+            )
+            for one in shown
+        ),
+    ]
+    if len(shown) > 1 and not fits(columns):
+        return False
+    show(table(columns, [len(lines)]))
+    return True
+
+
+def _show_rows(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
+    """Shows conditions as rows, if everything fits; returns whether it does."""
+    accuracies = [
+        Column([f"length {line}", ACCURACY], [one.accuracies[place] for one in shown])
+        for place, line in enumerate(lines)
+    ]
+    columns = [*_axes(shown), *accuracies, *_summary(shown)]
+    if not fits(columns):
+        return False
+    show(table(columns))
+    return True
+
+
+def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
+    """Shows conditions as columns under letters, with a legend below."""
+    names = letters(len(shown))
+    accuracies = [
+        Column([name, ACCURACY], one.accuracies) for name, one in zip(names, shown, strict=True)
+    ]
+    for block in blocks([Column(["length"], [*map(str, lines)])], accuracies):
+        show(table(block))
+    for block in blocks([Column([""], names, "left")], [*_axes(shown), *_summary(shown)]):
+        show(table(block))
+    return True
+
+
+def _axes(shown: Sequence[_Shown]) -> list[Column]:
+    """A column for each axis that varies."""
+    return [Column([axis], [one.axes[axis] for one in shown], "left") for axis in shown[0].axes]
+
+
+def _summary(shown: Sequence[_Shown]) -> list[Column]:
+    """A column for each name of the summary."""
+    return [Column([name], [one.summary[name] for one in shown]) for name in shown[0].summary]

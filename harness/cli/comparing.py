@@ -1,0 +1,175 @@
+"""The verb `compare`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from harness.analysis.comparison import (
+    Change,
+    Comparison,
+    compare_conditions,
+    compare_runs,
+    comparison_table,
+)
+from harness.analysis.curve import Threshold
+from harness.analysis.family import Ranking, rank_runs
+from harness.analysis.judged_run import JudgedRun, read_run
+from harness.analysis.tables import estimate_columns, threshold_columns, to_csv
+from harness.cli.comparison_tables import print_comparison, print_ranking
+from harness.cli.following import after_comparison
+from harness.cli.terminal import echo, warn
+from harness.cli.verbs import check_output
+from harness.errors import COMPLETE, INCOMPLETE, UsageError
+from harness.plan.selection import read_axes
+
+FAILURES: dict[str, set[Change]] = {
+    "worse": {"worse"},
+    "different": {"worse", "better"},
+    "not-equivalent": {"worse", "better", "undecided"},
+}
+"""Value of `--fail-if` -> what makes the command fail."""
+_TWO = 2
+
+
+def compare(
+    folders: Sequence[Path],
+    axis: str | None,
+    output: Path | None,
+    threshold: Threshold,
+    *,
+    margin: float,
+    fail_if: str | None,
+    tasks: str = "",
+    run_kept_code: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Prints the differences between runs, or between two conditions of each run, and writes them
+    to `output` if that is given; returns the exit code.
+
+    Of several runs each pair is compared. The code is `INCOMPLETE` where `fail_if` names what
+    became of a run compared with the first, or of the second condition compared with the first.
+    """
+    check_output("-o", output)
+    _check(len(folders), axis, margin, fail_if)
+    runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
+    ranking = rank_runs(runs, threshold) if axis is None and len(runs) > _TWO else None
+    if ranking is not None:
+        comparisons = list(ranking.comparisons.values())
+        of_interest = [comparison for _, comparison in ranking.against_reference]
+    else:
+        comparisons = of_interest = _comparisons(runs, axis, threshold)
+    if as_json:
+        echo(*_json(comparisons, ranking, threshold, margin).split("\n"))
+    else:
+        _print(comparisons, ranking, margin)
+    if output is not None:
+        to_csv(comparison_table(comparisons), output)
+    if not as_json:
+        written = [] if output is None else [str(output)]
+        echo("", *written, *after_comparison(runs))
+    failing = [
+        f"{comparison.second} is {change}"
+        for comparison in of_interest
+        if fail_if and (change := comparison.change(margin)) in FAILURES[fail_if]
+    ]
+    for line in failing:
+        warn(f"--fail-if {fail_if}: {line}")
+    return INCOMPLETE if failing else COMPLETE
+
+
+def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> None:
+    """Raises `UsageError` for options that cannot be."""
+    if axis is None and runs < _TWO:
+        raise UsageError(
+            f"compare needs two runs or more, not {runs}; "
+            "--axis AXIS=VALUE,VALUE compares two conditions of each run"
+        )
+    if not 0 < margin < 1:
+        raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
+    if fail_if is not None and fail_if not in FAILURES:
+        raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
+
+
+def _comparisons(
+    runs: Sequence[JudgedRun], axis: str | None, threshold: Threshold
+) -> list[Comparison]:
+    """Of two runs, or of two conditions of each run."""
+    if axis is None:
+        return [compare_runs(runs[0], runs[1], threshold)]
+    ((name, values),) = read_axes([axis]).items()
+    return [compare_conditions(run, name, values, threshold) for run in runs]
+
+
+def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float) -> None:
+    if ranking is not None:
+        print_ranking(ranking, margin)
+        return
+    for comparison in comparisons:
+        print_comparison(comparison, margin)
+
+
+def _json(
+    comparisons: Sequence[Comparison],
+    ranking: Ranking | None,
+    threshold: Threshold,
+    margin: float,
+) -> str:
+    """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
+    with its verdicts, and with its `rows` as in the CSV file.
+    """
+    document: dict[str, Any] = {**threshold_columns(threshold), "margin": margin}
+    if ranking is not None:
+        document["runs"] = [
+            {
+                "name": ranked.name,
+                "folder": str(ranked.run.folder),
+                "reference": place == ranking.reference,
+                "conditions": [
+                    {
+                        "condition": condition.label,
+                        **estimate_columns(
+                            estimate, adaptive=ranked.run.conditions[condition].adaptive
+                        ),
+                    }
+                    for condition, estimate in ranked.estimates.items()
+                ],
+                "sees_further_than": [
+                    ranking.runs[other].name for other in ranking.further_than(place)
+                ],
+            }
+            for place, ranked in enumerate(ranking.runs)
+        ]
+    document["pairs"] = [_pair(comparison, margin) for comparison in comparisons]
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _finite(octaves: float) -> float | None:
+    """`None` for what is not limited."""
+    return octaves if math.isfinite(octaves) else None
+
+
+def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
+    length, area = comparison.length, comparison.area
+    table = comparison_table([comparison])
+    values = table.astype(object).where(table.notna(), None)
+    names = {1: comparison.first, 0: None, -1: comparison.second}
+    return {
+        "task": comparison.task,
+        "first": comparison.first,
+        "second": comparison.second,
+        "sees_further": names[length.further],
+        "octaves": _finite(length.octaves),
+        "octaves_ci_low": _finite(length.low),
+        "octaves_ci_high": _finite(length.high),
+        "p_holm": length.p,
+        "area_difference": None if area is None else area.difference,
+        "area_ci_low": None if area is None else area.difference_ci[0],
+        "area_ci_high": None if area is None else area.difference_ci[1],
+        "second_is": comparison.change(margin),
+        "rows": values.to_dict("records"),
+    }

@@ -1,0 +1,199 @@
+"""The tables of comparisons that are printed in the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from harness.analysis.comparison import Change, Comparison, ConditionComparison
+from harness.analysis.comparison_text import change_sentence, finding
+from harness.analysis.family import Ranking
+from harness.analysis.further import SIGNIFICANT, LengthDifference
+from harness.analysis.interval import wilson
+from harness.analysis.paired import PairedArea, PairedLength
+from harness.analysis.run_text import ranking_finding
+from harness.cli.layout import Column, blocks, joined, letters, table
+from harness.cli.tables import INTERVAL, bold, interval_text, threshold_text
+from harness.cli.terminal import show, tell
+
+_LEAST_P = 0.001
+_CHANGES: dict[Change, str] = {
+    "worse": "worse",
+    "better": "better",
+    "equivalent": "equivalent",
+    "undecided": "open",
+}
+"""What became of a run -> its word in a table."""
+
+
+def print_comparison(comparison: Comparison, margin: float) -> None:
+    """Prints two tables for each condition, of its lines and of both effective lengths and areas;
+    then what was found.
+    """
+    for compared in comparison.conditions:
+        sides = f"{comparison.first} against {comparison.second}"
+        fixed = [f"{axis}={value}" for axis, value in compared.condition.items()]
+        show(*map(bold, joined([comparison.task, sides, *fixed])))
+        first, *columns = _lines(compared)
+        for block in blocks([first], columns):
+            show(table(block))
+        first, *columns = _lengths(comparison, compared)
+        for block in blocks([first], columns):
+            show(table(block))
+    tell(finding(comparison))
+    tell(change_sentence(comparison, margin))
+
+
+def _lines(compared: ConditionComparison) -> list[Column]:
+    rows = [row for row, _ in compared.lines]
+    return [
+        Column(["length"], [str(row.line) for row in rows]),
+        *([] if _pairs(rows) is not None else [Column(["pairs"], [str(row.n) for row in rows])]),
+        Column(["first, %"], [_accuracy(row.first, row.n) for row in rows]),
+        Column(["second, %"], [_accuracy(row.second, row.n) for row in rows]),
+        Column(["difference, points"], [_points(row) for row in rows]),
+        Column(["p (Holm)"], [p_text(p) for _, p in compared.lines]),
+    ]
+
+
+def _pairs(rows: list[PairedLength]) -> int | None:
+    """The number of pairs of all lines; `None` where it differs."""
+    counts = {row.n for row in rows}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _accuracy(share: float, n: int) -> str:
+    low, high = wilson(round(share * n), n) or (math.nan, math.nan)
+    return interval_text(share, low, high)
+
+
+def _points(row: PairedLength) -> str:
+    low, high = row.difference_ci
+    return f"{100 * row.difference:+.0f} ({100 * low:+.0f} to {100 * high:+.0f})"
+
+
+def p_text(p: float) -> Text:
+    """A corrected p-value, bold where it is significant."""
+    text = f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.3f}"
+    return Text(text, "bold" if p < SIGNIFICANT else "")
+
+
+def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Column]:
+    length = compared.length
+    rows = [
+        (
+            f"sees to ({threshold_text(comparison.threshold)})",
+            str(length.first),
+            str(length.second),
+            times(length),
+        )
+    ]
+    if area := compared.area:
+        low, high = area.difference_ci
+        difference = f"{area.difference:+.2f} ({low:+.2f} to {high:+.2f})"
+        rows.append(("area", f"{area.first:.2f}", f"{area.second:.2f}", difference))
+    pairs = _pairs([row for row, _ in compared.lines])
+    header = "" if pairs is None else f"{pairs} pair{'s' * (pairs != 1)} a line"
+    names = (header, "first", "second", f"first against second ({INTERVAL})")
+    return [
+        Column([name], cells, "right" if place else "left")
+        for place, (name, cells) in enumerate(zip(names, zip(*rows, strict=True), strict=True))
+    ]
+
+
+def factor(octaves: float) -> str:
+    """The factor between two lengths; empty where it is not limited."""
+    return f"{2**octaves:.3g}" if math.isfinite(octaves) else ""
+
+
+def factor_span(length: LengthDifference) -> str:
+    """The interval of the factor between two lengths, as far as it is limited."""
+    low, high = factor(length.low), factor(length.high)
+    if low and high:
+        return f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}" if high else "no limit"
+
+
+def times(length: LengthDifference) -> str:
+    """`2 times (1.4 to 2.8)`; the interval alone where the factor is not limited."""
+    middle, span = factor(length.octaves), factor_span(length)
+    return f"{middle} times ({span})" if middle else span
+
+
+def print_ranking(ranking: Ranking, margin: float) -> None:
+    """Prints the runs by effective length under letters, each pair of them, and what became of each
+    run, compared with the one that was named first; then what was found.
+    """
+    names = letters(len(ranking.runs))
+    count = len(ranking.runs)
+    task = ranking.runs[0].run.manifest.task
+    show(*map(bold, joined([task, f"{count} runs by effective length"])))
+    for block in blocks([Column([""], names, "left")], list(_ranked(ranking))):
+        show(table(block))
+    pairs = list(ranking.comparisons.items())
+    title = f"each pair on the same samples, Holm's correction for {len(pairs)} pairs"
+    if len(ranking.conditions) > 1:
+        title += f", mean of {len(ranking.conditions)} conditions"
+    show(*map(bold, joined(title.split(" "), " ")))
+    keys = Column(
+        ["pair"], [f"{names[left]}, {names[right]}" for (left, right), _ in pairs], "left"
+    )
+    for block in blocks([keys], _pair_columns(names, ranking)):
+        show(table(block))
+    reference = names[ranking.reference]
+    title = f"compared with {reference}, which is named first; margin {100 * margin:g} points"
+    show(*map(bold, joined(title.split(" "), " ")))
+    others = list(ranking.against_reference)
+    for block in blocks(
+        [Column([""], [names[place] for place, _ in others], "left")],
+        [
+            Column(["is"], [_CHANGES[one.change(margin)] for _, one in others], "left"),
+            Column(
+                [f"area, points ({reference} minus it, 90 % interval)"],
+                [_change_of_area(one.area) for _, one in others],
+            ),
+        ],
+    ):
+        show(table(block))
+    tell(ranking_finding(ranking))
+
+
+def _change_of_area(area: PairedArea | None) -> str:
+    """The difference of two areas in points, with its 90 % interval."""
+    if area is None:
+        return "adaptive: no area"
+    low, high = area.equivalence_ci
+    return f"{100 * area.difference:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+
+
+def _ranked(ranking: Ranking) -> Iterator[Column]:
+    yield Column(["run"], [one.name for one in ranking.runs], "left")
+    estimates = [list(one.estimates.values()) for one in ranking.runs]
+    threshold = next(iter(ranking.comparisons.values())).threshold
+    sees = f"sees to ({threshold_text(threshold)})"
+    for place, condition in enumerate(ranking.conditions):
+        named = len(ranking.conditions) > 1
+        values = [f"{axis}={value}" for axis, value in condition.items()] if named else []
+        column = [of_run[place] for of_run in estimates]
+        yield Column(
+            [*values, sees, INTERVAL], ["-" if one is None else str(one) for one in column]
+        )
+
+
+def _pair_columns(names: list[str], ranking: Ranking) -> list[Column]:
+    pairs = list(ranking.comparisons.items())
+    lengths = [comparison.length for _, comparison in pairs]
+    verdicts = [
+        {1: f"{names[left]} sees further", -1: f"{names[right]} sees further"}.get(
+            comparison.length.further, "no difference found"
+        )
+        for (left, right), comparison in pairs
+    ]
+    return [
+        Column(["factor"], [factor(length.octaves) for length in lengths]),
+        Column([INTERVAL], [factor_span(length) for length in lengths]),
+        Column(["p (Holm)"], [p_text(length.p) for length in lengths]),
+        Column(["found"], verdicts, "left"),
+    ]

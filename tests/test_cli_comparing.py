@@ -1,0 +1,270 @@
+"""`bench compare` as a person and a program see it, and the command that is named next."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from harness.analysis.judged_run import read_run
+from harness.cli.following import after_comparison, after_runs
+from harness.columns import COMPARISON
+from providers.base import AuthError, BadRequestError
+from tests.conftest import Done, Lab, right
+from tests.test_analysis_family import run, sees_to
+
+
+def three(lab: Lab) -> list[Path]:
+    """Of one task; the second one sees furthest, the third one less far than both."""
+    sees = (("a", 8), ("b", 16), ("c", 2))
+    return [run(lab, name, sees_to(length)).folder for name, length in sees]
+
+
+def cells_of(out: str) -> list[list[str]]:
+    """The cells of all tables, row by row."""
+    rows = [line for line in out.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def followed(lab: Lab, done: Done) -> Done:
+    """What the command that is named next does."""
+    (line,) = [line for line in done.out.splitlines() if line.startswith("next: ")]
+    bench, *words = shlex.split(line.removeprefix("next: "))
+    assert bench == "bench"
+    return lab.bench(*words)
+
+
+class TestSeveral:
+    """Three runs and more."""
+
+    def test_runs_and_pairs_have_letters(self, lab: Lab) -> None:
+        """A is the run with the longest effective length; all fits eighty columns."""
+        folders = three(lab)
+        done = lab.bench("compare", *folders)
+        assert (done.code, done.err) == (0, "")
+        cells = cells_of(done.out)
+        assert [row[:3] for row in cells[:5]] == [
+            ["", "run", "sees to (85 %)"],
+            ["", "", "95 % interval"],
+            ["A", "scripted/b", "> 16"],
+            ["B", "scripted/a", cells[3][2]],
+            ["C", "scripted/c", cells[4][2]],
+        ]
+        assert float(cells[3][2].split()[0]) > float(cells[4][2].split()[0])
+        assert cells[5] == ["pair", "factor", "95 % interval", "p (Holm)", "found"]
+        assert [(row[0], row[4]) for row in cells[6:9]] == [
+            ("A, B", "A sees further"),
+            ("A, C", "A sees further"),
+            ("B, C", "B sees further"),
+        ]
+        assert [row[:2] for row in cells[10:]] == [["A", "better"], ["C", "worse"]]
+        assert "compared with B, which is named first; margin 5 points" in done.out
+        assert "Holm's correction for 3 pairs" in done.out
+        tables = [line for line in done.out.splitlines() if line.startswith(("|", "+"))]
+        assert max(map(cell_len, tables)) <= 80
+
+    def test_several_conditions_are_columns(self, lab: Lab) -> None:
+        """With how far each run sees under each of them; pairs go by the mean."""
+        both = ("none", "comma")
+        folders = [
+            run(lab, name, sees_to(length), separators=both).folder
+            for name, length in (("a", 8), ("b", 16), ("c", 2))
+        ]
+        done = lab.bench("compare", *folders)
+        cells = cells_of(done.out)
+        assert cells[0] == ["", "run", "separator=none", "separator=comma"]
+        assert cells[1][2:] == ["sees to (85 %)"] * 2
+        assert "mean of 2 conditions" in done.out
+
+    def test_the_first_is_the_reference(self, lab: Lab) -> None:
+        """The command fails where any of the others is what `--fail-if` names."""
+        good, best, bad = (lab.folder / folder for folder in three(lab))
+        done = lab.bench("compare", good, best, bad, "--fail-if", "worse")
+        assert done.code == 1
+        assert done.err == "bench: --fail-if worse: scripted/c is worse\n"
+        assert lab.bench("compare", bad, good, best, "--fail-if", "worse").code == 0
+        done = lab.bench("compare", best, good, bad, "--fail-if", "different")
+        assert done.err.splitlines() == [
+            "bench: --fail-if different: scripted/a is worse",
+            "bench: --fail-if different: scripted/c is worse",
+        ]
+
+    def test_no_file_unless_asked(self, lab: Lab, tmp_path: Path) -> None:
+        """And with `-o` all pairs."""
+        lab.monkeypatch.chdir(tmp_path)
+        folders = three(lab)
+        before = set(tmp_path.rglob("*.csv"))
+        lab.bench("compare", *folders)
+        lab.bench("compare", *folders[:2])
+        assert set(tmp_path.rglob("*.csv")) == before
+        done = lab.bench("compare", *folders, "-o", "c.csv")
+        assert "c.csv" in done.out.splitlines()
+        with (tmp_path / "c.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        pairs = list(dict.fromkeys((row["first"], row["second"]) for row in rows))
+        assert pairs == [
+            ("scripted/b", "scripted/a"),
+            ("scripted/b", "scripted/c"),
+            ("scripted/a", "scripted/c"),
+        ]
+        assert len(rows) == 3 * (4 + 2)
+
+    def test_json_has_the_same_numbers(self, lab: Lab) -> None:
+        """Those of the table, of the CSV file and of the runs' own files; one document."""
+        folders = three(lab)
+        printed = cells_of(lab.bench("compare", *folders).out)
+        done = lab.bench("compare", *folders, "--json", "-o", lab.folder / "c.csv")
+        assert (done.code, done.err) == (0, "")
+        document = json.loads(done.out)
+        assert [one["name"] for one in document["runs"]] == [row[1] for row in printed[2:5]]
+        assert [one["reference"] for one in document["runs"]] == [False, True, False]
+        assert [one["sees_further_than"] for one in document["runs"]] == [
+            ["scripted/a", "scripted/c"],
+            ["scripted/c"],
+            [],
+        ]
+        for row, pair in zip(printed[6:9], document["pairs"], strict=True):
+            octaves = pair["octaves"]
+            assert row[1] == ("?" if octaves is None else f"{2**octaves:.3g}")
+            low = pair["octaves_ci_low"]
+            assert row[2].split()[0] == ("?" if low is None else f"{2**low:.3g}")
+            assert row[3] == ("< 0.001" if pair["p_holm"] < 0.001 else f"{pair['p_holm']:.3f}")
+            assert (pair["sees_further"] is not None) == ("further" in row[4])
+        with (lab.folder / "c.csv").open() as file:
+            of_file = list(csv.DictReader(file))
+        of_json = [row for pair in document["pairs"] for row in pair["rows"]]
+        assert [same(row) for row in of_json] == [same(row) for row in of_file]
+
+    def test_a_pair_as_json(self, lab: Lab) -> None:
+        """Two runs have no ranking, and one condition against another is a pair."""
+        folders = three(lab)
+        done = lab.bench("compare", *folders[:2], "--json", "--fail-if", "worse")
+        document = json.loads(done.out)
+        assert "runs" not in document
+        (pair,) = document["pairs"]
+        assert (pair["first"], pair["second"], pair["second_is"]) == (
+            *("scripted/a", "scripted/b"),
+            "better",
+        )
+        assert list(pair["rows"][0]) == list(COMPARISON)
+
+
+def same(row: dict[str, Any]) -> dict[str, object]:
+    """A row of a file, or of JSON, with its numbers as numbers."""
+    read: dict[str, object] = {}
+    for name, value in row.items():
+        try:
+            read[name] = None if value in ("", None) else round(float(value), 6)
+        except ValueError:
+            read[name] = value
+    return read
+
+
+class TestTwo:
+    """Two runs."""
+
+    def test_both_accuracies_have_their_intervals(self, lab: Lab) -> None:
+        """And the difference; then both lengths, with the factor, and the areas."""
+        folders = three(lab)
+        done = lab.bench("compare", folders[0], folders[2])
+        cells = cells_of(done.out)
+        assert cells[0] == ["length", "first, %", "second, %", "difference, points", "p (Holm)"]
+        assert cells[1][:3] == ["2", "100 (84–100)", "100 (84–100)"]
+        assert cells[2][:3] == ["4", "100 (84–100)", "0 (0–16)"]
+        assert cells[2][3].startswith("+100 (+")
+        assert cells[2][4] == "< 0.001"
+        assert cells[5] == [
+            "20 pairs a line",
+            "first",
+            "second",
+            "first against second (95 % interval)",
+        ]
+        assert cells[6][0] == "sees to (85 %)"
+        assert " times (" in cells[6][3]
+        assert cells[7][0] == "area"
+        tables = [line for line in done.out.splitlines() if line.startswith(("|", "+"))]
+        assert max(map(cell_len, tables)) <= 80
+
+    def test_lines_with_other_numbers_of_pairs_say_how_many(self, lab: Lab) -> None:
+        """In a column."""
+
+        def fails(request: Any) -> Any:
+            lost = "length=4|" in request.sample_id and request.sample_id.endswith("=1")
+            return BadRequestError("no") if lost else right(request)
+
+        folders = [run(lab, "a", right).folder, run(lab, "b", fails).folder]
+        cells = cells_of(lab.bench("compare", *folders).out)
+        assert cells[0][:2] == ["length", "pairs"]
+        assert [row[1] for row in cells[1:5]] == ["20", "19", "20", "20"]
+
+    def test_a_factor_that_is_not_limited(self, lab: Lab) -> None:
+        """Is a question mark."""
+        folders = [run(lab, name, right).folder for name in "ab"]
+        cells = cells_of(lab.bench("compare", *folders).out)
+        assert cells[6][1:] == ["> 16", "> 16", "? times (? to ?)"]
+
+
+class TestNext:
+    """The command that is named next is complete, and works."""
+
+    def test_after_a_run(self, lab: Lab) -> None:
+        """Its conditions are compared."""
+        lab.monkeypatch.chdir(lab.folder)
+        done = lab.bench_run("--model", lab.fake(sees_to(3)))
+        after = followed(lab, done)
+        assert after.code == 0
+        assert "separator=none against separator=comma" in after.out
+        page = followed(lab, after)
+        assert page.code == 0
+        assert (lab.folder / "report.html").exists()
+
+    def test_after_a_run_of_one_condition(self, lab: Lab) -> None:
+        """Its wrong replies are shown; of a run without one there is the page."""
+        lab.monkeypatch.chdir(lab.folder)
+        done = lab.bench_run("--model", lab.fake(lambda _: "Final answer: 9"), task=lab.plain)
+        assert "outcome  incorrect" in followed(lab, done).out
+        done = lab.bench_run("--model", lab.fake(right), "--fresh", task=lab.plain)
+        assert "next: bench report " in done.out
+
+    def test_after_several(self, lab: Lab) -> None:
+        """Runs of one task are compared, others make a page."""
+        lab.monkeypatch.chdir(lab.folder)
+        folders = three(lab)
+        after = followed(lab, lab.bench("score", *folders))
+        assert "3 runs by effective length" in after.out
+        lab.bench_run("--model", lab.fake(right), task=lab.plain)
+        plain_run = next((lab.out / "runs" / "fake").rglob("plain@*"))
+        done = lab.bench("score", plain_run, folders[0])
+        assert followed(lab, done).code == 0
+        assert (lab.folder / "report.html").exists()
+
+    def test_of_an_incomplete_run_it_is_the_run(self, lab: Lab) -> None:
+        """After `bench score`; `bench run` itself has said so on stderr."""
+        failing = iter(["Final answer: 1", AuthError("401")])
+        done = lab.bench_run("--model", lab.fake(lambda _: next(failing)), "--max-connections", "1")
+        assert done.code == 1
+        assert "next: " not in done.out
+        lab.fake(right)
+        assert followed(lab, lab.bench("score", lab.the_run())).code == 0
+        assert read_run(lab.the_run()).missing == 0
+
+    def test_of_a_repeat(self, lab: Lab) -> None:
+        """It is compared with its run, and no page is made of repeats alone."""
+        lab.bench_run("--model", lab.fake(right))
+        folder = lab.the_run()
+        lab.bench_run("--model", lab.fake(right), "--repeat")
+        repeat = read_run(folder / "repeats" / "1")
+        assert after_runs([repeat]) == f"next: bench compare {folder} {repeat.folder}"
+        assert after_comparison([repeat]) == []
+
+    @pytest.mark.parametrize("name", ["a b", "it's", "$HOME"])
+    def test_folders_are_quoted(self, lab: Lab, name: str) -> None:
+        """The command can be copied."""
+        out = lab.folder / name
+        done = lab.bench_run("--model", lab.fake(right), "--out", out)
+        assert followed(lab, done).code == 0

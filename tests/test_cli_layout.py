@@ -1,0 +1,228 @@
+"""Tables that fit the terminal, at each width, with every cell whole."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from harness.analysis.judged_run import read_run
+from harness.cli.layout import Column, blocks, joined, letters, table
+from harness.cli.lists import aligned
+from harness.cli.tables import interval_text
+from harness.cli.terminal import show, tell, width
+from providers.base import Reply, Request
+from tests.conftest import Lab, plain, right
+
+WIDTHS = (80, 100, 120, 200)
+AXES = """\
+axes:
+  separator:
+    default: [none, comma]
+    values: {none: "", space: " ", comma: ",", a_separator_of_some_length: "; "}
+  hint:
+    default: [plain]
+    values: {plain: "Look.", with_a_hint_that_is_long: "Count."}
+prompt: |
+  {{ hint }}
+"""
+"""Eight conditions in all."""
+
+
+def of_eight(lab: Lab, *arguments: str | Path, lengths: str = "2,3,50,500") -> str:
+    """What `bench score` prints of a run with eight conditions, some replies unread."""
+    text = lab.ones.read_text()
+    head, tail = text[: text.index("axes:")], text[text.index("prompt: |") :]
+    lab.ones.write_text(head + AXES + tail.removeprefix("prompt: |\n"))
+
+    def script(request: Request) -> str | Reply:
+        return "hm" if "length=3|seed=0|index=0" in request.sample_id else right(request)
+
+    axes = ("--axis", "separator=all", "--axis", "hint=all", "--lengths", lengths)
+    assert lab.bench_run("--model", lab.fake(script), *axes, *arguments).code == 0
+    return lab.bench("score", lab.the_run()).out
+
+
+def rows_of(out: str) -> list[str]:
+    """The lines of tables."""
+    return [line for line in out.splitlines() if line.startswith(("|", "+"))]
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_table_fits_and_has_every_cell(lab: Lab, columns: int) -> None:
+    """None is cut, none is wrapped, none is missing."""
+    lab.monkeypatch.setenv("COLUMNS", str(columns))
+    rows = rows_of(of_eight(lab))
+    assert max(map(cell_len, rows)) <= columns
+    cells = [cell.strip() for row in rows if row[0] == "|" for cell in row.strip("|").split("|")]
+    run = read_run(lab.the_run())
+    accuracies = [
+        interval_text(row["accuracy"], row["ci_low"], row["ci_high"])
+        for _, row in run.cells.iterrows()
+    ]
+    assert len(accuracies) == 32
+    for text in set(accuracies):
+        assert cells.count(text) == accuracies.count(text)
+    for condition in run.conditions:
+        assert set(condition.values()) <= set(cells)
+    assert cells.count("accuracy, %") == 8 or columns == 200
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_terminal_gets_the_same_table(lab: Lab, columns: int) -> None:
+    """With other borders, and as narrow."""
+    piped = of_eight(lab)
+    lab.monkeypatch.setenv("COLUMNS", str(columns))
+    lab.capture.readouterr()
+    lab.monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    out = plain(lab.bench("score", lab.the_run()).out)
+    lines = [line for line in out.splitlines() if "(" in line and "–" in line]
+    assert lines
+    assert max(map(cell_len, lines)) <= columns
+    numbers = re.findall(r"\d+ \(\d+–\d+\)", out)
+    assert sorted(numbers) == sorted(re.findall(r"\d+ \(\d+–\d+\)", piped))
+
+
+def test_conditions_are_columns_where_they_fit(lab: Lab) -> None:
+    """Under the names of their values."""
+    lab.bench_run("--model", lab.fake(right))
+    rows = rows_of(lab.bench("score", lab.the_run()).out)
+    assert rows[1].strip("|").split() == ["separator", "|", "none", "|", "comma"]
+    assert rows[2].count("accuracy, %") == 2
+
+
+def test_conditions_are_rows_where_the_lines_fit(lab: Lab) -> None:
+    """A row has all of a condition."""
+    lab.monkeypatch.setenv("COLUMNS", "120")
+    rows = rows_of(of_eight(lab, lengths="3"))
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if row[0] == "|"]
+    assert cells[0] == [
+        *("separator", "hint", "length 3", "sees to (85 %)", "95 % interval", "unparsed")
+    ]
+    assert cells[1] == ["", "", "accuracy, %", "", "", ""]
+    assert len(cells) == 10
+    assert cells[2][:3] == ["none", "plain", "75 (30–95)"]
+
+
+def test_letters_have_a_legend(lab: Lab) -> None:
+    """A row for each, with its values and how far the model sees."""
+    rows = rows_of(of_eight(lab))
+    legend = [row for row in rows if re.match(r"\| [A-H] ", row)]
+    assert [row[2] for row in legend] == [*"ABCDEFGH"] * (len(legend) // 8)
+    assert "a_separator_of_some_length | plain " in " ".join(legend)
+    heads = [row for row in rows if re.match(r"\| +length \| +[A-H] ", row)]
+    assert " ".join(" ".join(heads).replace("length", "").replace("|", "").split()) == (
+        "A B C D E F G H"
+    )
+
+
+def test_a_pipe_without_a_width_gets_eighty_columns(lab: Lab) -> None:
+    """And sentences as one line each, so that they can be searched."""
+    out = of_eight(lab)
+    assert max(map(cell_len, rows_of(out))) <= 80
+    assert "fake/model sees to more than 500 symbols on lab/ones under all 8 conditions." in (
+        out.splitlines()
+    )
+
+
+def test_the_width() -> None:
+    """Of a pipe none, of what `COLUMNS` says that, and never below 80."""
+    assert width() is None
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [("120", 120), ("40", 80), ("", None), ("0", None), ("wide", None), ("٣", None), ("-90", None)],
+)
+def test_what_the_variable_says(
+    monkeypatch: pytest.MonkeyPatch, given: str, known: int | None
+) -> None:
+    """Nonsense says nothing."""
+    monkeypatch.setenv("COLUMNS", given)
+    assert width() == known
+
+
+def test_a_terminal_without_a_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has eighty columns."""
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    assert width() == 80
+
+
+def test_letters_go_on_after_z() -> None:
+    """With two."""
+    names = letters(26 * 27 + 1)
+    assert (names[0], names[25], names[26], names[27], names[-2]) == ("A", "Z", "AA", "AB", "ZZ")
+    assert names[-1] == "AAA"
+    assert len(set(names)) == len(names)
+
+
+def test_a_column_that_is_too_wide_has_a_block_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is whole, as are those before and after it."""
+    key = Column(["k"], ["A", "B"])
+    wide = Column(["wide"], ["x" * 200, "漢" * 50])
+    columns = [Column([str(place)], ["1", "2"]) for place in range(3)]
+    found = list(blocks([key], [*columns, wide, *columns]))
+    assert [len(block) for block in found] == [4, 2, 4]
+    show(table(found[1]))
+    printed = capsys.readouterr().out
+    assert "x" * 200 in printed
+    assert "漢" * 50 in printed
+    assert len({cell_len(line) for line in printed.splitlines()}) == 1
+
+
+def test_titles_break_between_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never within one."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert joined(["task", "model"]) == ["task  model"]
+    assert joined(["a" * 50, "b c" * 10, "d" * 90]) == [
+        "a" * 50,
+        f"  {'b c' * 10}",
+        f"  {'d' * 90}",
+    ]
+
+
+def test_a_sentence_is_wrapped_between_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names stay whole; a key that is told is masked."""
+    monkeypatch.setenv("COLUMNS", "80")
+    tell("word " * 30 + "results/runs/a-name/" * 5)
+    lines = capsys.readouterr().out.splitlines()
+    assert [len(line) for line in lines] == [79, 69, 100]
+
+
+def test_a_list_that_is_too_wide_goes_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each column after its name; empty ones are left out, long ones wrapped between words."""
+    rows = [("name", "size", "what"), ("a", "5", "w " * 50), ("bb", "1,000", "-")]
+    assert aligned(rows, right=(1,)) == [
+        "name   size  what",
+        f"a         5  {'w ' * 49}w",
+        "bb    1,000  -",
+    ]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert aligned(rows, right=(1,)) == [
+        "name   size",
+        "a         5",
+        f"    what: {'w ' * 34}w",
+        f"      {'w ' * 14}w",
+        "bb    1,000",
+    ]
+
+
+@pytest.mark.parametrize("command", ["tasks", "models", "runs"])
+def test_lists_fit(lab: Lab, command: str) -> None:
+    """At 80 columns; what has no space in it is whole."""
+    lab.bench_run("--model", lab.fake(right))
+    lab.monkeypatch.setenv("COLUMNS", "80")
+    arguments = ("--out", lab.out) if command == "runs" else ()
+    done = lab.bench(command, *arguments)
+    assert done.code == 0
+    for line in done.out.splitlines():
+        assert cell_len(line) <= 80 or str(lab.the_run()) in line
+    if command == "runs":
+        assert str(lab.the_run()) in [line.strip() for line in done.out.splitlines()]
