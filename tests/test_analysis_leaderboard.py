@@ -515,10 +515,10 @@ class TestAtOnce:
         path = lab.out / "leaderboard.csv"
         (other, _) = [row | {"model": "scripted/other"} for row in rows(made(lab, "scripted/b"))]
 
-        def judged(folder: Path, warn: Warn, *, tasks: str) -> JudgedRun:
+        def judged(folder: Path, warn: Warn, *, tasks: str, run_kept_code: bool) -> JudgedRun:
             with only_writer(path, warn):
                 write_leaderboard(path, merge([other], read_rows(path)))
-            return read_run(folder, warn, tasks=tasks)
+            return read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
 
         lab.monkeypatch.setattr(results, "read_run", judged)
         assert made_by(lab).code == 0
