@@ -16,12 +16,21 @@ _INVISIBLE = re.compile(
 _ESCAPE = re.compile(r"\\(?:([\\nrt])|x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}))")
 _BY_LETTER = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
-_BEGINS_CELL = r"(?:^|(?<=;))"
-"""Where a spreadsheet begins a cell: some take a semicolon as the separator of cells."""
-_FORMULA = r"(?='*[=+\-@＝＋－＠].)"
-"""A sign that begins a formula. Alone it begins none: `-` is the label of a condition."""
-_UNGUARDED = re.compile(_BEGINS_CELL + _FORMULA)
-_GUARDED = re.compile(f"{_BEGINS_CELL}'{_FORMULA}")
+_SIGN = r"'*[=+\-@＝＋－＠]"
+"""What begins a formula, with the apostrophes of a text that has some."""
+
+
+def _formula(apostrophe: str) -> re.Pattern[str]:
+    """Where a formula begins, with an apostrophe before it or none.
+
+    Some spreadsheets take a semicolon as the separator of cells. A sign that is the whole text
+    begins no formula: `-` is the label of a condition. After a semicolon it may, since a quotation
+    mark may follow.
+    """
+    return re.compile(f"^{apostrophe}(?={_SIGN}.)|(?<=;){apostrophe}(?={_SIGN})")
+
+
+_UNGUARDED, _GUARDED = _formula(""), _formula("'")
 
 _MARKDOWN_SIGN = re.compile(
     r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE
