@@ -200,7 +200,7 @@ def test_runs_are_listed(lab: Lab) -> None:
     lab.bench_run("--model", lab.fake(right), task=lab.plain)
     ones = next(lab.out.rglob("ones@1-*"))
     done = lab.bench("runs", "--out", lab.out, "--json")
-    listed = {row["task"]: row for row in map(json.loads, done.out.splitlines())}
+    listed = {row["task"]: row for row in json.loads(done.out)["runs"]}
     assert done.code == 0
     assert (listed["lab/ones"]["answered"], listed["lab/ones"]["planned"]) == (15, 16)
     assert (listed["lab/plain"]["answered"], listed["lab/plain"]["planned"]) == (3, 3)

@@ -29,7 +29,7 @@ from harness.cli.judging import (
     score,
 )
 from harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
-from harness.cli.options import examples
+from harness.cli.options import JsonOption, examples
 from harness.cli.settings import AskingVerb, Verb
 from harness.cli.tasks import tasks_app
 from harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
@@ -102,11 +102,11 @@ def _known(given: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
 
 
-def models() -> None:
+def models(*, as_json: JsonOption = False) -> None:
     """List the providers and what each needs."""
-    from harness.cli import verbs
+    from harness.cli import task_documents, verbs
 
-    verbs.list_models()
+    (task_documents if as_json else verbs).list_models()
 
 
 for _verb, _name, _examples, _class in (

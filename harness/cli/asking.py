@@ -14,6 +14,7 @@ from harness.cli.options import (
     AdaptiveOption,
     ApiOption,
     AxisOption,
+    JsonOption,
     LengthsOption,
     LogprobsOption,
     MaxRequestsOption,
@@ -34,6 +35,7 @@ from harness.cli.options import (
     listed,
 )
 from harness.cli.terminal import warn
+from harness.errors import UsageError
 
 RUN_EXAMPLES = examples(
     "bench run --task counting --model tiny",
@@ -119,6 +121,7 @@ def run(
             "--repeat", help="Ask the samples of a complete run again; which verdicts change?"
         ),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run tasks on models, one after another, and write accuracy-vs-length tables.
 
@@ -175,10 +178,12 @@ def run(
     for planned in plans:
         if warning := selection.repeats(planned):
             warn(warning)
+    if dry_run and as_json:
+        raise UsageError("--json shows what came of a run; leave it out with --dry-run")
     if dry_run:
         raise typer.Exit(max(show_plan(plans, one, chooser) for one in models))
     debug = bool(context.find_root().params["debug"])
-    raise typer.Exit(run_models(plans, models, chooser, debug=debug))
+    raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
 
 
 def import_(

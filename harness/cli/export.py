@@ -13,6 +13,7 @@ import typer
 from harness.cli.options import (
     ApiOption,
     AxisOption,
+    JsonOption,
     LengthsOption,
     LogprobsOption,
     MaxTokensOption,
@@ -75,13 +76,14 @@ def batch(
     system: SystemOption = None,
     logprobs: LogprobsOption = False,
     out: OutOption = Path("results"),
+    as_json: JsonOption = False,
 ) -> None:
     """Write the requests of a run as a file for OpenAI's Batch API or 'vllm run-batch'.
 
     Only samples without an answer are written. 'bench import' puts the replies into the same run
     that 'bench run' would fill, and each command continues where the other stopped.
     """
-    from harness.cli import batch
+    from harness.cli import batch, documents
     from harness.face.run_options import RunOptions, read_settings
     from harness.plan import selection
 
@@ -108,7 +110,11 @@ def batch(
         logprobs=logprobs,
         command=command_of(context),
     )
-    raise typer.Exit(batch.export(plans, options, output))
+
+    def work() -> int:
+        return batch.export(plans, options, output)
+
+    raise typer.Exit(documents.files(work, as_json=as_json))
 
 
 @export_app.command(
@@ -130,11 +136,13 @@ def lm_eval(
     seed: SeedOption = 0,
     api: ApiOption = "chat",
     max_tokens: MaxTokensOption = "auto",
+    as_json: JsonOption = False,
 ) -> None:
     """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
 
     Each cell is one lm-eval task, in groups; samples, ids and verdicts are those of `bench run`.
     """
+    from harness.cli.documents import print_document
     from harness.export.lm_eval import writer
     from harness.face.run_options import read_settings
     from harness.plan import selection
@@ -149,7 +157,10 @@ def lm_eval(
     )
     settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
     tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)
-    echo(str(output))
+    if as_json:
+        print_document({"files": [output], "tasks": tops})
+    else:
+        echo(str(output))
     size = sum(plan.size for plan in plans)
     cells = sum(len(plan.sizes) for plan in plans)
     chat = " --apply_chat_template" if settings.api == "chat" else ""
@@ -212,6 +223,7 @@ def every_eval_ever(
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write runs in the schema of the EvalEval coalition, "Every Eval Ever" 0.3.0.
 
@@ -220,13 +232,14 @@ def every_eval_ever(
     UUID_samples.jsonl. The same run gives the same files. They contain the commands and what the
     servers reported, addresses and folders included: read them before you publish them.
     """
-    from harness.cli import publish, results
+    from harness.cli import documents, publish, results
 
     publisher = publish.read_publisher(
         organization, relationship, benchmark=benchmark, model_id=model_id, weights=weights
     )
-    raise typer.Exit(
-        publish.every_eval_ever(
+
+    def work() -> int:
+        return publish.every_eval_ever(
             runs,
             output,
             publisher,
@@ -236,7 +249,8 @@ def every_eval_ever(
             run_kept_code=run_kept_code,
             threshold=results.read_threshold(threshold, relative=relative),
         )
-    )
+
+    raise typer.Exit(documents.files(work, as_json=as_json))
 
 
 @export_app.command(
@@ -290,6 +304,7 @@ def hf_eval_results(
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write runs as .eval_results/*.yaml, which model pages of the Hugging Face Hub show.
 
@@ -298,13 +313,14 @@ def hf_eval_results(
     as counting_ones_v1__separator_none__strategy_direct, must be listed in the data set's
     eval.yaml.
     """
-    from harness.cli import publish, results
+    from harness.cli import documents, publish, results
 
     benchmark = publish.read_benchmark(
         dataset, revision, url=source_url, name=source_name, user=source_user, org=source_org
     )
-    raise typer.Exit(
-        publish.hf_eval_results(
+
+    def work() -> int:
+        return publish.hf_eval_results(
             runs,
             output,
             benchmark,
@@ -314,4 +330,5 @@ def hf_eval_results(
             run_kept_code=run_kept_code,
             threshold=results.read_threshold(threshold, relative=relative),
         )
-    )
+
+    raise typer.Exit(documents.files(work, as_json=as_json))

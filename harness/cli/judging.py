@@ -5,6 +5,7 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 
 from harness.cli.completion import complete_runs
 from harness.cli.options import (
+    JsonOption,
     OutOption,
     OwnTasksOption,
     RelativeOption,
@@ -57,15 +59,16 @@ def score(
     ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
 
     Prints which samples are now judged differently, and why.
     """
-    from harness.cli import results
+    from harness.cli import documents, results
 
     raise typer.Exit(
-        results.score(
+        (documents if as_json else results).score(
             runs,
             results.read_threshold(threshold, relative=relative),
             tasks=tasks,
@@ -157,16 +160,17 @@ def leaderboard(
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
     Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
     are left out, with the reason.
     """
-    from harness.cli import results
+    from harness.cli import documents, results
 
-    raise typer.Exit(
-        results.leaderboard(
+    with documents.captured() if as_json else nullcontext():
+        code = results.leaderboard(
             runs or [],
             out=out,
             output=output,
@@ -175,7 +179,9 @@ def leaderboard(
             run_kept_code=run_kept_code,
             threshold=results.read_threshold(threshold, relative=relative),
         )
-    )
+    if as_json:
+        documents.print_document(documents.leaderboard(output or out / "leaderboard.csv"))
+    raise typer.Exit(code)
 
 
 def report(
@@ -194,21 +200,20 @@ def report(
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
 
     Prompts are made again: from built-in tasks, from task files that --task names, and from what
     the runs kept.
     """
-    from harness.cli import results
+    from harness.cli import documents, results
 
-    raise typer.Exit(
-        results.report(
-            runs,
-            output,
-            formats,
-            results.read_threshold(threshold, relative=relative),
-            tasks=tasks,
-            run_kept_code=run_kept_code,
+    of_threshold = results.read_threshold(threshold, relative=relative)
+
+    def work() -> int:
+        return results.report(
+            runs, output, formats, of_threshold, tasks=tasks, run_kept_code=run_kept_code
         )
-    )
+
+    raise typer.Exit(documents.files(work, as_json=as_json))

@@ -10,7 +10,14 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import OutOption, OwnTasksOption, RunArgument, RunKeptCodeOption, examples
+from harness.cli.options import (
+    JsonOption,
+    OutOption,
+    OwnTasksOption,
+    RunArgument,
+    RunKeptCodeOption,
+    examples,
+)
 
 TASK_SAMPLE_EXAMPLES = examples(
     "bench tasks sample 'counting/sum@1|strategy=direct|length=5|seed=0|index=0'"
@@ -34,11 +41,12 @@ def sample(
     ],
     *,
     tasks: OwnTasksOption = "",
+    as_json: JsonOption = False,
 ) -> None:
     """Make one sample again from its id; print its prompt and its target."""
     from harness.cli import samples as sample_verbs
 
-    sample_verbs.task_sample(identifier, tasks)
+    sample_verbs.task_sample(identifier, tasks, as_json=as_json)
 
 
 def samples(
@@ -92,7 +100,7 @@ def samples(
 def runs(
     *,
     out: OutOption = Path("results"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the runs under a folder: model, task, samples answered of planned, last change."""
     from harness.cli import samples as sample_verbs

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from harness.cli.documents import print_document
 from harness.cli.failures import FAILURES, explain, lines_of
-from harness.cli.run import run
-from harness.cli.terminal import say, warn
+from harness.cli.run import RunsOfModel, run
+from harness.cli.terminal import echo, say, warn
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
@@ -24,7 +25,7 @@ class ModelResult:
 
     model: str
     """Its label."""
-    code: int
+    exit_code: int
     """The exit code that it would have set alone."""
     why: str
     """Why it is not complete; empty where it is."""
@@ -36,46 +37,63 @@ def run_models(
     chooser: AdaptiveChooser | None = None,
     *,
     debug: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Runs the plans on each model; returns the highest exit code. The failure of one model does
     not stop the others, unless `debug`: then it is raised.
     """
-    results = list(_results(plans, models, chooser, debug=debug))
-    failed = [result for result in results if result.code != COMPLETE]
+    asked = list(_ask_each(plans, models, chooser, debug=debug, as_json=as_json))
+    results = [result for result, _ in asked]
+    begun = [of_model for _, of_model in asked if of_model is not None]
+    runs = [run for of_model in begun for run in of_model.runs]
+    failed = [result for result in results if result.exit_code != COMPLETE]
+    if as_json:
+        documents = [document for of_model in begun for document in of_model.documents]
+        print_document({"models": [asdict(result) for result in results], "runs": documents})
+    elif runs and not failed:
+        from harness.cli.following import after_runs
+
+        echo(after_runs(runs))
     if failed and len(models) > 1:
         say(
             f"{len(results) - len(failed)} of {len(models)} models are complete; not:",
             *(f"  {result.model}: {result.why}" for result in failed),
         )
-    return max(result.code for result in results)
+    return max(result.exit_code for result in results)
 
 
-def _results(
+def _ask_each(
     plans: Sequence[Plan],
     models: Sequence[RunOptions],
     chooser: AdaptiveChooser | None,
     *,
     debug: bool,
-) -> Iterator[ModelResult]:
+    as_json: bool,
+) -> Iterator[tuple[ModelResult, RunsOfModel | None]]:
+    """The result of each model, with its runs where it was asked."""
     budget = Budget(limit=models[0].budget, requests=models[0].max_requests)
     interrupted = False
     for options in models:
         label = options.name.label
         if interrupted:
-            yield ModelResult(label, INTERRUPTED, "not asked")
+            yield ModelResult(label, INTERRUPTED, "not asked"), None
             continue
         budget = replace(budget, prices=options.model.prices, full=False)
         if budget.exhausted or not budget.has_requests:
             limit = "the budget is spent" if budget.exhausted else "--max-requests is reached"
             warn(f"{label}: not asked, because {limit}")
-            yield ModelResult(label, INCOMPLETE, f"not asked: {limit}")
+            yield ModelResult(label, INCOMPLETE, f"not asked: {limit}"), None
             continue
+        asked = None
         try:
-            code = run(plans, options, budget, chooser)
+            asked = run(plans, options, budget, chooser, as_json=as_json)
+            if asked.error is not None:
+                raise asked.error
         except FAILURES as error:
             if debug:
                 raise
-            yield ModelResult(label, explain(error), lines_of(error)[0])
+            yield ModelResult(label, explain(error), lines_of(error)[0]), asked
             continue
-        interrupted = code == INTERRUPTED
-        yield ModelResult(label, code, "interrupted" if interrupted else "incomplete")
+        interrupted = asked.exit_code == INTERRUPTED
+        why = {COMPLETE: "", INTERRUPTED: "interrupted"}.get(asked.exit_code, "incomplete")
+        yield ModelResult(label, asked.exit_code, why), asked

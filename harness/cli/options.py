@@ -144,3 +144,6 @@ RunKeptCodeOption = Annotated[
     ),
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document, as docs/json.md says.")
+]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.cli.progress import LiveDisplay
 from harness.cli.terminal import echo, say, take_logs, warn
@@ -24,18 +25,29 @@ if TYPE_CHECKING:
     from harness.cli.adaptive import AdaptiveChooser, Unknown
 
 
+@dataclass(frozen=True, slots=True)
+class RunsOfModel:
+    """What a command asked of one model."""
+
+    exit_code: int
+    runs: Sequence[JudgedRun]
+    """The runs that were begun."""
+    documents: Sequence[dict[str, Any]]
+    """What `--json` prints of them; empty without it."""
+    error: BaseException | None = None
+    """What ended the runs, if not an interrupt."""
+
+
 def run(
     plans: Sequence[Plan],
     options: RunOptions,
     budget: Budget,
     chooser: AdaptiveChooser | None = None,
-) -> int:
-    """Runs the plans one after another on a model and prints a table for each; returns the exit
-    code. With a `chooser` the runs are adaptive.
-
-    Raises:
-        ProviderError, JournalError, TaskError: the error that ended the runs; the tables are
-            printed first.
+    *,
+    as_json: bool = False,
+) -> RunsOfModel:
+    """Runs the plans one after another on a model and prints a table for each, unless `as_json`.
+    With a `chooser` the runs are adaptive.
     """
     requests = options.requests(plans)
     spent = budget.spent
@@ -55,25 +67,32 @@ def run(
     if interrupted:
         saved = "batches go on" if options.batch else "what was answered is saved"
         say(f"interrupted; {saved}, and {same_command} continues")
+    begun = asked.begun
+    _share_log([request.server_log for request in begun.values()])
     try:
-        missing = _report(requests, asked.begun, adaptive=chooser is not None)
+        runs = [_show(request, as_json=as_json) for request in begun.values()]
+        documents = [*map(_document, begun.values(), runs)] if as_json else []
         if budget.spent > spent:
             say(f"cost about ${budget.spent - spent:.4f}")
-    finally:
+    except Exception:
         if asked.ended_by is not None and not interrupted:
-            raise asked.ended_by  # also where the tables cannot be written: this came first
+            raise asked.ended_by from None  # this came first
+        raise
     if interrupted:
-        return INTERRUPTED
-    unfinished = [] if chooser is None else _report_ends(requests, asked.begun, chooser)
-    if not missing:
-        _say_next(asked.begun.values())
+        return RunsOfModel(INTERRUPTED, runs, documents)
+    if asked.ended_by is not None:
+        return RunsOfModel(INCOMPLETE, runs, documents, asked.ended_by)
+    missing = sum(map(_missing, begun.values(), runs))
+    if chooser is None:  # what adaptive runs that were not begun would ask is not known
+        missing += sum(request.plan.size for request in requests if request.folder not in begun)
+    unfinished = [] if chooser is None else _report_ends(requests, begun, chooser)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
     if unfinished and chooser is not None:
         limit = _limit(budget) or ("", f"{same_command} goes on")
         for line in chooser.unknown(unfinished, *limit):
             warn(line)
-    return INCOMPLETE if missing or unfinished else COMPLETE
+    return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs, documents)
 
 
 def _report_ends(
@@ -92,18 +111,6 @@ def _report_ends(
     return unfinished
 
 
-def _report(
-    requests: Sequence[RunRequest], begun: Mapping[Path, RunRequest], *, adaptive: bool
-) -> int:
-    """Writes and prints the tables of the runs that were begun; returns how many samples of all
-    runs have no reply. What `adaptive` runs that were not begun would ask is not known.
-    """
-    _share_log([request.server_log for request in begun.values()])
-    missing = sum(map(_report_run, begun.values()))
-    unasked = sum(request.plan.size for request in requests if request.folder not in begun)
-    return missing if adaptive else missing + unasked
-
-
 def _share_log(logs: Sequence[Path]) -> None:
     """Puts the log of the server, which answers all runs of a command, into each run's folder."""
     for log in logs[1:]:
@@ -112,32 +119,52 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _report_run(request: RunRequest) -> int:
-    """Writes and prints the run's table; returns how many samples of the plan have no reply."""
+def _show(request: RunRequest, *, as_json: bool) -> JudgedRun:
+    """Judges a run; writes its result files and shows its tables, unless `as_json`."""
     from harness.analysis.judged_run import read_run
+    from harness.analysis.results import write_results
     from harness.cli.results import show_run
 
-    judged_run = read_run(request.folder)
-    plan = request.plan
-    sizes = plan.sizes
-    keys = [cell.key for cell in judged_run.manifest.cells]
-    show_run(judged_run, conditions=plan.conditions)
+    run = read_run(request.folder)
+    if as_json:
+        write_results(run)
+    else:
+        show_run(run, conditions=request.plan.conditions)
     if request.repeat:
-        _show_repeat(read_run(request.repeated), judged_run)
-    samples = judged_run.samples
+        _show_repeat(read_run(request.repeated), run, as_json=as_json)
+    return run
+
+
+def _document(request: RunRequest, run: JudgedRun) -> dict[str, Any]:
+    """What `--json` prints of a run, and of a repeat what changed."""
+    from harness.analysis.judged_run import read_run
+    from harness.analysis.repeat import repetition
+    from harness.cli.documents import run_document
+
+    document = run_document(run)
+    if request.repeat:
+        document["repetition"] = list(repetition(read_run(request.repeated), run).lines())
+    return document
+
+
+def _show_repeat(run: JudgedRun, repeat: JudgedRun, *, as_json: bool) -> None:
+    """Shows what changed when the samples of `run` were asked again."""
+    from harness.analysis.repeat import other_model, repetition
+
+    if not as_json:
+        echo(*repetition(run, repeat).lines(), "")
+    for problem in other_model(run, repeat):
+        warn(f"{run.manifest.task}: {problem}")
+
+
+def _missing(request: RunRequest, run: JudgedRun) -> int:
+    """How many samples of the plan have no reply."""
+    plan, sizes = request.plan, request.plan.sizes
+    keys = [cell.key for cell in run.manifest.cells]
+    samples = run.samples
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     replied = (samples["index"] < planned) & (samples["outcome"] != OUTCOMES.index("error"))
     return plan.size - int(replied.sum())
-
-
-def _say_next(requests: Iterable[RunRequest]) -> None:
-    """Prints the command that may be wanted after complete runs."""
-    from harness.analysis.judged_run import read_run
-    from harness.cli.following import after_runs
-
-    folders = dict.fromkeys(request.folder for request in requests)
-    if folders:
-        echo(after_runs([read_run(folder) for folder in folders]))
 
 
 def _limit(budget: Budget) -> tuple[str, str] | None:
@@ -148,15 +175,6 @@ def _limit(budget: Budget) -> tuple[str, str] | None:
     if not budget.has_requests:
         return " (--max-requests is reached)", "the same command goes on"
     return None
-
-
-def _show_repeat(run: JudgedRun, repeat: JudgedRun) -> None:
-    """Prints what changed when the samples of `run` were asked again."""
-    from harness.analysis.repeat import other_model, repetition
-
-    echo(*repetition(run, repeat).lines(), "")
-    for problem in other_model(run, repeat):
-        warn(f"{run.manifest.task}: {problem}")
 
 
 def _warn_of_missing(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.cli.documents import json_text, print_document
 from harness.cli.lists import aligned
+from harness.cli.task_documents import sample_document
 from harness.cli.terminal import echo, say, warn
 from harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
 from harness.face.listing import list_runs
@@ -19,11 +20,6 @@ MOST = 800
 """Characters of a text that is shown whole."""
 _LEFT, _RIGHT = ">>", "<<"
 """Marks around the answer that was read in a reply."""
-
-
-def json_line(row: Mapping[str, Any]) -> str:
-    """`row` as one line of JSON, in characters that no terminal obeys."""
-    return json.dumps(row).replace("\x7f", "\\u007f")
 
 
 def shortened(text: str, most: int) -> str:
@@ -79,7 +75,7 @@ def samples(
         warn(f"prompts are not shown: {prompts.why}{remedy}")
     for sample in shown_samples(run, places, prompts):
         if as_json:
-            echo(json_line(sample.row()))
+            echo(json_text(sample.row()))
         else:
             _print_sample(sample.row(), None if full else MOST)
     if not chosen:
@@ -127,7 +123,7 @@ def runs(out: Path, *, as_json: bool) -> int:
 
     listed = list(list_runs(out, note))
     if as_json:
-        echo(*(json_line(run.row()) for run in listed))
+        print_document({"runs": [run.row() for run in listed]})
     elif listed:
         rows = [("model", "task", "answered", "updated", "folder")]
         rows += [
@@ -146,7 +142,7 @@ def runs(out: Path, *, as_json: bool) -> int:
     return INCOMPLETE if unread else COMPLETE
 
 
-def task_sample(identifier: str, tasks: str) -> None:
+def task_sample(identifier: str, tasks: str, *, as_json: bool) -> None:
     """Prints the prompt and the target of the sample with this id."""
     name = task_of_id(identifier)
     if not tasks and name not in built_in_files():
@@ -154,4 +150,7 @@ def task_sample(identifier: str, tasks: str) -> None:
     opened = open_tasks(tasks or name)
     task = next((task for task in opened if task.name == name), opened[0])
     sample = sample_from_id(task, identifier)
+    if as_json:
+        print_document(sample_document(task, sample))
+        return
     echo(sample.id, f"  target   {sample.target}", "  prompt", *_indented(sample.prompt))

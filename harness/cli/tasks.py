@@ -8,7 +8,8 @@ from __future__ import annotations
 import typer
 
 from harness.cli.looking import TASK_SAMPLE_EXAMPLES, sample
-from harness.cli.options import TaskArgument, examples
+from harness.cli.options import JsonOption, TaskArgument, examples
+from harness.errors import UsageError
 
 tasks_app = typer.Typer(
     help="List the tasks; show one; check a task file; make a sample again.",
@@ -19,29 +20,31 @@ tasks_app.command(epilog=TASK_SAMPLE_EXAMPLES)(sample)
 
 
 @tasks_app.callback()
-def _tasks(context: typer.Context) -> None:
+def _tasks(context: typer.Context, *, as_json: JsonOption = False) -> None:
     if context.invoked_subcommand is None:
-        from harness.cli import verbs
+        from harness.cli import task_documents, verbs
 
-        verbs.list_tasks()
+        (task_documents if as_json else verbs).list_tasks()
+    elif as_json:
+        raise UsageError("--json goes after the verb: bench tasks show NAME --json")
 
 
 @tasks_app.command(
-    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml")
+    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml --json"),
 )
-def show(name: TaskArgument) -> None:
+def show(name: TaskArgument, *, as_json: JsonOption = False) -> None:
     """Print a task's file and one prompt for each default condition."""
-    from harness.cli import verbs
+    from harness.cli import task_documents, verbs
 
-    verbs.show_tasks(name)
+    (task_documents if as_json else verbs).show_tasks(name)
 
 
 @tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
-def check(name: TaskArgument) -> None:
+def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
     """Check a task file, then prove that right replies are judged correct and wrong ones not.
 
     Warns of what is unusual. Where one task is named, shows a prompt of each default condition.
     """
-    from harness.cli import verbs
+    from harness.cli import task_documents, verbs
 
-    raise typer.Exit(verbs.check_tasks(name))
+    raise typer.Exit((task_documents if as_json else verbs).check_tasks(name))

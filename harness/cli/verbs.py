@@ -4,6 +4,7 @@ read runs are in `results`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.lists import aligned
@@ -11,6 +12,7 @@ from harness.cli.terminal import echo, say, warn
 from harness.errors import COMPLETE, USAGE, TaskError, TaskFileError, UsageError
 from harness.plan.plan import plan
 from harness.plan.selection import open_tasks
+from harness.spec import Sample
 from harness.task.catalogue import Task, built_in_files, find, open_task
 
 
@@ -48,12 +50,16 @@ def show_tasks(names: str) -> None:
 _SHOWN_LENGTH = 10
 
 
-def _echo_prompts(task: Task) -> None:
-    """Prints a prompt for each default condition, with the system prompt before it if any."""
+def shown_samples(task: Task) -> list[Sample]:
+    """A sample of each default condition, of a length that can be read."""
     planned = plan(task, samples=1)
     line = min(planned.lines, key=lambda line: abs(line.length - _SHOWN_LENGTH))
-    for condition in planned.conditions:
-        sample = planned.sample(condition, line, 0)
+    return [planned.sample(condition, line, 0) for condition in planned.conditions]
+
+
+def _echo_prompts(task: Task) -> None:
+    """Prints a prompt for each default condition, with the system prompt before it if any."""
+    for sample in shown_samples(task):
         also = f", also {', '.join(map(repr, sample.accept))}" if sample.accept else ""
         echo(f"# {sample.id}, target {sample.target!r}{also}")
         if task.spec.system is not None:
@@ -61,39 +67,57 @@ def _echo_prompts(task: Task) -> None:
         echo(*(f"| {text}" for text in sample.prompt.split("\n")), "")
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What became of the check of a task."""
+
+    task: Task | None
+    """`None` where the file cannot be opened."""
+    problems: list[str]
+    unusual: list[str]
+
+
+def check_task(name: str, path: Path) -> Checked:
+    """Checks a task file and proves the task."""
+    from harness.plan.proof import failures, repetition
+    from harness.plan.warnings import warnings
+
+    task: Task | None = None
+    problems: list[str] = []
+    unusual: list[str] = []
+    try:
+        task = open_task(name, path)
+        problems += [*map(str, failures(task)), *filter(None, [repetition(task)])]
+        unusual += warnings(task)
+    except (TaskFileError, TaskError) as error:
+        problems = [*error.lines]
+    return Checked(task, problems, unusual)
+
+
 def check_tasks(names: str) -> int:
     """Checks task files and proves the tasks; prints a line for each, and the prompts where there
     is only one; returns the exit code.
     """
     from harness.plan.oracles import PERFECT
-    from harness.plan.proof import failures, repetition
-    from harness.plan.warnings import warnings
 
     code = COMPLETE
     files = find(names)
     for name, path in files.items():
-        unusual: list[str] = []
-        try:
-            task = open_task(name, path)
-            problems = [str(failure) for failure in failures(task)]
-            problems += filter(None, [repetition(task)])
-            unusual += warnings(task)
-        except (TaskFileError, TaskError) as error:
-            problems = [*error.lines]
-        for line in unusual:
+        checked = check_task(name, path)
+        for line in checked.unusual:
             warn(line)
-        if problems:
+        if checked.problems or checked.task is None:
             code = USAGE
-            say(*problems)
+            say(*checked.problems)
             continue
-        cells = plan(task, samples=1).size
+        cells = plan(checked.task, samples=1).size
         ways = f"{len(PERFECT)} ways to be right in each"
-        if task.scorer is not None:
+        if checked.task.scorer is not None:
             ways = f"judged by its own scorer, which takes {len(PERFECT)} forms of a reply"
         echo(f"{name}: sound ({cells} cells, {ways})")
         if len(files) == 1:
             echo("")
-            _echo_prompts(task)
+            _echo_prompts(checked.task)
     return code
 
 

@@ -1,0 +1,140 @@
+"""What `--json` prints: one document, with the numbers of the tables. docs/json.md has its keys."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli.terminal import echo, warn
+from harness.errors import COMPLETE, INCOMPLETE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from harness.analysis.curve import Threshold
+    from harness.analysis.judged_run import JudgedRun
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """`value` as JSON, in characters that no terminal obeys; what is no number is null."""
+    text = json.dumps(_plain(value), indent=indent, allow_nan=False)
+    return text.replace("\x7f", "\\u007f")
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Prints a document on stdout."""
+    echo(*json_text(document, indent=2).split("\n"))
+
+
+def _plain(value: Any) -> Any:
+    """`value` of Python's own types; a number of NumPy becomes one of Python."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Path):
+        return str(value)
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table; unknown is null."""
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def run_document(run: JudgedRun, threshold: Threshold | None = None) -> dict[str, Any]:
+    """A judged run: who was asked what, and the rows of its two tables."""
+    from harness.analysis.curve import Threshold
+    from harness.analysis.tables import cells_table, effective_length_table, threshold_columns
+
+    threshold = threshold or Threshold()
+    manifest = run.manifest
+    return {
+        "model": manifest.model,
+        "task": manifest.task,
+        "task_version": manifest.task_version,
+        "repeat": manifest.repeat,
+        "settings": manifest.settings,
+        "folder": run.folder,
+        "missing": run.missing,
+        **threshold_columns(threshold),
+        "conditions": rows_of(effective_length_table(run, threshold)),
+        "cells": rows_of(cells_table(run, threshold)),
+    }
+
+
+def score(
+    folders: Sequence[Path],
+    threshold: Threshold,
+    *,
+    tasks: str,
+    by: str | None,
+    run_kept_code: bool,
+) -> int:
+    """Judges runs again and rewrites their tables, as `bench score` does; returns the exit code."""
+    from harness.analysis.grouped import grouped
+    from harness.analysis.judged_run import read_run
+    from harness.analysis.results import changes, write_results
+    from harness.analysis.tables import to_csv
+
+    documents = []
+    for folder in folders:
+        run = read_run(folder, warn, tasks=tasks)
+        _, changed = changes(run)
+        write_results(run, threshold)
+        document = run_document(run, threshold)
+        document["changes"] = [
+            {"id": one.id, "before": one.before, "now": one.now, "why": one.why} for one in changed
+        ]
+        if by is not None:
+            groups = grouped(run, by, tasks, run_kept_code=run_kept_code)
+            to_csv(groups.table, run.folder / f"by_{by}.csv")
+            document["groups"] = rows_of(groups.table)
+            document["without_group"] = groups.without
+        documents.append(document)
+    print_document({"runs": documents})
+    return INCOMPLETE if any(document["missing"] for document in documents) else COMPLETE
+
+
+def leaderboard(output: Path) -> dict[str, Any]:
+    """The rows of a leaderboard's file, with numbers as numbers."""
+    from harness.analysis.leaderboard import read_rows
+    from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
+
+    numbers = {"task_version", "n", "not_scored", "threshold", *ESTIMATE} - set(ESTIMATE_TEXTS)
+
+    def value(name: str, text: str) -> float | str | None:
+        if name not in numbers and not name.startswith(ACCURACY_AT):
+            return text
+        number = float(text) if text else math.nan
+        return int(number) if number.is_integer() else number
+
+    page = output.with_suffix(".html")
+    rows = [{name: value(name, text) for name, text in row.items()} for row in read_rows(output)]
+    return {"file": output, "page": page if page.exists() else None, "rows": rows}
+
+
+@contextmanager
+def captured() -> Iterator[io.StringIO]:
+    """Keeps what is printed on stdout from being printed."""
+    with redirect_stdout(io.StringIO()) as printed:
+        yield printed
+
+
+def files(work: Callable[[], int], *, as_json: bool) -> int:
+    """Does the work of a verb that prints nothing but the files that it writes; with `as_json` they
+    are a document. Returns the exit code.
+    """
+    if not as_json:
+        return work()
+    with captured() as printed:
+        code = work()
+    print_document({"files": printed.getvalue().splitlines()})
+    return code

@@ -1,0 +1,108 @@
+"""What `bench tasks … --json` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.cli.documents import print_document
+from harness.cli.verbs import check_task, shown_samples
+from harness.errors import COMPLETE, USAGE
+from harness.plan.plan import plan
+from harness.plan.selection import open_tasks
+from harness.spec import Sample
+from harness.task.catalogue import Task, built_in_files, find, open_task
+
+
+def list_tasks() -> None:
+    """Prints what `bench tasks` lists, with the values of each axis."""
+    tasks = [open_task(name, path, trial=False) for name, path in built_in_files().items()]
+    print_document({"tasks": list(map(_summary, tasks))})
+
+
+def _summary(task: Task) -> dict[str, Any]:
+    spec = task.spec
+    return {
+        "task": task.name,
+        "version": spec.version,
+        "title": spec.title,
+        "source": spec.source,
+        "answer": spec.answer.type,
+        "axes": {
+            name: {"values": list(axis.values), "default": list(axis.default)}
+            for name, axis in spec.axes.items()
+        },
+        "lengths": list(task.lengths),
+        "samples": task.samples,
+        "requests": plan(task).size,
+        "file": task.path,
+    }
+
+
+def show_tasks(names: str) -> None:
+    """Prints the fields of task files, their lines, and a prompt of each default condition."""
+    print_document({"tasks": [_shown(task) for task in open_tasks(names)]})
+
+
+def _shown(task: Task) -> dict[str, Any]:
+    return {
+        **_summary(task),
+        "spec": task.spec.model_dump(mode="json", exclude_none=True),
+        "lines": [
+            {"length": line.length, "low": line.low, "high": line.high} for line in plan(task).lines
+        ],
+        "prompts": [sample_document(task, sample) for sample in shown_samples(task)],
+    }
+
+
+def sample_document(task: Task, sample: Sample) -> dict[str, Any]:
+    """One sample with its prompt and what is right."""
+    return {
+        "id": sample.id,
+        "condition": sample.condition,
+        "length": sample.length,
+        "system": task.spec.system,
+        "prompt": sample.prompt,
+        "target": sample.target,
+        "accept": sample.accept,
+    }
+
+
+def check_tasks(names: str) -> int:
+    """Prints what `bench tasks check` finds; returns the exit code."""
+    checked = {name: (path, check_task(name, path)) for name, path in find(names).items()}
+    print_document(
+        {
+            "tasks": [
+                {
+                    "task": name,
+                    "file": path,
+                    "sound": not one.problems,
+                    "problems": one.problems,
+                    "warnings": one.unusual,
+                }
+                for name, (path, one) in checked.items()
+            ]
+        }
+    )
+    return USAGE if any(one.problems for _, one in checked.values()) else COMPLETE
+
+
+def list_models() -> None:
+    """Prints what `bench models` lists, and the models whose facts are known."""
+    from providers.catalog.model_facts import known_models, model_facts
+    from providers.registry import needs
+
+    print_document(
+        {
+            "providers": [
+                {"provider": name, "what": what, "needs": needed} for name, what, needed in needs()
+            ],
+            "models": [
+                {
+                    "model": name,
+                    **model_facts(name).model_dump(mode="json", exclude_defaults=True),
+                }
+                for name in known_models()
+            ],
+        }
+    )
