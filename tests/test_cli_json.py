@@ -18,6 +18,7 @@ from providers.base import BadRequestError, Request
 from providers.registry import needs
 from tests.conftest import right
 from tests.test_cli_help import VERBS
+from tests.test_run_batch_importer import answer_all, export
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -251,3 +252,19 @@ def test_texts_obey_no_terminal_and_are_json() -> None:
     assert written.isascii()
     assert written.isprintable()
     assert json.loads(written) == {"a": [text, None, None, 1.5, True, None], "b": 10**30}
+
+
+def test_an_import_shows_the_runs_that_it_reached(lab: Lab) -> None:
+    """Also where replies are missing, or none fits."""
+    export(lab)
+    replies = answer_all(lab)
+    (run,) = document(lab, "import", replies, "--out", lab.out)["runs"]
+    check_run(run)
+    assert (run["model"], run["missing"]) == ("openai/my-model", 0)
+    export(lab, task=lab.plain)
+    first, *_ = answer_all(lab).read_text().splitlines(keepends=True)
+    replies.write_text(first)
+    (run,) = document(lab, "import", replies, "--out", lab.out, code=1)["runs"]
+    assert (run["task"], run["missing"]) == ("lab/plain", 2)
+    replies.write_text("{}\n")
+    assert document(lab, "import", replies, "--out", lab.out, code=1) == {"runs": []}

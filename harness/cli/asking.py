@@ -194,11 +194,15 @@ def import_(
     out: OutOption = Path("results"),
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge.
 
     Prints what is missing. Importing the same file again changes nothing.
     """
-    from harness.cli import batch
+    from harness.cli import batch, documents
 
-    raise typer.Exit(batch.import_replies(replies, out, tasks, run_kept_code=run_kept_code))
+    def work() -> int:
+        return batch.import_replies(replies, out, tasks, run_kept_code=run_kept_code)
+
+    raise typer.Exit(documents.imported(work) if as_json else work())

@@ -128,6 +128,21 @@ def captured() -> Iterator[io.StringIO]:
         yield printed
 
 
+def imported(work: Callable[[], int]) -> int:
+    """Does the work of `bench import`, which prints a table for each run and the path of its file;
+    prints the runs as a document. Returns the exit code.
+    """
+    from harness.analysis.judged_run import read_run
+    from harness.analysis.results import TABLE
+
+    with captured() as printed:
+        code = work()
+    tables = [Path(line) for line in printed.getvalue().splitlines() if line.endswith(TABLE)]
+    runs = [run_document(read_run(table.parent)) for table in tables if table.is_file()]
+    print_document({"runs": runs})
+    return code
+
+
 def files(work: Callable[[], int], *, as_json: bool) -> int:
     """Does the work of a verb that prints nothing but the files that it writes; with `as_json` they
     are a document. Returns the exit code.

@@ -68,8 +68,8 @@ def run(
         saved = "batches go on" if options.batch else "what was answered is saved"
         say(f"interrupted; {saved}, and {same_command} continues")
     begun = asked.begun
-    _share_log([request.server_log for request in begun.values()])
     try:
+        _share_log([request.server_log for request in begun.values()])
         runs = [_show(request, as_json=as_json) for request in begun.values()]
         documents = [*map(_document, begun.values(), runs)] if as_json else []
         if budget.spent > spent:
@@ -83,23 +83,25 @@ def run(
     if asked.ended_by is not None:
         return RunsOfModel(INCOMPLETE, runs, documents, asked.ended_by)
     missing = sum(map(_missing, begun.values(), runs))
-    if chooser is None:  # what adaptive runs that were not begun would ask is not known
+    unfinished = False
+    if chooser is None:
         missing += sum(request.plan.size for request in requests if request.folder not in begun)
-    unfinished = [] if chooser is None else _report_ends(requests, begun, chooser)
+    else:  # what adaptive runs that were not begun would ask is not known
+        limit = _limit(budget) or ("", f"{same_command} goes on")
+        unfinished = _report_ends(requests, begun, chooser, limit)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
-    if unfinished and chooser is not None:
-        limit = _limit(budget) or ("", f"{same_command} goes on")
-        for line in chooser.unknown(unfinished, *limit):
-            warn(line)
     return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs, documents)
 
 
 def _report_ends(
-    requests: Sequence[RunRequest], begun: Mapping[Path, RunRequest], chooser: AdaptiveChooser
-) -> list[Unknown]:
-    """Prints what was found of each condition of adaptive runs; returns those that are not known
-    well enough.
+    requests: Sequence[RunRequest],
+    begun: Mapping[Path, RunRequest],
+    chooser: AdaptiveChooser,
+    limit: tuple[str, str],
+) -> bool:
+    """Prints what was found of each condition of adaptive runs, and which are not known well enough
+    because of `limit`; returns whether some are not.
     """
     unfinished: list[Unknown] = []
     for request in requests:
@@ -108,7 +110,10 @@ def _report_ends(
                 unfinished.append(end)
             found = end if isinstance(end, str) else end.text
             say(f"{request.name} {condition.label}: {found}")
-    return unfinished
+    if unfinished:
+        for line in chooser.unknown(unfinished, *limit):
+            warn(line)
+    return bool(unfinished)
 
 
 def _share_log(logs: Sequence[Path]) -> None:
