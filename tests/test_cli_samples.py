@@ -216,6 +216,25 @@ def test_runs_are_listed(lab: Lab) -> None:
     assert f"{ones / MANIFEST} cannot be read" in done.err
 
 
+def test_long_lines_go_on_below_on_a_terminal(lab: Lab) -> None:
+    """With every character of them; a pipe gets them whole."""
+    said = "one, two,  three\t" * 12 + "x" * 200 + "\n\nFinal answer: 77"
+    lab.bench_run("--model", lab.fake(lambda _: said), task=lab.plain)
+    arguments = ("samples", lab.the_run(), "--limit", "1", "--full")
+    piped = lab.bench(*arguments).out.splitlines()
+    lab.monkeypatch.setenv("COLUMNS", "80")
+    shown = lab.bench(*arguments).out.splitlines()
+    assert max(len(line) for line in shown if line.startswith(("  | ", "  : "))) == 80
+    together: list[str] = []
+    for line in shown:
+        if line.startswith("  : "):
+            together[-1] += line.removeprefix("  : ")
+        else:
+            together.append(line)
+    assert together == piped
+    assert f"  | {said.splitlines()[0]}" in piped
+
+
 def test_where_no_run_is(lab: Lab) -> None:
     """The folder is named."""
     done = lab.bench("runs", "--out", lab.out)

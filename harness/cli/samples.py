@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.cli.documents import json_text, print_document
 from harness.cli.lists import aligned
 from harness.cli.task_documents import sample_document
-from harness.cli.terminal import echo, say, warn
+from harness.cli.terminal import clean, echo, say, warn, width
 from harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
 from harness.face.listing import list_runs
 from harness.plan.plan import sample_from_id, task_of_id
@@ -18,6 +19,7 @@ from harness.task.catalogue import built_in_files
 
 MOST = 800
 """Characters of a text that is shown whole."""
+_BAR, _GOES_ON = "  | ", "  : "
 _LEFT, _RIGHT = ">>", "<<"
 """Marks around the answer that was read in a reply."""
 
@@ -109,8 +111,28 @@ def _print_sample(row: Mapping[str, Any], most: int | None) -> None:
     echo("  reply", *_indented(reply), "")
 
 
-def _indented(text: str) -> Iterable[str]:
-    return (f"  | {line}" for line in text.split("\n"))
+def _indented(text: str) -> Iterator[str]:
+    """The lines of `text` after a bar; what is too long for the terminal goes on after a colon."""
+    limit = width()
+    for line in text.split("\n"):
+        parts = [line] if limit is None else _parts(line, limit - len(_BAR))
+        for place, part in enumerate(parts):
+            yield f"{_GOES_ON if place else _BAR}{part}"
+
+
+def _parts(line: str, limit: int) -> list[str]:
+    """`line` in parts that fit, which together have every character of it; they end between words
+    where that is possible.
+    """
+    parts = textwrap.wrap(
+        clean(line),
+        limit,
+        expand_tabs=False,
+        replace_whitespace=False,
+        drop_whitespace=False,
+        break_on_hyphens=False,
+    )
+    return parts or [""]
 
 
 def runs(out: Path, *, as_json: bool) -> int:
