@@ -55,6 +55,12 @@ def run(
     return read_run(wanted.folder)
 
 
+def slips(request: Request) -> str:
+    """Right up to 8, but for one answer at that length."""
+    one = "length=8|" in request.sample_id and request.sample_id.endswith("=7")
+    return "Final answer: 99" if one else sees_to(8)(request)
+
+
 class TestFamily:
     """Which p-values are corrected together."""
 
@@ -122,12 +128,35 @@ class TestRanking:
     def test_nothing_shown_is_said(self, lab: Lab) -> None:
         """Equal runs."""
         ranking = rank_runs([run(lab, name, sees_to(4)) for name in "abc"])
-        assert "it is not shown to see further than any of the 2 others" in ranking_finding(ranking)
+        said = ranking_finding(ranking)
+        assert said.startswith("All 3 runs have the same effective length on lab/ones, ")
+        assert "; no difference between them is shown (same rows, Holm's" in said
         assert {one.length.p for one in ranking.comparisons.values()} == {1.0}
+
+    def test_a_longer_length_alone_shows_nothing(self, lab: Lab) -> None:
+        """One wrong answer of twenty makes it a little shorter."""
+        runs = [
+            run(lab, name, script)
+            for name, script in (("a", sees_to(8)), ("b", slips), ("c", slips))
+        ]
+        ranking = rank_runs(runs)
+        assert ranking_finding(ranking).startswith("scripted/a has the longest effective length on")
+        assert "it is not shown to see further than any of the 2 others" in ranking_finding(ranking)
+
+    def test_equal_ones_are_named_together(self, lab: Lab) -> None:
+        """Two of three, or four of five."""
+        runs = [run(lab, name, sees_to(n)) for name, n in (("a", 16), ("b", 2), ("c", 16))]
+        assert ranking_finding(rank_runs(runs)).startswith(
+            "scripted/a and scripted/c have the longest effective length on lab/ones, more than 16 "
+            "symbols; they see further than scripted/b (same rows, "
+        )
+        more = [run(lab, name, sees_to(16)) for name in "de"]
+        assert ranking_finding(rank_runs([*runs, *more])).startswith("4 runs have the longest ")
 
     def test_some_are_named(self, lab: Lab) -> None:
         """Those that are shown to see less far."""
-        runs = [run(lab, name, sees_to(n)) for name, n in (("a", 16), ("b", 16), ("c", 2))]
+        scripts = (("a", sees_to(8)), ("b", slips), ("c", sees_to(2)))
+        runs = [run(lab, name, script) for name, script in scripts]
         said = ranking_finding(rank_runs(runs))
         assert (
             "it sees further than scripted/c, and is not shown to see further than 1 other" in said
@@ -185,7 +214,8 @@ class TestSentence:
         separators = ("none", "space", "comma")
         said = run_finding(run(lab, "a", sees_to(2, "none"), separators=separators))
         assert "The longest effective length of scripted/a on lab/ones is more than 16" in said
-        assert "with separator=space; that is further than with 1 of the 2 other conditions" in said
+        assert "with separator=space, and as long with 1 other; that is further than" in said
+        assert "further than with 1 of the 2 other conditions" in said
         assert said.endswith("(same rows, Holm's correction for 3 pairs).")
 
     def test_no_difference(self, lab: Lab) -> None:

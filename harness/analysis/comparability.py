@@ -71,7 +71,7 @@ def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
     for manifest in manifests:
         same = [other.settings for other in manifests if other.model == manifest.model]
         differ = [
-            f"{key}={manifest.settings.get(key)}"
+            f"{key}={_setting(key, manifest.settings.get(key))}"
             for key in dict.fromkeys(key for settings in same for key in settings)
             if any(settings.get(key) != manifest.settings.get(key) for settings in same)
         ]
@@ -81,3 +81,10 @@ def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
         str(run.folder) if names.count(name) > 1 else name
         for name, run in zip(names, runs, strict=True)
     ]
+
+
+def _setting(name: str, value: object) -> object:
+    """A setting as the command line has it."""
+    if value is None:
+        return "auto" if name == "max_tokens" else "none"
+    return value

@@ -50,11 +50,13 @@ def run_finding(
             f"{len(estimates)} conditions."
         )
     others = [one for one, _ in estimates if one is not best]
+    equal = sum(one.length == estimate.length for _, one in estimates) - 1
+    also = f", and as long with {equal} other{'s' * (equal > 1)}" if equal else ""
     pairs = len(estimates) * (len(estimates) - 1) // 2
     shorter = sum(one.further > 0 for one in _differences(best, others, threshold, pairs))
     return (
         f"The longest effective length of {model} on {task} is {_length(estimate)}, with "
-        f"{_label(best, judged)}; {_shown(shorter, len(others), 'condition')} "
+        f"{_label(best, judged)}{also}; {_shown(shorter, len(others), 'condition')} "
         f"({_correction(pairs)})."
     )
 
@@ -110,27 +112,51 @@ def _correction(pairs: int) -> str:
 
 
 def ranking_finding(ranking: Ranking) -> str:
-    """Which run sees how far, and which of the others it is shown to see further than."""
-    best, *others = ranking.runs
-    task = best.run.manifest.task
+    """Which runs see how far, and which of the others they are shown to see further than."""
+    first = ranking.runs[0]
+    task, count = first.run.manifest.task, len(ranking.runs)
     conditions = len(ranking.conditions)
-    estimate = next(iter(best.estimates.values()))
+    estimate = next(iter(first.estimates.values()))
     if estimate is None:
         return f"No sample of {task} is scored, so it is not known how far the models see."
-    begin = f"{best.name} has the longest effective length on {task}"
-    if conditions > 1:
-        begin += f" in the mean of {conditions} conditions"
-    else:
-        begin += f", {_length(estimate)}"
-    shorter = ranking.further_than(0)
-    names = [ranking.runs[place].name for place in sorted(shorter)]
-    if not names:
-        said = f"it is not shown to see further than any of the {len(others)} others"
-    elif len(names) == len(others):
-        said = f"it sees further than each of the {len(others)} others"
-    elif len(names) <= _MOST_NAMES:
-        said = f"it sees further than {' and '.join(names)}, and is not shown to see further than "
-        said += f"{len(others) - len(names)} other{'s' * (len(others) - len(names) > 1)}"
-    else:
-        said = f"it sees further than {len(names)} of the {len(others)} others"
-    return f"{begin}; {said} ({_correction(len(ranking.comparisons))})."
+    of = f" in the mean of {conditions} conditions" if conditions > 1 else f", {_length(estimate)}"
+    correction = _correction(len(ranking.comparisons))
+    best = [place for place, one in enumerate(ranking.runs) if one.rank_key == first.rank_key]
+    shorter = set.intersection(*(set(ranking.further_than(place)) for place in best))
+    if len(best) == count:
+        return (
+            f"All {count} runs have the same effective length on {task}{of}; no difference between "
+            f"them is shown ({correction})."
+        )
+    subject, has, it = _listed([ranking.runs[place].name for place in best]), "has", "it"
+    if len(best) > 1:
+        has, it = "have", "they"
+    others = count - len(best)
+    what = _further(
+        [ranking.runs[place].name for place in sorted(shorter)], others, plural=it == "they"
+    )
+    return (
+        f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({correction})."
+    )
+
+
+def _further(shorter: Sequence[str], others: int, *, plural: bool) -> str:
+    """What is shown of the best of a ranking, as a predicate."""
+    see, are = ("see", "are") if plural else ("sees", "is")
+    if not shorter:
+        which = f"any of the {others} others" if others > 1 else "the other one"
+        return f"{are} not shown to see further than {which}"
+    if len(shorter) == others > 1:
+        return f"{see} further than each of the {others} others"
+    rest = others - len(shorter)
+    also = (
+        f", and {are} not shown to see further than {rest} other{'s' * (rest > 1)}" if rest else ""
+    )
+    return f"{see} further than {_listed(shorter)}{also}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names with an "and"; of many only their number."""
+    if len(names) > _MOST_NAMES:
+        return f"{len(names)} runs"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

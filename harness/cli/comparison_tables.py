@@ -15,7 +15,7 @@ from harness.analysis.interval import wilson
 from harness.analysis.paired import PairedArea, PairedLength
 from harness.analysis.run_text import ranking_finding
 from harness.cli.layout import Column, blocks, joined, letters, table
-from harness.cli.tables import INTERVAL, bold, interval_text, threshold_text
+from harness.cli.tables import INTERVAL, bold, interval_text, threshold_text, varied_axes
 from harness.cli.terminal import show, tell
 
 _LEAST_P = 0.001
@@ -127,9 +127,12 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     run, compared with the one that was named first; then what was found.
     """
     names = letters(len(ranking.runs))
-    count = len(ranking.runs)
-    task = ranking.runs[0].run.manifest.task
-    show(*map(bold, joined([task, f"{count} runs by effective length"])))
+    task, count = ranking.runs[0].run.manifest.task, len(ranking.runs)
+    varied = varied_axes(ranking.conditions)
+    fixed = [
+        f"{axis}={value}" for axis, value in ranking.conditions[0].items() if axis not in varied
+    ]
+    show(*map(bold, joined([task, f"{count} runs by effective length", *fixed])))
     for block in blocks([Column([""], names, "left")], list(_ranked(ranking))):
         show(table(block))
     pairs = list(ranking.comparisons.items())
@@ -174,8 +177,7 @@ def _ranked(ranking: Ranking) -> Iterator[Column]:
     threshold = next(iter(ranking.comparisons.values())).threshold
     sees = f"sees to ({threshold_text(threshold)})"
     for place, condition in enumerate(ranking.conditions):
-        named = len(ranking.conditions) > 1
-        values = [f"{axis}={value}" for axis, value in condition.items()] if named else []
+        values = [f"{axis}={condition[axis]}" for axis in varied_axes(ranking.conditions)]
         column = [of_run[place] for of_run in estimates]
         yield Column(
             [*values, sees, INTERVAL], ["-" if one is None else str(one) for one in column]

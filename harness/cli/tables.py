@@ -13,7 +13,7 @@ from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedCondition, JudgedRun
 from harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
-from harness.cli.terminal import one_line, show
+from harness.cli.terminal import one_line, show, tell
 from harness.spec import Condition, Line
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def print_table(
     hidden = len(run.conditions) - len(judged)
     if hidden:
         others = f"{hidden} other condition{'s' * (hidden > 1)}"
-        show(f"{others} of this run not shown; see: bench score {one_line(str(run.folder))}")
+        tell(f"{others} of this run not shown; see: bench score {run.folder}")
 
 
 def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
@@ -88,6 +88,12 @@ def threshold_text(threshold: Threshold) -> str:
     return f"{100 * threshold.share:g} %{' of own' if threshold.relative else ''}"
 
 
+def varied_axes(conditions: Sequence[Condition]) -> list[str]:
+    """The axes on which the conditions differ."""
+    first, *others = conditions
+    return [axis for axis in first if any(other[axis] != first[axis] for other in others)]
+
+
 def interval_text(accuracy: float, low: float, high: float) -> str:
     """`100 (87–100)`: an accuracy in percent with the ends of its interval."""
     return f"{100 * accuracy:.0f} ({100 * low:.0f}–{100 * high:.0f})"
@@ -103,22 +109,16 @@ def accuracy_text(cell: Mapping[Any, Any] | pd.Series[float]) -> Text:
 
 
 def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
-    varied = _varied(judged)
+    varied = varied_axes([one.condition for one in judged])
     fixed = [f"{axis}={name}" for axis, name in judged[0].condition.items() if axis not in varied]
     adaptive = ["adaptive"] if all(one.adaptive for one in judged) else []
     return [run.manifest.task, run.manifest.label, *adaptive, *fixed]
 
 
-def _varied(judged: Sequence[JudgedCondition]) -> list[str]:
-    """The axes on which the conditions differ."""
-    first = judged[0].condition
-    return [axis for axis in first if any(one.condition[axis] != first[axis] for one in judged)]
-
-
 def _shown(
     judged: Sequence[JudgedCondition], lines: Sequence[Line], threshold: Threshold
 ) -> list[_Shown]:
-    varied = _varied(judged)
+    varied = varied_axes([one.condition for one in judged])
     unanswered = [name for name in UNANSWERED if any(one.cells[name].any() for one in judged)]
     any_missing = any(one.cells[list(NOT_SCORED)].any(axis=None) for one in judged)
     is_mixed = len({one.adaptive for one in judged}) > 1
