@@ -112,15 +112,15 @@ def state(progress: run_progress.Progress) -> str:
     """
     parts = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
     if progress.judged:
-        parts.append(f"{100 * progress.correct / progress.judged:.0f}% right")
+        parts.append(f"{100 * progress.correct / progress.judged:.0f} % correct")
     if progress.known:
         parts.append(progress.known)
     if progress.budget.spent:
         parts.append(f"${progress.budget.spent:.4f}")
     if progress.connections:
-        parts.append(f"{progress.connections} at once")
+        parts.append(f"{progress.connections} in flight")
     if progress.retries:
-        parts.append(f"{progress.retries} retries")
+        parts.append(f"{progress.retries} tried again")
     if progress.failed:
         parts.append(f"{progress.failed} failed")
     return ", ".join(parts)
