@@ -35,7 +35,7 @@ COMMANDS = (
         "bench run --task counting/ones --axis separator=all --axis strategy=all --model tiny "
         "--lengths 5,20,50 --spread bands --samples 4"
     ),
-    "bench run --task counting/words --axis strategy=all --model tiny --lengths 10,20 --samples 10",
+    f"bench run --task counting/words --axis strategy=all {_LINES} --spread bands",
     f"bench compare {_RUNS}/words@* --axis strategy=direct,cot_few_shot",
     f"bench score {_RUNS}/words@*",
     "bench tasks",
@@ -76,10 +76,12 @@ def printed(command: str, columns: int) -> str:
 
 
 def screens(folder: Path) -> dict[int, str]:
-    """Width -> the commands and what they print, in `folder`, which is empty."""
+    """Width -> the commands and what they print; `folder` is empty."""
     texts = {}
-    with chdir(folder):
-        for columns in WIDTHS:
+    for columns in WIDTHS:
+        own = folder / str(columns)
+        own.mkdir()
+        with chdir(own):
             parts = [f"$ {command}\n{printed(command, columns)}" for command in COMMANDS]
             texts[columns] = "\n".join(parts)
     return texts

@@ -312,10 +312,10 @@ class TestFullRuns:
                 for row in rows(lab.the_run() / EFFECTIVE_LENGTHS)
             ] == [("none", "yes", ""), ("comma", "", area)]
         done = lab.bench("score", lab.the_run())
-        title, _, first, second = done.out.splitlines()[:4]
+        title, _, *printed = done.out.splitlines()
         assert "adaptive" not in title
-        assert first.split() == ["|", "separator", "|", "none", "|", "comma", "|"]
-        assert second.split() == ["|", "asked", "|", "adaptive", "|", "in", "full", "|"]
+        assert printed[0].split() == ["|", "separator", "|", "none", "|", "comma", "|"]
+        assert ["|", "adaptive", "|", "yes", "|", "|"] in [line.split() for line in printed]
 
     def test_a_full_run_needs_nothing_more(self, lab: Lab) -> None:
         """It stays a full run."""

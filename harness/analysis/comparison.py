@@ -120,7 +120,7 @@ class Comparison:
             second=self.first,
             conditions=tuple(compared.swapped for compared in self.conditions),
             length=self.length.swapped,
-            area=None if self.area is None else self.area.swapped,
+            area=self.area and self.area.swapped,
         )
 
     def change(self, margin: float) -> Change:

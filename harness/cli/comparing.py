@@ -19,6 +19,7 @@ from harness.analysis.comparison import (
 from harness.analysis.curve import Threshold
 from harness.analysis.family import Ranking, rank_runs
 from harness.analysis.judged_run import JudgedRun, read_run
+from harness.analysis.paired import PairedArea
 from harness.analysis.tables import estimate_columns, threshold_columns, to_csv
 from harness.cli.comparison_tables import print_comparison, print_ranking
 from harness.cli.following import after_comparison
@@ -154,7 +155,7 @@ def _finite(octaves: float) -> float | None:
 
 
 def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
-    length, area = comparison.length, comparison.area
+    length = comparison.length
     table = comparison_table([comparison])
     values = table.astype(object).where(table.notna(), None)
     names = {1: comparison.first, 0: None, -1: comparison.second}
@@ -167,9 +168,19 @@ def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
         "octaves_ci_low": _finite(length.low),
         "octaves_ci_high": _finite(length.high),
         "p_holm": length.p,
-        "area_difference": None if area is None else area.difference,
-        "area_ci_low": None if area is None else area.difference_ci[0],
-        "area_ci_high": None if area is None else area.difference_ci[1],
+        **_area(comparison.area),
         "second_is": comparison.change(margin),
         "rows": values.to_dict("records"),
     }
+
+
+def _area(area: PairedArea | None) -> dict[str, float | None]:
+    """The difference of two areas, empty where there are none."""
+    low, high = (None, None) if area is None else area.difference_ci
+    difference = None if area is None else area.difference
+    return {"area_difference": difference, "area_ci_low": low, "area_ci_high": high}
+
+
+def _finite(octaves: float) -> float | None:
+    """`None` for what is not limited."""
+    return octaves if math.isfinite(octaves) else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from harness.analysis.comparison import Change, Comparison, ConditionComparison
+from harness.analysis.comparison import Comparison, ConditionComparison
 from harness.analysis.comparison_text import change_sentence, finding
 from harness.analysis.family import Ranking
 from harness.analysis.further import SIGNIFICANT, LengthDifference
@@ -19,13 +19,6 @@ from harness.cli.tables import INTERVAL, bold, interval_text, threshold_text, va
 from harness.cli.terminal import show, tell
 
 _LEAST_P = 0.001
-_CHANGES: dict[Change, str] = {
-    "worse": "worse",
-    "better": "better",
-    "equivalent": "equivalent",
-    "undecided": "open",
-}
-"""What became of a run -> its word in a table."""
 
 
 def print_comparison(comparison: Comparison, margin: float) -> None:
@@ -87,13 +80,12 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
             f"sees to ({threshold_text(comparison.threshold)})",
             str(length.first),
             str(length.second),
-            times(length),
-        )
+            f"{factor(length.octaves)} times ({factor_span(length)})"
+            if math.isfinite(length.octaves)
+            else f"factor {factor_span(length)}",
+        ),
+        *_areas(compared.area),
     ]
-    if area := compared.area:
-        low, high = area.difference_ci
-        difference = f"{area.difference:+.2f} ({low:+.2f} to {high:+.2f})"
-        rows.append(("area", f"{area.first:.2f}", f"{area.second:.2f}", difference))
     pairs = _pairs([row for row, _ in compared.lines])
     header = "" if pairs is None else f"{pairs} pair{'s' * (pairs != 1)} a line"
     names = (header, "first", "second", f"first against second ({INTERVAL})")
@@ -103,23 +95,26 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
     ]
 
 
+def _areas(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
+    """A row with both areas and their difference, if there are areas."""
+    if area is None:
+        return []
+    low, high = area.difference_ci
+    difference = f"{area.difference:+.2f} ({low:+.2f} to {high:+.2f})"
+    return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
+
+
 def factor(octaves: float) -> str:
-    """The factor between two lengths; empty where it is not limited."""
-    return f"{2**octaves:.3g}" if math.isfinite(octaves) else ""
+    """The factor between two lengths; a dash where it is not limited."""
+    return f"{2**octaves:.3g}" if math.isfinite(octaves) else "-"
 
 
 def factor_span(length: LengthDifference) -> str:
-    """The interval of the factor between two lengths, as far as it is limited."""
+    """The interval of the factor between two lengths."""
     low, high = factor(length.low), factor(length.high)
-    if low and high:
+    if "-" not in (low, high):
         return f"{low} to {high}"
-    return f"at least {low}" if low else f"at most {high}" if high else "no limit"
-
-
-def times(length: LengthDifference) -> str:
-    """`2 times (1.4 to 2.8)`; the interval alone where the factor is not limited."""
-    middle, span = factor(length.octaves), factor_span(length)
-    return f"{middle} times ({span})" if middle else span
+    return "not limited" if low == high else f"at most {high}" if low == "-" else f"at least {low}"
 
 
 def print_ranking(ranking: Ranking, margin: float) -> None:
@@ -149,24 +144,22 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     title = f"compared with {reference}, which is named first; margin {100 * margin:g} points"
     show(*map(bold, joined(title.split(" "), " ")))
     others = list(ranking.against_reference)
-    for block in blocks(
-        [Column([""], [names[place] for place, _ in others], "left")],
-        [
-            Column(["is"], [_CHANGES[one.change(margin)] for _, one in others], "left"),
-            Column(
-                [f"area, points ({reference} minus it, 90 % interval)"],
-                [_change_of_area(one.area) for _, one in others],
-            ),
-        ],
-    ):
+    columns = [
+        Column(["is"], [one.change(margin) for _, one in others], "left"),
+        Column(
+            [f"area, points ({reference} minus it, 90 % interval)"],
+            [_area_points(one.area) for _, one in others],
+        ),
+    ]
+    for block in blocks([Column([""], [names[place] for place, _ in others], "left")], columns):
         show(table(block))
     tell(ranking_finding(ranking))
 
 
-def _change_of_area(area: PairedArea | None) -> str:
-    """The difference of two areas in points, with its 90 % interval."""
+def _area_points(area: PairedArea | None) -> str:
+    """The difference of two areas with the interval that equivalence goes by."""
     if area is None:
-        return "adaptive: no area"
+        return "-"
     low, high = area.equivalence_ci
     return f"{100 * area.difference:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
 

@@ -121,7 +121,7 @@ def _shown(
     varied = varied_axes([one.condition for one in judged])
     unanswered = [name for name in UNANSWERED if any(one.cells[name].any() for one in judged)]
     any_missing = any(one.cells[list(NOT_SCORED)].any(axis=None) for one in judged)
-    is_mixed = len({one.adaptive for one in judged}) > 1
+    adaptive = [one.adaptive for one in judged]
     estimates = [one.effective_length(threshold) for one in judged]
     has_note = any(estimate is not None and estimate.note for estimate in estimates)
     shown = []
@@ -138,12 +138,12 @@ def _shown(
         if has_note:
             summary[NO_SINGLE_THRESHOLD] = "yes" if estimate and estimate.note else ""
         summary |= {name: _count(one.cells[[name]]) for name in unanswered}
+        if any(adaptive) and not all(adaptive):
+            summary["adaptive"] = "yes" if one.adaptive else ""
         if any_missing:
             summary["not scored"] = _count(one.cells[list(NOT_SCORED)])
         accuracies = [accuracy_text(cells[line]) if line in cells else Text("") for line in lines]
         axes = {axis: one.condition[axis] for axis in varied}
-        if is_mixed:
-            axes["asked"] = "adaptive" if one.adaptive else "in full"
         shown.append(_Shown(one, axes, accuracies, summary))
     return shown
 
