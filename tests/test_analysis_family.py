@@ -236,6 +236,25 @@ class TestSentence:
         (none, _) = judged.conditions
         assert run_finding(judged, conditions=[none]).startswith("scripted/a sees to ")
 
+    def test_controls_are_left_out(self, lab: Lab) -> None:
+        """A row without an odd symbol shows nothing."""
+        task = ("--task", "copying/first_last", "--lengths", "10,20", "--samples", "4")
+        done = lab.bench("run", *task, "--model", lab.fake(lambda _: "1"), "--out", lab.out)
+        assert done.code == 0
+        said = run_finding(read_run(lab.the_run()))
+        assert said == (
+            "fake/model sees to less than 10 symbols on copying/first_last under all 2 conditions "
+            "(controls are left out)."
+        )
+
+        def first_only(request: Request) -> str:
+            wrong = "position=last" in request.sample_id
+            return "no" if wrong else f"Final answer: {'01'['odd=absent' in request.sample_id]}"
+
+        lab.bench("run", *task, "--model", lab.fake(first_only), "--out", lab.out, "--fresh")
+        said = run_finding(read_run(lab.the_run()))
+        assert said.endswith("(same rows; controls are left out).")
+
     def test_nothing_scored(self, lab: Lab) -> None:
         """Nothing is known."""
         wanted = lab.wanted(lab.plain)

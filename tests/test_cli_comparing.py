@@ -8,12 +8,14 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from rich.cells import cell_len
 
 from harness.analysis.judged_run import read_run
 from harness.cli.following import after_comparison, after_runs
 from harness.columns import COMPARISON
+from harness.journal.manifest import MANIFEST
 from providers.base import AuthError, BadRequestError
 from tests.conftest import Done, Lab, right
 from tests.test_analysis_family import run, sees_to
@@ -141,6 +143,17 @@ class TestSeveral:
             of_file = list(csv.DictReader(file))
         of_json = [row for pair in document["pairs"] for row in pair["rows"]]
         assert [same(row) for row in of_json] == [same(row) for row in of_file]
+
+    def test_json_of_a_nasty_name(self, lab: Lab) -> None:
+        """It is escaped as JSON has it, so the document can be read."""
+        folders = three(lab)
+        path = folders[2] / MANIFEST
+        name = '\x1b[2J\x9b\u202e\x7f\n"x'
+        path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"model": name}))
+        done = lab.bench("compare", *folders, "--json")
+        assert done.out.isascii()
+        assert "\x7f" not in done.out
+        assert name in [one["name"] for one in json.loads(done.out)["runs"]]
 
     def test_a_pair_as_json(self, lab: Lab) -> None:
         """Two runs have no ranking, and one condition against another is a pair."""

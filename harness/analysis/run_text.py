@@ -36,6 +36,7 @@ def run_finding(
     shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
     judged = [one for one in shown if not one.control] or shown
     estimates = [(one, estimate) for one in judged if (estimate := one.effective_length(threshold))]
+    controls = "controls are left out" if len(judged) < len(shown) else ""
     model, task = run.manifest.label, run.manifest.task
     if not estimates:
         return f"No sample of {task} is scored, so it is not known how far {model} sees."
@@ -47,7 +48,7 @@ def run_finding(
     if len(lengths) == 1 and estimate.length.sign != "=":
         return (
             f"{model} sees to {symbols_text(estimate.length)} on {task} under all "
-            f"{len(estimates)} conditions."
+            f"{len(estimates)} conditions{f' ({controls})' if controls else ''}."
         )
     others = [one for one, _ in estimates if one is not best]
     equal = sum(one.length == estimate.length for _, one in estimates) - 1
@@ -57,7 +58,7 @@ def run_finding(
     return (
         f"The longest effective length of {model} on {task} is {_length(estimate)}, with "
         f"{_label(best, judged)}{also}; {_shown(shorter, len(others), 'condition')} "
-        f"({_correction(pairs)})."
+        f"({_correction(pairs)}{controls and f'; {controls}'})."
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from harness.analysis.comparison import (
     Change,
@@ -146,7 +145,8 @@ def _json(
             for place, ranked in enumerate(ranking.runs)
         ]
     document["pairs"] = [_pair(comparison, margin) for comparison in comparisons]
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
+    text = json.dumps(document, indent=2, allow_nan=False)
+    return text.replace("\x7f", "\\u007f")  # as ASCII, which no terminal obeys
 
 
 def _finite(octaves: float) -> float | None:
