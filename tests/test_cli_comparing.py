@@ -14,6 +14,7 @@ from rich.cells import cell_len
 
 from harness.analysis.judged_run import read_run
 from harness.cli.following import after_comparison, after_runs
+from harness.cli.following import followed as of_run
 from harness.columns import COMPARISON
 from harness.journal.manifest import MANIFEST
 from providers.base import AuthError, BadRequestError
@@ -268,13 +269,21 @@ class TestNext:
         assert followed(lab, lab.bench("score", lab.the_run())).code == 0
         assert read_run(lab.the_run()).missing == 0
 
+    def test_of_a_part_that_is_complete(self, lab: Lab) -> None:
+        """What an earlier command did not get is not the next thing to ask."""
+        script = iter(["Final answer: 1", AuthError("401")])
+        lab.bench_run("--model", lab.fake(lambda _: next(script)), "--max-connections", "1")
+        done = lab.bench_run("--model", lab.fake(right), "--lengths", "9")
+        assert done.code == 0
+        assert f"next: bench compare {lab.the_run()} --axis separator=none,comma" in done.out
+
     def test_of_a_repeat(self, lab: Lab) -> None:
         """It is compared with its run, and no page is made of repeats alone."""
         lab.bench_run("--model", lab.fake(right))
         folder = lab.the_run()
         lab.bench_run("--model", lab.fake(right), "--repeat")
         repeat = read_run(folder / "repeats" / "1")
-        assert after_runs([repeat]) == f"next: bench compare {folder} {repeat.folder}"
+        assert after_runs([of_run(repeat)]) == f"next: bench compare {folder} {repeat.folder}"
         assert after_comparison([repeat]) == []
 
     @pytest.mark.parametrize("name", ["a b", "it's", "$HOME"])

@@ -179,8 +179,3 @@ def _area(area: PairedArea | None) -> dict[str, float | None]:
     low, high = (None, None) if area is None else area.difference_ci
     difference = None if area is None else area.difference
     return {"area_difference": difference, "area_ci_low": low, "area_ci_high": high}
-
-
-def _finite(octaves: float) -> float | None:
-    """`None` for what is not limited."""
-    return octaves if math.isfinite(octaves) else None

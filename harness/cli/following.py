@@ -4,50 +4,81 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from harness.analysis.judged_run import JudgedRun
 
 
-def after_runs(runs: Sequence[JudgedRun]) -> str:
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What the next command depends on, of one run."""
+
+    folder: Path
+    task: tuple[str, str]
+    """Its name and digest."""
+    repeat: bool
+    missing: bool
+    """Whether samples have no reply."""
+    incorrect: bool
+    """Whether there is a wrong answer."""
+    command: str
+    """The last command line that asked it; empty where there is none."""
+    axis: str
+    """An axis with two of its values, to compare; empty where there is none."""
+
+
+def followed(run: JudgedRun) -> Followed:
+    """What the next command depends on."""
+    manifest = run.manifest
+    commands = [command for command in manifest.commands if command.startswith("bench run ")]
+    return Followed(
+        folder=run.folder,
+        task=(manifest.task, manifest.task_digest),
+        repeat=bool(manifest.repeat),
+        missing=bool(run.missing),
+        incorrect=bool(run.cells["incorrect"].any()),
+        command=commands[-1] if commands else "",
+        axis=_axis(run),
+    )
+
+
+def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     """`next: ` and a complete command about `runs`, of which there is at least one.
 
-    An incomplete run is continued; a repeat is compared with its run, conditions of one run and
-    runs of one task with each other; else samples are shown, or a page is made.
+    An incomplete run is continued, unless all that was wanted has just been `asked`; a repeat is
+    compared with its run, conditions of one run and runs of one task with each other; else samples
+    are shown, or a page is made.
     """
     for run in runs:
-        if run.missing and (command := _last_command(run)):
-            return f"next: {command}"
+        if run.missing and run.command and not asked:
+            return f"next: {run.command}"
     first, *others = runs
-    if first.manifest.repeat:
+    if first.repeat:
         return _next("compare", first.folder.parents[1], first.folder)
     if others:
-        tasks = {(run.manifest.task, run.manifest.task_digest) for run in runs}
-        return _next("compare", *(run.folder for run in runs)) if len(tasks) == 1 else _page(runs)
-    if axis := _axis(first):
-        return _next("compare", first.folder, "--axis", axis)
-    if first.cells["incorrect"].any():
+        folders = [run.folder for run in runs]
+        alike = len({run.task for run in runs}) == 1 and len(set(folders)) == len(folders)
+        return _next("compare", *folders) if alike else _page(folders)
+    if first.axis:
+        return _next("compare", first.folder, "--axis", first.axis)
+    if first.incorrect:
         return _next("samples", first.folder, "--outcome", "incorrect")
-    return _page(runs)
+    return _page([first.folder])
 
 
 def after_comparison(runs: Sequence[JudgedRun]) -> list[str]:
     """`next: ` and the command that makes a page of those that are no repeats, if there are any."""
-    kept = [run for run in runs if not run.manifest.repeat]
+    kept = [run.folder for run in runs if not run.manifest.repeat]
     return [_page(kept)] if kept else []
 
 
-def _page(runs: Sequence[JudgedRun]) -> str:
-    return _next("report", *(run.folder for run in runs), "-o", "report.html")
+def _page(folders: Sequence[Path]) -> str:
+    return _next("report", *dict.fromkeys(folders), "-o", "report.html")
 
 
 def _next(*words: object) -> str:
     return f"next: bench {shlex.join(map(str, words))}"
-
-
-def _last_command(run: JudgedRun) -> str:
-    """The last command of a run; empty where it was not asked on the command line."""
-    commands = [command for command in run.manifest.commands if command.startswith("bench run ")]
-    return commands[-1] if commands else ""
 
 
 def _axis(run: JudgedRun) -> str:

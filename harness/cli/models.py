@@ -45,15 +45,15 @@ def run_models(
     asked = list(_ask_each(plans, models, chooser, debug=debug, as_json=as_json))
     results = [result for result, _ in asked]
     begun = [of_model for _, of_model in asked if of_model is not None]
-    runs = [run for of_model in begun for run in of_model.runs]
+    shown = [run for of_model in begun for run in of_model.runs]
     failed = [result for result in results if result.exit_code != COMPLETE]
     if as_json:
-        documents = [document for of_model in begun for document in of_model.documents]
+        documents = [run.document for run in shown]
         print_document({"models": [asdict(result) for result in results], "runs": documents})
-    elif runs and not failed:
+    elif shown and not failed:
         from harness.cli.following import after_runs
 
-        echo(after_runs(runs))
+        echo(after_runs([run.followed for run in shown], asked=True))
     if failed and len(models) > 1:
         say(
             f"{len(results) - len(failed)} of {len(models)} models are complete; not:",

@@ -19,7 +19,7 @@ from harness.analysis.leaderboard import (
 from harness.analysis.results import change_lines, write_results
 from harness.analysis.run_text import run_finding
 from harness.analysis.tables import to_csv
-from harness.cli.following import after_runs
+from harness.cli.following import Followed, after_runs, followed
 from harness.cli.tables import print_groups, print_table
 from harness.cli.terminal import echo, say, tell, warn
 from harness.cli.verbs import check_output
@@ -62,10 +62,9 @@ def score(
     runs = []
     for folder in folders:
         judged_run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
-        runs.append(judged_run)
         for line in change_lines(judged_run):
             say(line)
-        show_run(judged_run, threshold)
+        runs.append(show_run(judged_run, threshold))
         if by is not None:
             _show_groups(judged_run, by, tasks, run_kept_code=run_kept_code)
         missing += judged_run.missing
@@ -77,14 +76,15 @@ def show_run(
     judged_run: JudgedRun,
     threshold: Threshold = Threshold(),
     conditions: Collection[Condition] | None = None,
-) -> None:
+) -> Followed:
     """Writes the result files of a run; prints its tables, of `conditions` only if given, and what
-    was found.
+    was found; returns what the next command depends on.
     """
     path = write_results(judged_run, threshold)
     print_table(judged_run, threshold, conditions)
     tell(run_finding(judged_run, threshold, conditions))
     echo(str(path), "")
+    return followed(judged_run)
 
 
 def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) -> None:

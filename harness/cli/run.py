@@ -23,6 +23,18 @@ from harness.run.run_request import RunRequest
 if TYPE_CHECKING:
     from harness.analysis.judged_run import JudgedRun
     from harness.cli.adaptive import AdaptiveChooser, Unknown
+    from harness.cli.following import Followed
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run that was begun, after its tables were shown."""
+
+    missing: int
+    """Samples of the plan without a reply."""
+    followed: Followed
+    document: dict[str, Any] | None
+    """What `--json` prints of it; `None` without that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +42,7 @@ class RunsOfModel:
     """What a command asked of one model."""
 
     exit_code: int
-    runs: Sequence[JudgedRun]
-    """The runs that were begun."""
-    documents: Sequence[dict[str, Any]]
-    """What `--json` prints of them; empty without it."""
+    runs: Sequence[Shown]
     error: BaseException | None = None
     """What ended the runs, if not an interrupt."""
 
@@ -71,7 +80,6 @@ def run(
     try:
         _share_log([request.server_log for request in begun.values()])
         runs = [_show(request, as_json=as_json) for request in begun.values()]
-        documents = [*map(_document, begun.values(), runs)] if as_json else []
         if budget.spent > spent:
             say(f"cost about ${budget.spent - spent:.4f}")
     except Exception:
@@ -79,10 +87,10 @@ def run(
             raise asked.ended_by from None  # this came first
         raise
     if interrupted:
-        return RunsOfModel(INTERRUPTED, runs, documents)
+        return RunsOfModel(INTERRUPTED, runs)
     if asked.ended_by is not None:
-        return RunsOfModel(INCOMPLETE, runs, documents, asked.ended_by)
-    missing = sum(map(_missing, begun.values(), runs))
+        return RunsOfModel(INCOMPLETE, runs, asked.ended_by)
+    missing = sum(shown.missing for shown in runs)
     unfinished = False
     if chooser is None:
         missing += sum(request.plan.size for request in requests if request.folder not in begun)
@@ -91,7 +99,7 @@ def run(
         unfinished = _report_ends(requests, begun, chooser, limit)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
-    return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs, documents)
+    return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs)
 
 
 def _report_ends(
@@ -124,47 +132,36 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _show(request: RunRequest, *, as_json: bool) -> JudgedRun:
+def _show(request: RunRequest, *, as_json: bool) -> Shown:
     """Judges a run; writes its result files and shows its tables, unless `as_json`."""
     from harness.analysis.judged_run import read_run
+    from harness.analysis.repeat import other_model, repetition
     from harness.analysis.results import write_results
+    from harness.cli.documents import run_document
+    from harness.cli.following import followed
     from harness.cli.results import show_run
 
-    run = read_run(request.folder)
+    run, document = read_run(request.folder), None
     if as_json:
         write_results(run)
+        document = run_document(run)
     else:
         show_run(run, conditions=request.plan.conditions)
     if request.repeat:
-        _show_repeat(read_run(request.repeated), run, as_json=as_json)
-    return run
+        repeated = read_run(request.repeated)
+        changes = list(repetition(repeated, run).lines())
+        if document is None:
+            echo(*changes, "")
+        else:
+            document["repetition"] = changes
+        for problem in other_model(repeated, run):
+            warn(f"{run.manifest.task}: {problem}")
+    return Shown(_missing(request.plan, run), followed(run), document)
 
 
-def _document(request: RunRequest, run: JudgedRun) -> dict[str, Any]:
-    """What `--json` prints of a run, and of a repeat what changed."""
-    from harness.analysis.judged_run import read_run
-    from harness.analysis.repeat import repetition
-    from harness.cli.documents import run_document
-
-    document = run_document(run)
-    if request.repeat:
-        document["repetition"] = list(repetition(read_run(request.repeated), run).lines())
-    return document
-
-
-def _show_repeat(run: JudgedRun, repeat: JudgedRun, *, as_json: bool) -> None:
-    """Shows what changed when the samples of `run` were asked again."""
-    from harness.analysis.repeat import other_model, repetition
-
-    if not as_json:
-        echo(*repetition(run, repeat).lines(), "")
-    for problem in other_model(run, repeat):
-        warn(f"{run.manifest.task}: {problem}")
-
-
-def _missing(request: RunRequest, run: JudgedRun) -> int:
+def _missing(plan: Plan, run: JudgedRun) -> int:
     """How many samples of the plan have no reply."""
-    plan, sizes = request.plan, request.plan.sizes
+    sizes = plan.sizes
     keys = [cell.key for cell in run.manifest.cells]
     samples = run.samples
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
