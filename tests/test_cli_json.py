@@ -256,15 +256,16 @@ def test_texts_obey_no_terminal_and_are_json() -> None:
 
 def test_an_import_shows_the_runs_that_it_reached(lab: Lab) -> None:
     """Also where replies are missing, or none fits."""
+    own = ("--out", lab.out, "--task", lab.folder / "lab")
     export(lab)
     replies = answer_all(lab)
-    (run,) = document(lab, "import", replies, "--out", lab.out)["runs"]
+    (run,) = document(lab, "import", replies, *own)["runs"]
     check_run(run)
     assert (run["model"], run["missing"]) == ("openai/my-model", 0)
     export(lab, task=lab.plain)
     first, *_ = answer_all(lab).read_text().splitlines(keepends=True)
     replies.write_text(first)
-    (run,) = document(lab, "import", replies, "--out", lab.out, code=1)["runs"]
+    (run,) = document(lab, "import", replies, *own, code=1)["runs"]
     assert (run["task"], run["missing"]) == ("lab/plain", 2)
     replies.write_text("{}\n")
-    assert document(lab, "import", replies, "--out", lab.out, code=1) == {"runs": []}
+    assert document(lab, "import", replies, *own, code=1) == {"runs": []}
