@@ -93,7 +93,7 @@ def test_no_other_provider_is_given_what_is_right(monkeypatch: pytest.MonkeyPatc
         ({"known": by_length, "logprobs": True}, "--logprobs"),
         ({"known": by_length, "base_urls": ("http://127.0.0.1:9",)}, "takes no --base-url"),
     ],
-    ids=str,
+    ids=["unknown", "logprobs", "base-url"],
 )
 def test_what_it_cannot_do_is_said(settings: dict[str, object], word: str) -> None:
     """Before it is asked anything."""
