@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,6 +86,23 @@ def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, tex
     length, ends = Bound("=", 10.0), np.array([[low], [high]])
     found = LengthDifference(length, length, middle, low, high, True, ends, 1.0)
     assert factor_text(found) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (-0.5, 0.5, "where 1.6 would have been found with a power of 80 %"),
+        (-0.5, math.inf, "(95 %: at least 0.71); area"),
+    ],
+)
+def test_what_would_have_been_found(lab: Lab, low: float, high: float, text: str) -> None:
+    """A factor is named where the interval has two ends, from which it follows."""
+    first, second = (read_run(run(lab, f"scripted/{name}", wrong_from(5))) for name in "ab")
+    compared = compare_runs(first, second)
+    length, ends = Bound("=", 3.0), np.array([[low], [high]])
+    octaves = 0.0 if math.isfinite(high) else math.inf
+    difference = LengthDifference(length, length, octaves, low, high, True, ends, 1.0)
+    assert text in finding(replace(compared, length=difference))
 
 
 def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
