@@ -19,7 +19,7 @@ from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import read_run
 from harness.analysis.paired import PairedArea
 from harness.columns import OUTCOMES
-from harness.journal.manifest import read_manifest
+from harness.journal.manifest import read_manifest, write_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
@@ -32,7 +32,7 @@ from harness.report.paged import CHUNK, FIELDS, pack
 from harness.report.reported import counting_errors, read_reported
 from harness.report.section import Section, sections
 from harness.run.run_request import RunRequest
-from harness.spec import Settings
+from harness.spec import Condition, Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -630,11 +630,37 @@ def test_a_page_that_cannot_be_written(lab: Lab) -> None:
         write_report([read_run(wanted.folder)], lab.plain / "report.html", warn=print)
 
 
-def test_an_adaptive_run_has_no_area_in_the_tables(lab: Lab) -> None:
-    """Its effective length is there."""
+def test_an_adaptive_run_has_no_area(lab: Lab) -> None:
+    """Neither in the tables nor in a sentence; its effective length is there, and what it is."""
     lab.bench_run("--model", lab.fake(right), "--adaptive")
-    tables = {table["name"]: table for table in data_of(report(lab, lab.the_run()))["tables"]}
+    page = report(lab, lab.the_run())
+    tables = {table["name"]: table for table in data_of(page)["tables"]}
     sights = tables["lab-ones-effective-length"]
     rows = [dict(zip(sights["columns"], row, strict=True)) for row in sights["rows"]]
-    assert [row["area"] for row in rows] == [None, None]
+    assert [(row["adaptive"], row["area"]) for row in rows] == [("yes", None), ("yes", None)]
     assert all(row["sees to"][0] == "> 5" for row in rows)
+    pairs = tables["lab-ones-differences"]
+    lengths = [row[pairs["columns"].index("length")][0] for row in pairs["rows"]]
+    assert lengths[0] == "all (sees to, octaves)"
+    assert "all (area)" not in lengths
+    said = "No change of separator shows a difference in how far fake/model sees."
+    assert finding_of(page) == said
+    (panel,) = accuracy_figure(section_of(lab.the_run())).panels
+    assert panel.title == "adaptive"
+    assert panel.data["curve"][0]["where"] == "none, adaptive"
+
+
+def test_adaptive_samples_have_no_sentence_about_areas(lab: Lab) -> None:
+    """One condition that is adaptive is enough."""
+    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
+    lab.run(wanted, ScriptedProvider(sometimes(0.8)))
+    manifest = read_manifest(wanted.folder)
+    manifest.adaptive = [Condition({"separator": "none"})]
+    write_manifest(wanted.folder, manifest)
+    page = report(lab, wanted.folder)
+    assert finding_of(page) == (
+        "No change of separator shows a difference in how far scripted/test sees."
+    )
+    sights = data_of(page)["tables"][0]
+    at = sights["columns"].index("adaptive")
+    assert [row[at] for row in sights["rows"]] == ["yes", ""]

@@ -57,9 +57,14 @@ class Effect:
         return ", ".join(f"{axis} {value}" for axis, value in self.others.items())
 
     @property
-    def area(self) -> PairedArea:
-        """The areas under both curves and their difference."""
-        return self.compared.paired.area
+    def area(self) -> PairedArea | None:
+        """The areas under both curves and their difference; `None` where a side is adaptive."""
+        return self.compared.area
+
+    @property
+    def area_size(self) -> float:
+        """The size of the difference of areas; 0 where there are none."""
+        return abs(self.area.difference) if self.area else 0.0
 
     @property
     def fair(self) -> bool:
@@ -69,7 +74,7 @@ class Effect:
     @property
     def moved(self) -> bool:
         """Whether one of the two sees further or has the larger area."""
-        return bool(self.further or self.area.larger)
+        return bool(self.further or (self.area and self.area.larger))
 
     @property
     def further(self) -> int:
@@ -155,7 +160,7 @@ def finding(section: Section, run_details: RunDetails, section_effects: Sequence
         return f"{name} sees to {' / '.join(dict.fromkeys(lengths))}{only}."
     moved = sorted(
         (effect for effect in fair_effects if effect.moved),
-        key=lambda effect: (-abs(effect.shift), -abs(effect.area.difference)),
+        key=lambda effect: (-abs(effect.shift), -effect.area_size),
     )
     strongest: dict[str, Effect] = {}
     for effect in moved:
@@ -168,23 +173,25 @@ def finding(section: Section, run_details: RunDetails, section_effects: Sequence
 
 
 def _move_sentence(effect: Effect) -> str:
-    model, size = effect.run_details.name, size_text(effect.area)
+    model = effect.run_details.name
     where = f" ({effect.where})" if effect.where else ""
     axis, before, after = _plain(effect.axis), effect.before, effect.after
     begin = f"With {axis} {effect.value} instead of {effect.baseline}{where}, "
-    if effect.further:
+    if effect.further or effect.area is None:
         how = "further" if effect.further > 0 else "less far"
         return f"{begin}{model} sees {how}: to {after} instead of {before}."
     change = "larger" if effect.area.difference > 0 else "smaller"
     return (
-        f"{begin}the area of {model} is {size} {change}; a difference in effective length was not "
+        f"{begin}the area of {model} is {size_text(effect.area)} {change}; a difference in effective length was not "
         f"found ({after} and {before})."
     )
 
 
 def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
-    largest = max(unmoved, key=lambda effect: abs(effect.area.difference))
     axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in unmoved))
+    largest = max(unmoved, key=lambda effect: effect.area_size)
+    if largest.area is None:
+        return f"No change of {axes} shows a difference in how far {model} sees."
     where = f" ({largest.where})" if largest.where else ""
     return (
         f"No change of {axes} shows a difference in how far {model} sees or in its area; the "

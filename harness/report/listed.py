@@ -47,11 +47,13 @@ def _file_name(section: Section, name: str) -> str:
 def estimates_table(section: Section) -> ReportTable:
     """The effective length of each model under each condition."""
     rows: list[dict[str, Value]] = []
+    some_adaptive = any(series.judged.adaptive for series in section.series)
     for series in section.series:
         estimate = section.estimates.get(key_of(series))
         row: dict[str, Value] = {
             "model": series.run_details.name,
             **{axis: series.condition[axis] for axis in section.varied},
+            **({"adaptive": "yes" if series.judged.adaptive else ""} if some_adaptive else {}),
             "scored": int(series.cells["n"].sum()),
         }
         if estimate is None:
@@ -167,27 +169,29 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
             "to": effect.value,
             "with": effect.where,
         }
-        low, high = effect.area.difference_ci
-        rows.append(
-            {
-                **comparison,
-                "length": ["all (area)", 0],
-                "pairs": sum(row.n for row in effect.compared.paired.lengths),
-                "accuracy from": round(effect.area.second, 4),
-                "accuracy to": round(effect.area.first, 4),
-                "difference": round(effect.area.difference, 4),
-                "low": round(low, 4),
-                "high": round(high, 4),
-                "p": None,
-                "Holm p": None,
-            }
-        )
+        pairs = sum(row.n for row in effect.compared.paired.lengths)
+        if effect.area is not None:
+            low, high = effect.area.difference_ci
+            rows.append(
+                {
+                    **comparison,
+                    "length": ["all (area)", 0],
+                    "pairs": pairs,
+                    "accuracy from": round(effect.area.second, 4),
+                    "accuracy to": round(effect.area.first, 4),
+                    "difference": round(effect.area.difference, 4),
+                    "low": round(low, 4),
+                    "high": round(high, 4),
+                    "p": None,
+                    "Holm p": None,
+                }
+            )
         length = effect.compared.length
         rows.append(
             {
                 **comparison,
                 "length": ["all (sees to, octaves)", 0],
-                "pairs": rows[-1]["pairs"],
+                "pairs": pairs,
                 "accuracy from": length.second.length,
                 "accuracy to": length.first.length,
                 "difference": _finite(length.octaves),

@@ -63,7 +63,7 @@ def look_of(section: Section) -> Look:
 
 def panels_of(section: Section) -> Iterable[tuple[str, str, list[Series]]]:
     """Model, title and series of each panel: one panel for each model and each combination of
-    values of the axes that neither colour nor dash shows.
+    values of the axes that neither colour nor dash shows. The title says where all are adaptive.
     """
     panel_axes = section.varied[2:]
     panels: dict[tuple[str, str], list[Series]] = {}
@@ -71,7 +71,8 @@ def panels_of(section: Section) -> Iterable[tuple[str, str, list[Series]]]:
         where = ", ".join(f"{axis} {series.condition[axis]}" for axis in panel_axes)
         panels.setdefault((series.run_details.name, where), []).append(series)
     for (model, where), panel_series in panels.items():
-        yield model, where, panel_series
+        asked = "adaptive" if all(series.judged.adaptive for series in panel_series) else ""
+        yield model, ", ".join(filter(None, (where, asked))), panel_series
 
 
 def marks_of(section: Section, series: Series) -> dict[str, str | float]:
@@ -85,7 +86,7 @@ def marks_of(section: Section, series: Series) -> dict[str, str | float]:
         "dash": dash,
         "size": look.size(colour),
         "solid": look.solid(dash),
-        "where": series.label(varied) or "all",
+        "where": (series.label(varied) or "all") + ", adaptive" * series.judged.adaptive,
     }
 
 
