@@ -18,6 +18,7 @@ from harness.analysis.comparison_text import finding as finding_in_words
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import read_run
 from harness.analysis.paired import PairedArea
+from harness.analysis.standing import Standing, standing
 from harness.columns import OUTCOMES
 from harness.journal.manifest import read_manifest, write_manifest
 from harness.journal.record import SAMPLES
@@ -99,6 +100,10 @@ def sees_to(symbols: int, *, with_comma: int) -> Callable[[Request], str]:
 def section_of(*folders: Path, threshold: Threshold = Threshold()) -> Section:
     (section,) = sections([read_run(folder) for folder in folders], threshold)
     return section
+
+
+def standing_of(section: Section) -> Standing:
+    return standing([(one.name, one.run) for one in section.runs], section.threshold)
 
 
 def moved_run(lab: Lab, model: str = "scripted/test", reach: int = 4) -> Path:
@@ -231,9 +236,11 @@ def test_models_are_compared(lab: Lab) -> None:
     near = moved_run(lab, "scripted/near", reach=2)
     far = moved_run(lab, "scripted/far", reach=8)
     section = section_of(near, far)
-    (gap,) = gaps(section)
+    ranks = standing_of(section)
+    (gap,) = gaps(section, ranks)
     assert str(gap) == finding_in_words(gap.comparison).replace("-", "\u2212")
     assert str(gap).startswith("scripted/far has a larger area than scripted/near on lab/ones")
+    assert [place.name for place in ranks.places] == ["scripted/far", "scripted/near"]
     figure = accuracy_figure(section)
     assert [panel.model for panel in figure.panels] == ["scripted/near", "scripted/far"]
     page = report(lab, near, far)
@@ -251,13 +258,15 @@ def test_models_are_compared(lab: Lab) -> None:
 def test_models_that_see_alike(lab: Lab) -> None:
     """Are not ranked; and those with other rows are not compared."""
     same = [moved_run(lab, f"scripted/{name}") for name in ("one", "two")]
-    (gap,) = gaps(section_of(*same))
+    section = section_of(*same)
+    (gap,) = gaps(section, standing_of(section))
     assert str(gap).startswith(
         "no difference found between scripted/one and scripted/two on lab/ones (mean of 2 "
     )
     other = lab.wanted(model="scripted/three", settings=Settings(seed=1))
     lab.run(other)
-    assert gaps(section_of(same[0], other.folder)) == []
+    section = section_of(same[0], other.folder)
+    assert gaps(section, standing_of(section)) == []
 
 
 def test_runs_of_one_model_are_told_apart(lab: Lab) -> None:

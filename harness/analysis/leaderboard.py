@@ -25,6 +25,7 @@ from harness import errors
 from harness.analysis.cells import csv_text, from_csv
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from harness.analysis.standing import is_default
 from harness.analysis.tables import estimate_columns, threshold_columns
 from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 from harness.errors import LeaderboardError
@@ -139,7 +140,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
-                "default": "yes" if _is_default(judged) else "",
+                "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": str(int(sums["n"])),
@@ -164,12 +165,6 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
             }
         )
     return rows, left_out
-
-
-def _is_default(judged: JudgedCondition) -> bool:
-    """Whether every axis has its default value; of several default values the first counts."""
-    axes = judged.run.spec.axes
-    return all(axes[axis].default[0] == value for axis, value in judged.condition.items())
 
 
 def _accuracies(judged: JudgedCondition) -> Row:

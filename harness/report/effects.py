@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
 
 from harness.analysis.comparison import (
     Comparison,
@@ -17,8 +16,10 @@ from harness.analysis.comparison_text import finding as finding_of
 from harness.analysis.curve import Threshold
 from harness.analysis.details import RunDetails
 from harness.analysis.effective_length import EffectiveLength, effective_length
+from harness.analysis.family import Ranked, in_family
 from harness.analysis.interval import span_text
 from harness.analysis.paired import PairedArea
+from harness.analysis.standing import Standing
 from harness.errors import CompareError
 from harness.report.section import Section, key_of
 from harness.spec import Condition
@@ -182,8 +183,8 @@ def _move_sentence(effect: Effect) -> str:
         return f"{begin}{model} sees {how}: to {after} instead of {before}."
     change = "larger" if effect.area.difference > 0 else "smaller"
     return (
-        f"{begin}the area of {model} is {size_text(effect.area)} {change}; a difference in effective length was not "
-        f"found ({after} and {before})."
+        f"{begin}the area of {model} is {size_text(effect.area)} {change}; a difference in "
+        f"effective length was not found ({after} and {before})."
     )
 
 
@@ -229,10 +230,10 @@ def _points(middle: float, low: float, high: float, *, sign: str) -> str:
 
 @dataclass(frozen=True)
 class Gap:
-    """The model with the largest area against another model, on the samples that both have."""
+    """The model with the longest effective length against another one, on the same samples."""
 
     comparison: Comparison
-    """The model with the largest area is the first."""
+    """The model with the longest effective length is the first."""
     effects: tuple[Effect, ...]
     """One for each condition that both have."""
 
@@ -241,43 +242,44 @@ class Gap:
         return finding_of(self.comparison).replace("-", "\u2212")
 
 
-def gaps(section: Section) -> list[Gap]:
-    """The model with the largest area against each other model that was asked the same samples."""
-    areas: dict[str, dict[str, float]] = {}
-    for (name, label), estimate in section.estimates.items():
-        areas.setdefault(name, {})[label] = estimate.area
-    common = set.intersection(*map(set, areas.values())) if areas else set()
-    ranked = sorted(
-        (run_details for run_details in section.runs if run_details.name in areas),
-        key=lambda run_details: -_mean(areas[run_details.name], common),
-    )
-    gaps_to_best = [_gap(section, ranked[0], other) for other in ranked[1:]]
-    return [gap for gap in gaps_to_best if gap is not None]
+def gaps(section: Section, ranks: Standing) -> list[Gap]:
+    """The best model of a standing against each other model that was asked the same samples, with
+    Holm's correction: over all conditions that both have, or over that of the standing where it
+    has too many models.
+    """
+    if not ranks.complete:
+        found = [
+            comparison for (best, _), comparison in ranks.ranking.comparisons.items() if best == 0
+        ]
+    else:
+        compared = [
+            _against(ranks.ranking.runs[0], other, section) for other in ranks.ranking.runs[1:]
+        ]
+        found = in_family([comparison for comparison in compared if comparison is not None])
+    details = {run_details.name: run_details for run_details in section.runs}
+    return [Gap(comparison, _of_models(section, details, comparison)) for comparison in found]
 
 
-def _mean(areas: Mapping[str, float], common: Collection[str]) -> float:
-    """The mean over the common conditions, or over all conditions if none is common."""
-    return fmean(area for label, area in areas.items() if label in common or not common)
-
-
-def _gap(section: Section, best: RunDetails, other: RunDetails) -> Gap | None:
+def _against(best: Ranked, other: Ranked, section: Section) -> Comparison | None:
     """`None` if the models were not asked the same samples, or no sample was scored for both."""
     try:
-        comparison = compare_runs(
-            best.run, other.run, section.threshold, names=(best.name, other.name)
-        )
+        return compare_runs(best.run, other.run, section.threshold, names=(best.name, other.name))
     except CompareError:
         return None
-    effects_of_models = tuple(
+
+
+def _of_models(
+    section: Section, details: Mapping[str, RunDetails], comparison: Comparison
+) -> tuple[Effect, ...]:
+    return tuple(
         Effect(
-            best,
+            details[comparison.first],
             "model",
-            other.name,
-            best.name,
+            comparison.second,
+            comparison.first,
             compared.condition.only(section.varied),
             section.threshold,
             compared,
         )
         for compared in comparison.conditions
     )
-    return Gap(comparison, effects_of_models)

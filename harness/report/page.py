@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun
+from harness.analysis.standing import Standing, standing
 from harness.columns import OUTCOMES
 from harness.errors import JournalError
 from harness.journal.files import replace_file
@@ -35,6 +36,13 @@ from harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
 from harness.report.panels import Figure
 from harness.report.reported import Reported, read_reported
 from harness.report.section import UNITS, Section, sections
+from harness.report.standings import (
+    StandingLine,
+    condition_text,
+    standing_finding,
+    standing_lines,
+    standing_notes,
+)
 
 _ASSETS = Path(__file__).parent / "assets"
 _HIGHLIGHTS = 3
@@ -51,9 +59,41 @@ class PageSection:
     figures: Sequence[Figure]
     findings: Mapping[str, str]
     """Model -> the sentences about what moved its effective length."""
+    standing: Standing
     gaps: Sequence[str]
-    """Sentences about the differences between models."""
+    """Sentences about the differences between the best model and each other."""
     tables: Sequence[ReportTable]
+
+    @property
+    def lines(self) -> list[StandingLine]:
+        """The models, the longest effective length first."""
+        return standing_lines(self.section, self.standing)
+
+    @property
+    def summary(self) -> str:
+        """The sentence about all models; empty if there is one."""
+        return standing_finding(self.standing)
+
+    @property
+    def condition(self) -> str:
+        """The condition of the standing; empty where only one was asked."""
+        return condition_text(self.section, self.standing)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the ranks do not go by."""
+        return standing_notes(self.standing)
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """Model -> the HTML id of its first panel, or of the section where it has none."""
+        panels = list(dict.fromkeys(panel.model for panel in self.accuracy.panels))
+        return {
+            run_details.name: f"{self.anchor}-{panels.index(run_details.name) + 1}"
+            if run_details.name in panels
+            else self.anchor
+            for run_details in self.section.runs
+        }
 
     @property
     def findings_under_panels(self) -> bool:
@@ -113,7 +153,9 @@ def write_report(
 
 
 def _page_section(section: Section, published: list[Reported]) -> PageSection:
-    section_effects, section_gaps = effects(section), gaps(section)
+    section_effects = effects(section)
+    ranks = standing([(details.name, details.run) for details in section.runs], section.threshold)
+    section_gaps = gaps(section, ranks)
     model_effects = [effect for gap in section_gaps for effect in gap.effects]
     published_figure = figures.published_figure(section, published)
     return PageSection(
@@ -130,6 +172,7 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
             run_details.name: finding(section, run_details, section_effects)
             for run_details in section.runs
         },
+        ranks,
         [str(gap) for gap in section_gaps],
         [
             table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from harness.analysis.cells import markdown_text
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.interval import Bound, Sign, span_text
 from harness.analysis.leaderboard import Leaderboard, Row, lengths_of
+from harness.analysis.standing import median_length
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
 from harness.spec import Condition
@@ -105,16 +105,14 @@ def _sees(row: Row, axes: set[str]) -> str:
 def _median(rows: Sequence[Row]) -> str:
     """`20, range over 4 conditions 5 to > 500`; a dash for one condition.
 
-    Between two middle lengths it is their geometric mean, or the shorter if one is only a bound.
+    See `median_length`.
     """
     if len(rows) == 1:
         return "–"
     lengths = sorted(
         map(_length, rows), key=lambda length: (length.length, "<=>".index(length.sign))
     )
-    low, high = lengths[(len(rows) - 1) // 2], lengths[len(rows) // 2]
-    known = low.sign == high.sign == "="
-    middle = Bound("=", round(math.sqrt(low.length * high.length))) if known else low
+    middle = median_length(lengths)
     span = span_text((lengths[0], lengths[-1]))
     return f"{middle}, range over {len(rows)} conditions {span}"
 

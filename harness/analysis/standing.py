@@ -1,0 +1,170 @@
+"""The models of one task by effective length, and which of them can be told apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from harness.analysis.comparison import Comparison, compare_runs
+from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import EffectiveLength
+from harness.analysis.family import Ranked, Ranking, in_family
+from harness.analysis.interval import Bound
+from harness.analysis.judged_run import JudgedCondition, JudgedRun
+from harness.errors import CompareError
+from harness.spec import Condition
+
+MOST_IN_PAIRS = 12
+"""Of more models each is compared with the best one only: the pairs of 12 take 7 seconds."""
+_ORDER = "<=>"
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One model of a standing."""
+
+    name: str
+    run: JudgedRun
+    estimate: EffectiveLength | None
+    """Its effective length under the condition of the standing; `None` without a scored sample."""
+    ranks: tuple[int, int] | None
+    """The best and the last rank that the tests leave open; `None` without an estimate."""
+    adaptive: bool
+    median: Bound | None
+    """The median over all its conditions but controls; `None` if it has fewer than two."""
+    conditions: int
+    """How many conditions the median is of."""
+
+    @property
+    def ranks_text(self) -> str:
+        """`2`, `1–3`, or a dash."""
+        if self.ranks is None:
+            return "–"
+        return "–".join(map(str, dict.fromkeys(self.ranks)))
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """The models of one task under one condition, the longest effective length first."""
+
+    condition: Condition
+    default: bool
+    """Whether it is the default condition of the task."""
+    places: tuple[Place, ...]
+    ranking: Ranking
+    """The models with an estimate, and the pairs of them that were compared, as one family."""
+    complete: bool
+    """Whether each pair was to be compared, and not only each model with the best one."""
+    apart: int
+    """Pairs that cannot be compared, because the models were asked other samples."""
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Every comparison that was made."""
+        return list(self.ranking.comparisons.values())
+
+
+def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Threshold()) -> Standing:
+    """The standing of runs of one task, each with its name, under the condition that most of them
+    have: of several the default one, then one that is no control.
+
+    A model's ranks go from 1 + the models that are shown to see further than it, to the number of
+    models less those that are shown to see less far.
+    """
+    condition = _condition([run for _, run in runs])
+    ranked: list[Ranked] = []
+    absent: list[Ranked] = []
+    for name, run in runs:
+        judged = run.conditions.get(condition)
+        estimate = judged.effective_length(threshold) if judged else None
+        (absent if estimate is None else ranked).append(Ranked(name, run, {condition: estimate}))
+    ranked.sort(key=lambda one: one.rank_key)
+    complete = len(ranked) <= MOST_IN_PAIRS
+    pairs = [pair for pair in combinations(range(len(ranked)), 2) if complete or pair[0] == 0]
+    compared = {
+        (left, right): comparison
+        for left, right in pairs
+        if (comparison := _compare(ranked[left], ranked[right], condition, threshold))
+    }
+    family = in_family(list(compared.values()))
+    ranking = Ranking(tuple(ranked), 0, dict(zip(compared, family, strict=True)))
+    further = [ranking.further_than(place) for place in range(len(ranked))]
+    count = len(ranked)
+    places = [
+        _place(
+            one,
+            condition,
+            threshold,
+            (1 + sum(place in shorter for shorter in further), count - len(further[place])),
+        )
+        for place, one in enumerate(ranked)
+    ]
+    places += [_place(one, condition, threshold, None) for one in absent]
+    return Standing(
+        condition,
+        any(
+            is_default(run.conditions[condition]) for _, run in runs if condition in run.conditions
+        ),
+        tuple(places),
+        ranking,
+        complete,
+        len(pairs) - len(compared),
+    )
+
+
+def is_default(judged: JudgedCondition) -> bool:
+    """Whether every axis has its default value; of several default values the first counts."""
+    axes = judged.run.spec.axes
+    return all(axes[axis].default[0] == value for axis, value in judged.condition.items())
+
+
+def _condition(runs: Sequence[JudgedRun]) -> Condition:
+    counts: dict[Condition, tuple[int, bool, bool]] = {}
+    for run in runs:
+        for condition, judged in run.conditions.items():
+            count = counts.get(condition, (0, False, False))[0]
+            counts[condition] = count + 1, is_default(judged), not judged.control
+    return max(counts, key=lambda condition: counts[condition])
+
+
+def _compare(
+    first: Ranked, second: Ranked, condition: Condition, threshold: Threshold
+) -> Comparison | None:
+    """`None` if the models were not asked the same samples, or no sample is scored for both."""
+    names = first.name, second.name
+    try:
+        return compare_runs(first.run, second.run, threshold, names=names, conditions=[condition])
+    except CompareError:
+        return None
+
+
+def _place(
+    one: Ranked, condition: Condition, threshold: Threshold, ranks: tuple[int, int] | None
+) -> Place:
+    judged = one.run.conditions.get(condition)
+    lengths = [
+        estimate.length
+        for other in one.run.conditions.values()
+        if not other.control and (estimate := other.effective_length(threshold))
+    ]
+    return Place(
+        one.name,
+        one.run,
+        one.estimates[condition],
+        ranks,
+        judged is not None and judged.adaptive,
+        median_length(lengths) if len(lengths) > 1 else None,
+        len(lengths),
+    )
+
+
+def median_length(lengths: Sequence[Bound]) -> Bound:
+    """The median; between two middle lengths their geometric mean, or the shorter one if either
+    is only a bound.
+    """
+    ordered = sorted(lengths, key=lambda length: (length.length, _ORDER.index(length.sign)))
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    known = low.sign == high.sign == "="
+    return Bound("=", round(math.sqrt(low.length * high.length))) if known else low

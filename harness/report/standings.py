@@ -1,0 +1,113 @@
+"""The standing of the models of a task as the page shows it: a line a model, and a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.interval import Bound, span_text
+from harness.analysis.run_text import ranking_finding
+from harness.analysis.standing import Place, Standing
+from harness.report.section import Section
+
+
+@dataclass(frozen=True)
+class StandingLine:
+    """One model, or one task of a page about a single model."""
+
+    ranks: str
+    name: str
+    adaptive: bool
+    length: str
+    """`43`, `> 160`; a dash without a scored sample."""
+    interval: str
+    note: str
+    """What to say beside the length; mostly empty."""
+    median: str
+    """The median over its conditions but controls; a dash where there is one."""
+    conditions: int
+    """How many conditions the median is of."""
+    bar: tuple[float, float, float] | None
+    """Lower end, length and upper end on the scale of the task, in percent."""
+
+
+def standing_lines(section: Section, standing: Standing) -> list[StandingLine]:
+    """A line for each model, the longest effective length first."""
+    return [_line(place, section.lengths) for place in standing.places]
+
+
+def _line(place: Place, lengths: Sequence[int]) -> StandingLine:
+    estimate = place.estimate
+    return StandingLine(
+        place.ranks_text,
+        place.name,
+        place.adaptive,
+        "–" if estimate is None else str(estimate.length),
+        "" if estimate is None else span_text(estimate.length_ci),
+        "no scored sample" if estimate is None else estimate.note,
+        "–" if place.median is None else str(place.median),
+        place.conditions,
+        None
+        if estimate is None
+        else (
+            _percent(estimate.length_ci[0], lengths),
+            _percent(estimate.length, lengths),
+            _percent(estimate.length_ci[1], lengths),
+        ),
+    )
+
+
+def _percent(bound: Bound, lengths: Sequence[int]) -> float:
+    """The place of a length between the shortest and the longest one, on a scale of logarithms."""
+    low, high = lengths[0], lengths[-1]
+    if low == high:
+        return 50.0
+    share = math.log(max(bound.length, low) / low) / math.log(high / low)
+    return round(100 * min(share, 1.0), 1)
+
+
+def standing_finding(standing: Standing) -> str:
+    """Who has the longest effective length, and which others are shown to see less far; empty for
+    a single model.
+    """
+    ranking = standing.ranking
+    others = len(ranking.runs) - 1
+    if others < 1:
+        return ""
+    if not standing.apart and standing.complete:
+        return ranking_finding(ranking)
+    best = ranking.runs[0]
+    estimate = best.estimates[standing.condition]
+    tests = len(ranking.comparisons)
+    what = f"see further than {len(ranking.further_than(0))} of the {others} others"
+    return (
+        f"{best.name} has the longest effective length, {estimate}; it is shown to {what} "
+        f"(same rows, Holm's correction for {tests} pair{'s' * (tests != 1)})."
+    )
+
+
+def condition_text(section: Section, standing: Standing) -> str:
+    """The condition of the standing by the axes that vary; empty where none does."""
+    values = standing.condition.only(section.varied)
+    if not values:
+        return ""
+    text = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in values.items())
+    return f"{text} (the default)" if standing.default else text
+
+
+def standing_notes(standing: Standing) -> list[str]:
+    """What the ranks do not go by, in sentences; mostly empty."""
+    notes = []
+    if not standing.complete:
+        notes.append(
+            f"Of {len(standing.places)} models each was compared with the first one only, so the "
+            "ranges of the others are wide."
+        )
+    if standing.apart:
+        apart = standing.apart
+        notes.append(
+            f"{apart} pair{'s' * (apart > 1)} of models cannot be compared: they were asked other "
+            "samples, or none was scored for both."
+        )
+    return notes

@@ -1,0 +1,149 @@
+"""The standing of the models of a task: ranks that the paired tests leave open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.analysis import standing as standing_module
+from harness.analysis.curve import Threshold
+from harness.analysis.interval import Bound
+from harness.analysis.judged_run import read_run
+from harness.analysis.standing import Standing, median_length, standing
+from harness.journal.record import SAMPLES
+from harness.report.section import sections
+from harness.report.standings import (
+    condition_text,
+    standing_finding,
+    standing_lines,
+    standing_notes,
+)
+from harness.spec import Condition, Settings
+from tests.conftest import right
+
+if TYPE_CHECKING:
+    from providers.base import Request
+    from tests.conftest import Lab
+
+LENGTHS = [2, 4, 8, 16, 32]
+
+
+def run(
+    lab: Lab, name: str, reach: int, *, seed: int = 0, values: tuple[str, ...] = ("none",)
+) -> Path:
+    """A model that counts right up to a length, and always with commas."""
+
+    def answer(request: Request) -> str:
+        row = request.prompt.splitlines()[-1]
+        return right(request) if "," in row or len(row) <= reach else "Final answer: 100"
+
+    wanted = lab.wanted(
+        lengths=LENGTHS,
+        samples=30,
+        model=f"scripted/{name}",
+        axes={"separator": list(values)},
+        settings=Settings(seed=seed),
+    )
+    lab.asked(wanted, answer)
+    return wanted.folder
+
+
+def standing_of(*folders: Path) -> Standing:
+    runs = [read_run(folder) for folder in folders]
+    return standing([(one.manifest.model.partition("/")[2], one) for one in runs])
+
+
+def ranks(found: Standing) -> dict[str, str]:
+    return {place.name: place.ranks_text for place in found.places}
+
+
+def test_models_that_are_told_apart_have_a_rank_each(lab: Lab) -> None:
+    """Those that are not share a range of ranks; the longest comes first."""
+    folders = [run(lab, "near", 2), run(lab, "far", 16), run(lab, "middle", 4), run(lab, "same", 4)]
+    found = standing_of(*folders)
+    assert ranks(found) == {"far": "1", "middle": "2–3", "same": "2–3", "near": "4"}
+    assert found.complete
+    assert len(found.comparisons) == 6
+    assert found.apart == 0
+
+
+def test_many_models_are_compared_with_the_best_only(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that is said; the first rank is certain, the others are wide."""
+    monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 3)
+    folders = [run(lab, "near", 2), run(lab, "far", 16), run(lab, "middle", 4), run(lab, "same", 4)]
+    found = standing_of(*folders)
+    assert ranks(found) == {"far": "1", "middle": "2–4", "same": "2–4", "near": "2–4"}
+    assert len(found.comparisons) == 3
+    (note,) = standing_notes(found)
+    assert note.startswith("Of 4 models each was compared with the first one only")
+    said = standing_finding(found)
+    assert said.startswith("far has the longest effective length, ")
+    assert said.endswith(
+        "it is shown to see further than 3 of the 3 others (same rows, Holm's correction for 3 "
+        "pairs)."
+    )
+
+
+def test_models_with_other_samples_are_not_compared(lab: Lab) -> None:
+    """They have every rank, and the page says how many pairs."""
+    found = standing_of(run(lab, "far", 16), run(lab, "near", 2, seed=1))
+    assert ranks(found) == {"far": "1–2", "near": "1–2"}
+    assert found.apart == 1
+    assert standing_notes(found)[0].startswith("1 pair of models cannot be compared")
+
+
+def test_a_model_without_a_scored_sample_comes_last(lab: Lab) -> None:
+    """It has no rank, and no model is shown to see further."""
+    unscored = run(lab, "none", 2)
+    (unscored / SAMPLES).unlink()
+    found = standing_of(unscored, run(lab, "far", 16))
+    assert ranks(found) == {"far": "1", "none": "–"}
+    assert standing_finding(found) == ""
+
+
+def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> None:
+    """The median is over all conditions of the model."""
+    both = run(lab, "both", 4, values=("none", "comma"))
+    comma = run(lab, "comma", 4, values=("comma",))
+    found = standing_of(both)
+    assert (found.condition, found.default) == (Condition({"separator": "none"}), True)
+    (place,) = found.places
+    assert (place.conditions, place.ranks_text) == (2, "1")
+    assert place.median is not None
+    assert place.median.sign == "="
+    found = standing_of(both, comma)
+    assert (found.condition, found.default) == (Condition({"separator": "comma"}), False)
+    assert [place.conditions for place in found.places] == [2, 1]
+
+
+def test_the_lines_of_the_page(lab: Lab) -> None:
+    """The length, its interval, and their places on the scale of the task."""
+    folders = [run(lab, "near", 4, values=("none", "comma")), run(lab, "far", 99)]
+    (section,) = sections(list(map(read_run, folders)), Threshold())
+    found = standing([(one.name, one.run) for one in section.runs])
+    assert condition_text(section, found) == "separator none (the default)"
+    far, near = standing_lines(section, found)
+    assert (far.ranks, far.name, far.length, far.median) == ("1", "scripted/far", "> 32", "–")
+    assert far.bar is not None
+    assert far.bar[1:] == (100.0, 100.0)
+    assert near.bar is not None
+    assert 0 < near.bar[0] < near.bar[1] < near.bar[2] < 50
+    assert near.conditions == 2
+
+
+@pytest.mark.parametrize(
+    ("lengths", "median"),
+    [
+        ([Bound("=", 5)], "5"),
+        ([Bound("=", 8), Bound("=", 2)], "4"),
+        ([Bound(">", 8), Bound("=", 2)], "2"),
+        ([Bound("=", 8), Bound(">", 8), Bound("<", 8)], "8"),
+    ],
+)
+def test_the_median_of_lengths(lengths: list[Bound], median: str) -> None:
+    """Between two lengths their geometric mean; a bound is none of them."""
+    assert str(median_length(lengths)) == median
