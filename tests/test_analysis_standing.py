@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,8 @@ def test_the_lines_of_the_page(lab: Lab) -> None:
     assert far.bar is not None
     assert far.bar[1:] == (100.0, 100.0)
     assert near.bar is not None
-    assert 0 < near.bar[0] < near.bar[1] < near.bar[2] < 50
+    assert 0 < near.bar[0] < near.bar[1] < near.bar[2] < 100
+    assert near.bar[1] == pytest.approx(25 * math.log2(float(near.length) / 2), abs=3)
     assert near.conditions == 2
 
 
