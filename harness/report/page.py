@@ -204,7 +204,7 @@ def _page(
     for unknown in samples.unknown:
         warn(f"prompts of {unknown}")
     tables = [listed.reported_table(file) for file in published]
-    script, bundle = _read("page.js"), _bundle()
+    script, bundle = _read("page.js") + _read("samples.js"), _bundle()
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))
     return (
         _environment()
