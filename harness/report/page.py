@@ -45,6 +45,8 @@ from harness.report.standings import (
 )
 
 _ASSETS = Path(__file__).parent / "assets"
+_SCRIPTS = ("page.js", "cards.js", "samples.js")
+"""The parts of the page's script, in order."""
 _HIGHLIGHTS = 3
 Warn = Callable[[str], None]
 
@@ -204,7 +206,7 @@ def _page(
     for unknown in samples.unknown:
         warn(f"prompts of {unknown}")
     tables = [listed.reported_table(file) for file in published]
-    script, bundle = _read("page.js") + _read("samples.js"), _bundle()
+    script, bundle = "".join(map(_read, _SCRIPTS)), _bundle()
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))
     return (
         _environment()

@@ -24,9 +24,11 @@ class PackedSamples:
     """The packed samples of all runs of a report, run after run."""
 
     columns: dict[str, list[int]] = field(
-        default_factory=lambda: {"run": [], "cell": [], "outcome": []}
+        default_factory=lambda: {"run": [], "cell": [], "outcome": [], "length": [], "index": []}
     )
-    """One entry for each sample: its place in `runs`, in the run's cells, in `OUTCOMES`."""
+    """One entry for each sample: its place in `runs`, in the run's cells, in `OUTCOMES`; its length
+    and its index.
+    """
     runs: list[dict[str, Any]] = field(default_factory=list)
     chunks: list[str] = field(default_factory=list)
     """The texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""
@@ -74,6 +76,8 @@ def pack_samples(
                 packed.columns["run"].append(place)
                 packed.columns["cell"].append(detail.cell)
                 packed.columns["outcome"].append(OUTCOMES.index(detail.verdict.outcome))
+                packed.columns["length"].append(detail.record.length)
+                packed.columns["index"].append(detail.record.index)
                 yield _texts(detail, prompt)
 
     all_texts = texts()
@@ -86,6 +90,7 @@ def _run(section: str, run_details: RunDetails, prompts: Prompts) -> dict[str, A
     return {
         "section": section,
         "name": run_details.name,
+        "seed": run_details.run.manifest.settings["seed"],
         "why": prompts.why,
         "cells": [
             [cell.condition.label, str(cell.line)] for cell in run_details.run.manifest.cells

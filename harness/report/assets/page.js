@@ -216,8 +216,8 @@ function csv(table) {
   return [table.columns, ...table.rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
 }
 
-function download(name, text) {
-  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: name });
+function download(name, text, type = "text/csv") {
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
