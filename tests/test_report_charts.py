@@ -15,8 +15,9 @@ import vl_convert
 from harness.analysis.curve import Threshold
 from harness.analysis.interval import Bound, Span
 from harness.analysis.judged_run import read_run
+from harness.analysis.standing import standing
 from harness.columns import OUTCOMES
-from harness.report.accuracy import accuracy_figure
+from harness.report.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
 from harness.report.charts import published_chart
 from harness.report.effects import effects
 from harness.report.figures import (
@@ -47,9 +48,15 @@ def section_of(*folders: Path) -> Section:
     return section
 
 
+def top_figures(section: Section) -> list[Figure]:
+    """The figures above all others."""
+    runs = [(one.name, one.run) for one in section.runs]
+    return accuracy_figures(section, standing(runs, section.threshold))
+
+
 def all_figures(section: Section) -> Iterator[Figure]:
     """Every figure of a report."""
-    yield accuracy_figure(section)
+    yield from top_figures(section)
     yield outcomes_figure(section)
     yield from answer_figures(section)
     yield from effect_figures(section, effects(section))
@@ -222,6 +229,51 @@ def test_texts_have_no_counts(lab: Lab) -> None:
         "accuracy",
         "outcomes",
     ]
+
+
+def test_all_models_are_in_one_panel(lab: Lab, tmp_path: Path) -> None:
+    """Under the default condition, the longest effective length first; where there are other
+    conditions too, each model has a panel as well.
+    """
+    folders = []
+    for model, reach in (("near", 2), ("far", 8)):
+        wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20, model=f"scripted/{model}")
+
+        def answer(request: Request, reach: int = reach) -> str:
+            return right(request) if at(request) <= reach else "Final answer: 100"
+
+        lab.asked(wanted, answer)
+        folders.append(wanted.folder)
+    section = section_of(*folders)
+    together, apart = top_figures(section)
+    (panel,) = together.panels
+    assert (panel.model, panel.title) == ("all models", "separator none")
+    assert list(dict.fromkeys(row["colour"] for row in panel.data["curve"])) == [
+        "scripted/far",
+        "scripted/near",
+    ]
+    assert [row["where"] for row in panel.data["estimate"]] == ["scripted/far", "scripted/near"]
+    assert len(panel.data["curve"]) == 8
+    assert [panel.model for panel in apart.panels] == ["scripted/near", "scripted/far"]
+    spec = complete_spec("lab/ones", together, panel)
+    alt.Chart.from_dict(spec, validate=True)
+    (svg,) = write_charts([("lab/ones", [together])], tmp_path, ["svg"])
+    assert {"all models, separator none", "model", "scripted/far"} <= set(texts(svg.read_text()))
+    assert svg == tmp_path / "lab-ones" / "all-models" / "together-separator-none.svg"
+
+
+def test_one_condition_needs_no_other_panels(lab: Lab) -> None:
+    """Of too many models the best are shown, and then each has a panel of its own."""
+    folders = []
+    for number in range(MOST_TOGETHER + 1):
+        wanted = lab.wanted(lab.plain, model=f"scripted/{number}")
+        lab.run(wanted)
+        folders.append(wanted.folder)
+    (figure,) = top_figures(section_of(*folders[:2]))
+    assert [panel.model for panel in figure.panels] == ["all models"]
+    together, apart = top_figures(section_of(*folders))
+    assert [panel.model for panel in together.panels] == ["the first 7 of 8 models"]
+    assert len(apart.panels) == 8
 
 
 def domain(channel: alt.Color | alt.StrokeDash) -> object:

@@ -3,42 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from harness.analysis.interval import Bound
+from harness.analysis.standing import Standing
 from harness.report import charts
+from harness.report.looks import SERIES_LIGHT, Look, Spec
 from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
 from harness.report.section import UNITS, Section, Series, key_of
+from harness.spec import Condition
+
+Marks: TypeAlias = dict[str, str | float]
+"""The fields of every row of a series: colour, dash, marks, name in tooltips."""
+MOST_TOGETHER = len(SERIES_LIGHT)
+"""Models in one panel: each has a colour and a shape of its own."""
+
+
+def accuracy_figures(section: Section, standing: Standing) -> list[Figure]:
+    """Accuracy over length and effective length: of all models under one condition in one panel,
+    and of each model under all its conditions, where there are several.
+    """
+    models = [place.name for place in standing.places if place.estimate is not None]
+    if len(models) < 2:  # noqa: PLR2004  nothing to put together
+        return [accuracy_figure(section)]
+    together = _together(section, standing.condition, models[:MOST_TOGETHER], len(models))
+    if not section.varied and len(models) <= MOST_TOGETHER:
+        return [together]
+    return [together, accuracy_figure(section)]
+
+
+def _together(section: Section, condition: Condition, models: Sequence[str], of: int) -> Figure:
+    """The first models of a standing in one panel."""
+    look = Look(tuple(models), (), "model")
+    by_name = {
+        series.run_details.name: series
+        for series in section.series
+        if series.condition == condition
+    }
+    marked = [
+        (
+            by_name[name],
+            {
+                "colour": name,
+                "dash": name,
+                "size": look.size(name),
+                "solid": 1.0,
+                "where": name + ", adaptive" * by_name[name].judged.adaptive,
+            },
+        )
+        for name in models
+    ]
+    values = condition.only(section.varied)
+    title = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in values.items())
+    which = "all models" if len(models) == of else f"the first {len(models)} of {of} models"
+    panel = Panel(which, title, _panel_rows(section, marked))
+    spec = _spec(section, look, len(models))
+    return Figure("together", "Accuracy by length", spec, (panel,), look)
 
 
 def accuracy_figure(section: Section) -> Figure:
-    """Accuracy over length and effective length."""
+    """Accuracy over length and effective length, with panels for each model."""
     look = look_of(section)
     panels = []
     most = 1
     for model, title, panel_series in panels_of(section):
-        data: dict[str, Rows] = {
-            "curve": [],
-            "fit": [],
-            "estimate": [],
-            "threshold": _thresholds(section, panel_series),
-        }
-        for row, series in enumerate(panel_series):
-            data["curve"] += _curve_rows(section, series)
-            data["estimate"] += _estimate_rows(section, series, row)
-            if len(panel_series) <= charts.MANY:
-                data["fit"] += _fit_rows(section, series)
-        most = max(most, len(panel_series))
-        panels.append(Panel(model, title, data))
+        marked = [(series, marks_of(section, series)) for series in panel_series]
+        most = max(most, len(marked))
+        panels.append(Panel(model, title, _panel_rows(section, marked)))
+    return Figure("accuracy", "Accuracy by length", _spec(section, look, most), tuple(panels), look)
+
+
+def _spec(section: Section, look: Look, rows: int) -> Spec:
     notes = {estimate.note for estimate in section.estimates.values()} - {""}
-    spec = charts.accuracy_chart(look, section.lengths, most, "".join(notes))
-    return Figure("accuracy", "Accuracy by length", spec, tuple(panels), look)
+    return charts.accuracy_chart(look, section.lengths, rows, "".join(notes))
 
 
-def _curve_rows(section: Section, series: Series) -> Rows:
+def _panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict[str, Rows]:
+    """The rows of one panel, of each series with its marks."""
+    data: dict[str, Rows] = {
+        "curve": [],
+        "fit": [],
+        "estimate": [],
+        "threshold": _thresholds(section, [series for series, _ in marked]),
+    }
+    for row, (series, marks) in enumerate(marked):
+        data["curve"] += _curve_rows(series, marks)
+        data["estimate"] += _estimate_rows(section, series, marks, row)
+        if len(marked) <= charts.MANY:
+            data["fit"] += _fit_rows(section, series, marks)
+    return data
+
+
+def _curve_rows(series: Series, marks: Marks) -> Rows:
     return [
         {
-            **marks_of(section, series),
+            **marks,
             **units_of(series.at(row["length"]), "x"),
             "length": int(row["length"]),
             "y": row["accuracy"],
@@ -52,12 +111,12 @@ def _curve_rows(section: Section, series: Series) -> Rows:
     ]
 
 
-def _estimate_rows(section: Section, series: Series, row: int) -> Rows:
+def _estimate_rows(section: Section, series: Series, marks: Marks, row: int) -> Rows:
     estimate = section.estimates.get(key_of(series))
     if estimate is None:
         return []
     low, high = estimate.length_ci
-    values: dict[str, Any] = {**marks_of(section, series), "row": row}
+    values: dict[str, Any] = {**marks, "row": row}
     for name, bound in (("x", estimate.length), ("low", low), ("high", high)):
         values |= units_of(series.at(bound.length), name)
     for unit in UNITS:
@@ -70,15 +129,15 @@ def _estimate_rows(section: Section, series: Series, row: int) -> Rows:
     return [values | {"lapse": f"{100 * estimate.lapse:.0f} %"}]
 
 
-def _fit_rows(section: Section, series: Series) -> Rows:
+def _fit_rows(section: Section, series: Series, marks: Marks) -> Rows:
     """The fitted curve; no rows where no falling curve fits."""
     estimate = section.estimates.get(key_of(series))
     if estimate is None or not estimate.one_threshold:
         return []
-    marks = {name: marks_of(section, series)[name] for name in ("colour", "dash")}
     return [
         {
-            **marks,
+            "colour": marks["colour"],
+            "dash": marks["dash"],
             **units_of(series.at(estimate.fit.bins.length(place)), "x"),
             "y": round(float(accuracy), 4),
         }

@@ -27,13 +27,13 @@ from harness.columns import OUTCOMES
 from harness.errors import JournalError
 from harness.journal.files import replace_file
 from harness.report import figures, listed, looks
-from harness.report.accuracy import accuracy_figure
+from harness.report.accuracy import accuracy_figures
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.files import write_charts
 from harness.report.listed import ReportTable
 from harness.report.origin import origin
 from harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
-from harness.report.panels import Figure
+from harness.report.panels import Figure, Panel
 from harness.report.reported import Reported, read_reported
 from harness.report.section import UNITS, Section, sections
 from harness.report.standings import (
@@ -57,7 +57,8 @@ class PageSection:
 
     section: Section
     effects: Sequence[Effect]
-    accuracy: Figure
+    top: Sequence[Figure]
+    """Accuracy over length."""
     figures: Sequence[Figure]
     findings: Mapping[str, str]
     """Model -> the sentences about what moved its effective length."""
@@ -89,7 +90,7 @@ class PageSection:
     @property
     def anchors(self) -> dict[str, str]:
         """Model -> the HTML id of its first panel, or of the section where it has none."""
-        panels = list(dict.fromkeys(panel.model for panel in self.accuracy.panels))
+        panels = list(dict.fromkeys(panel.model for panel in self.panels))
         return {
             run_details.name: f"{self.anchor}-{panels.index(run_details.name) + 1}"
             if run_details.name in panels
@@ -98,9 +99,16 @@ class PageSection:
         }
 
     @property
+    def panels(self) -> Sequence[Panel]:
+        """The panels of single models; empty where all models are in one."""
+        return [
+            panel for figure in self.top if figure.kind == "accuracy" for panel in figure.panels
+        ]
+
+    @property
     def findings_under_panels(self) -> bool:
         """Whether each model has exactly one panel, so that its finding can stand under it."""
-        return len(self.findings) > 1 and len(self.accuracy.panels) == len(self.findings)
+        return len(self.findings) > 1 and len(self.panels) == len(self.findings)
 
     @property
     def outcomes(self) -> set[str]:
@@ -145,7 +153,7 @@ def write_report(
             written.append(out)
         picture_formats = [kind for kind in formats if kind != "html"]
         charts = [
-            (page_section.section.name, [page_section.accuracy, *page_section.figures])
+            (page_section.section.name, [*page_section.top, *page_section.figures])
             for page_section in page_sections
         ]
         written += write_charts(charts, out.with_name(f"{out.stem}-charts"), picture_formats)
@@ -163,7 +171,7 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
     return PageSection(
         section,
         section_effects,
-        accuracy_figure(section),
+        accuracy_figures(section, ranks),
         [
             *figures.effect_figures(section, section_effects),
             figures.outcomes_figure(section),
@@ -173,6 +181,7 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
         {
             run_details.name: finding(section, run_details, section_effects)
             for run_details in section.runs
+            if section.varied or len(section.runs) == 1  # otherwise the standing has all
         },
         ranks,
         [str(gap) for gap in section_gaps],
@@ -257,7 +266,12 @@ def _highlights(page_sections: Sequence[PageSection]) -> list[tuple[PageSection,
 
 def _units(page_sections: Sequence[PageSection]) -> list[tuple[str, bool]]:
     """The units of length, and whether any chart can show them."""
-    panels = [panel for page_section in page_sections for panel in page_section.accuracy.panels]
+    panels = [
+        panel
+        for page_section in page_sections
+        for figure in page_section.top
+        for panel in figure.panels
+    ]
     rows = [row for panel in panels for row in panel.data["curve"]]
     return [
         (unit, unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows))
@@ -274,7 +288,7 @@ def _data(
     page_figures = [
         figure
         for page_section in page_sections
-        for figure in (page_section.accuracy, *page_section.figures)
+        for figure in (*page_section.top, *page_section.figures)
     ]
     tables = [table for page_section in page_sections for table in page_section.tables]
     content = {

@@ -38,7 +38,9 @@ class Figure:
     @property
     def least(self) -> int:
         """The smallest width of a panel, in pixels."""
-        return {"accuracy": 280, "outcomes": 230, "published": 360}.get(self.kind, 270)
+        return {"accuracy": 280, "together": 420, "outcomes": 230, "published": 360}.get(
+            self.kind, 270
+        )
 
     @property
     def height(self) -> int:
