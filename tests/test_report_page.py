@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness import errors
+from harness.analysis.comparison import compare_conditions
 from harness.analysis.comparison_text import finding as finding_in_words
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import read_run
-from harness.analysis.paired import PairedArea
+from harness.analysis.paired import PairedArea, holm
 from harness.analysis.standing import Standing, standing
 from harness.columns import OUTCOMES
 from harness.journal.manifest import read_manifest, write_manifest
@@ -26,7 +27,7 @@ from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.report import reported
 from harness.report.accuracy import accuracy_figure
-from harness.report.effects import change_text, effects, finding, gaps, size_text
+from harness.report.effects import effects, finding, gaps, size_text
 from harness.report.figures import answer_figures, published_figure
 from harness.report.page import visible, write_report
 from harness.report.paged import CHUNK, FIELDS, pack
@@ -118,21 +119,22 @@ def test_a_sentence_says_what_moved_the_breaking_point(lab: Lab) -> None:
     said = finding_of(report(lab, moved_run(lab)))
     assert re.fullmatch(
         r"With separator comma instead of none, scripted/test sees further: to &gt; 16 instead of "
-        r"\d \(\d to \d\)\.",
+        r"\d \(\d to \d\); at length 8 its accuracy rises by 100 points\.",
         said,
     )
 
 
 def test_a_sentence_says_that_nothing_moved_it(lab: Lab) -> None:
-    """With the most that was seen, and of what."""
+    """With the differences of areas that are not ruled out, and what an area is."""
     wanted = lab.wanted(samples=20)
     lab.run(wanted)
-    said = finding_of(report(lab, wanted.folder))
-    assert said.startswith(
-        "No change of separator shows a difference in how far scripted/test sees or in its area; "
-        "the largest difference of areas is 0 points ("
+    page = report(lab, wanted.folder)
+    assert re.fullmatch(
+        r"No change of separator shows a difference in how far scripted/test sees or in its area; "
+        r"the 95 % interval of its difference of areas lies within −\d+ to \+\d+ points\.",
+        finding_of(page),
     )
-    assert said.endswith("of separator from none to comma.")
+    assert page.count("The <dfn>area</dfn> is") == 1
 
 
 def test_a_move_is_on_the_lengths_that_both_have(lab: Lab) -> None:
@@ -172,9 +174,9 @@ def test_lengths_whose_intervals_overlap_are_no_move(lab: Lab) -> None:
     lab.run(wanted, ScriptedProvider(sometimes(0.8)))
     page = report(lab, wanted.folder)
     assert re.fullmatch(
-        r"With separator comma instead of none, the area of scripted/test is \d+ points "
-        r"\(\d+ to \d+\) larger; a difference in effective length was not found \(&gt; 16 and \d+ "
-        r"\(\d+ to &gt; 16\)\)\.",
+        r"With separator comma instead of none, no difference in effective length is shown for "
+        r"scripted/test \(&gt; 16 and \d+ \(\d+ to &gt; 16\)\), but its area is larger: a "
+        r"difference of areas of \d+ points \(\d+ to \d+\)\.",
         finding_of(page),
     )
     assert "What moved the breaking point most" not in page
@@ -212,7 +214,8 @@ def test_a_control_is_no_finding(lab: Lab) -> None:
     ]
     said = finding(section, section.runs[0], found)
     assert said.startswith(
-        "With hint on instead of off (odd zero), scripted/x sees further: to > 20 instead of < 5."
+        "With hint on instead of off (odd zero), scripted/x sees further: to > 20 instead of < 5; "
+        "at length 5 its accuracy rises by 100 points."
     )
     assert "from" not in said
     page = report(lab, folder)
@@ -321,19 +324,40 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
     )
 
 
+def test_effects_of_a_model_are_corrected_together(lab: Lab) -> None:
+    """Each change of an effective length has Holm's p-value over all changes of the model."""
+    task = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
+    axes = {"separator": ["none", "comma", "space"], "strategy": ["direct"]}
+    planned = plan(task, lengths=[2, 4, 8, 16, 32], samples=12, axes=axes)
+    wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
+
+    def answer(request: Request) -> str:
+        reach = 32 if "separator=comma" in request.sample_id else 4
+        length = int(request.sample_id.partition("|length=")[2].partition("|")[0])
+        return right(request) if length <= reach else "Final answer: 100"
+
+    lab.run(wanted, ScriptedProvider(answer))
+    section = section_of(wanted.folder)
+    found = effects(section)
+    raw = [
+        compare_conditions(section.runs[0].run, "separator", (one.value, "none")).length.p
+        for one in found
+    ]
+    corrected = [one.compared.length.p for one in found]
+    assert corrected == pytest.approx(holm(raw))
+    assert corrected != pytest.approx(raw)
+
+
 @pytest.mark.parametrize(
-    ("area", "changed", "size"),
+    ("area", "size"),
     [
-        ((0.5, 0.25, (0.2, 0.3)), "+25 points (+20 to +30)", "25 points (20 to 30)"),
-        ((0.25, 0.5, (-0.3, -0.2)), "−25 points (−30 to −20)", "25 points (20 to 30)"),
-        ((0.5, 0.5, (-0.004, 0.02)), "0.0 points (−0.4 to +2.0)", "0.0 points (-0.4 to 2.0)"),
+        ((0.5, 0.25, (0.2, 0.3)), "25 points (20 to 30)"),
+        ((0.25, 0.5, (-0.3, -0.2)), "25 points (20 to 30)"),
+        ((0.5, 0.5, (-0.004, 0.02)), "0.0 points (-0.4 to 2.0)"),
     ],
 )
-def test_differences_in_words(
-    area: tuple[float, float, tuple[float, float]], changed: str, size: str
-) -> None:
-    """Signs where they tell the direction, one digit where the whole number would hide it."""
-    assert change_text(PairedArea(*area, (0.0, 0.0))) == changed
+def test_differences_in_words(area: tuple[float, float, tuple[float, float]], size: str) -> None:
+    """Without a sign, and with one digit where the whole number would hide it."""
     assert size_text(PairedArea(*area, (0.0, 0.0))) == size.replace("-", "−")
 
 

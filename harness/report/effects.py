@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from harness.analysis.comparison import (
@@ -16,7 +16,8 @@ from harness.analysis.comparison_text import finding as finding_of
 from harness.analysis.curve import Threshold
 from harness.analysis.details import RunDetails
 from harness.analysis.effective_length import EffectiveLength, effective_length
-from harness.analysis.family import Ranked, in_family
+from harness.analysis.family import Ranked, corrected, in_family
+from harness.analysis.further import SIGNIFICANT
 from harness.analysis.interval import span_text
 from harness.analysis.paired import PairedArea
 from harness.analysis.standing import Standing
@@ -95,13 +96,25 @@ class Effect:
 
 
 def effects(section: Section) -> list[Effect]:
-    """Every value of every varied axis against the first value that was run."""
-    return [
-        effect
-        for run_details in section.runs
-        for axis in section.varied
-        for effect in _axis_effects(section, run_details, axis)
-    ]
+    """Every value of every varied axis against the first value that was run; the tests of effective
+    lengths have Holm's correction over all fair effects of a model.
+    """
+    found = []
+    for run_details in section.runs:
+        of_model = [
+            effect
+            for axis in section.varied
+            for effect in _axis_effects(section, run_details, axis)
+        ]
+        family = [effect for effect in of_model if effect.fair]
+        lengths = iter(corrected([effect.compared.length for effect in family]))
+        found += [
+            replace(effect, compared=replace(effect.compared, length=next(lengths)))
+            if effect.fair
+            else effect
+            for effect in of_model
+        ]
+    return found
 
 
 def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Iterator[Effect]:
@@ -180,50 +193,59 @@ def _move_sentence(effect: Effect) -> str:
     begin = f"With {axis} {effect.value} instead of {effect.baseline}{where}, "
     if effect.further or effect.area is None:
         how = "further" if effect.further > 0 else "less far"
-        return f"{begin}{model} sees {how}: to {after} instead of {before}."
+        return f"{begin}{model} sees {how}: to {after} instead of {before}{_line_text(effect)}."
     change = "larger" if effect.area.difference > 0 else "smaller"
     return (
-        f"{begin}the area of {model} is {size_text(effect.area)} {change}; a difference in "
-        f"effective length was not found ({after} and {before})."
+        f"{begin}no difference in effective length is shown for {model} ({after} and {before}), "
+        f"but its area is {change}: a difference of areas of {size_text(effect.area)}"
+        f"{_line_text(effect)}."
     )
+
+
+def _line_text(effect: Effect) -> str:
+    """`; at length 40 its accuracy rises by 30 points`: the largest of the changes in the same
+    direction at one length that are significant after the correction; empty without any.
+    """
+    sign = effect.further or (effect.area.larger if effect.area else 0)
+    lines = [
+        line for line, p in effect.compared.lines if p < SIGNIFICANT and sign * line.difference > 0
+    ]
+    if not lines:
+        return ""
+    largest = max(lines, key=lambda line: abs(line.difference))
+    verb = "rises" if largest.difference > 0 else "falls"
+    points = round(100 * abs(largest.difference))
+    return f"; at length {largest.line} its accuracy {verb} by {points} points"
 
 
 def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
     axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in unmoved))
-    largest = max(unmoved, key=lambda effect: effect.area_size)
-    if largest.area is None:
-        return f"No change of {axes} shows a difference in how far {model} sees."
-    where = f" ({largest.where})" if largest.where else ""
-    return (
-        f"No change of {axes} shows a difference in how far {model} sees or in its area; the "
-        f"largest difference of areas is {change_text(largest.area)}, of {_plain(largest.axis)} "
-        f"from {largest.baseline} to {largest.value}{where}."
+    areas = [effect.area for effect in unmoved if effect.area is not None]
+    begin = f"No change of {axes} shows a difference in how far {model} sees"
+    if not areas:
+        return f"{begin}."
+    ends = [end for area in areas for end in area.difference_ci]
+    low, high = (f"{100 * end + 0.0:+.0f}".replace("-", "\u2212") for end in (min(ends), max(ends)))
+    which = (
+        "s of its differences of areas lie"
+        if len(areas) > 1
+        else " of its difference of areas lies"
     )
+    return f"{begin} or in its area; the 95 % interval{which} within {low} to {high} points."
 
 
 def _plain(axis: str) -> str:
     return axis.replace("_", " ")
 
 
-def change_text(area: PairedArea) -> str:
-    """`+34 points (+30 to +38)`: a difference of areas, in points of accuracy over log length."""
-    return _points(area.difference, *area.difference_ci, sign="+")
-
-
 def size_text(area: PairedArea) -> str:
-    """`34 points (30 to 38)`: the size of such a difference, without its sign."""
+    """`34 points (30 to 38)`: the size of a difference of areas, in points of accuracy."""
     low, high = area.difference_ci
-    if area.difference < 0:
-        return _points(-area.difference, -high, -low, sign="")
-    return _points(area.difference, low, high, sign="")
-
-
-def _points(middle: float, low: float, high: float, *, sign: str) -> str:
-    values = [100 * share for share in (middle, low, high)]
+    ends = (-high, -low) if area.difference < 0 else (low, high)
+    values = [100 * share for share in (abs(area.difference), *ends)]
     digits = 1 if any(0 < abs(value) < 1 for value in values) else 0
     middle_text, low_text, high_text = (
-        f"{round(value, digits) + 0.0:{sign if round(value, digits) else ''}.{digits}f}"
-        for value in values
+        f"{round(value, digits) + 0.0:.{digits}f}" for value in values
     )
     return f"{middle_text} points ({low_text} to {high_text})".replace("-", "\u2212")
 

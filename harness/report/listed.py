@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.analysis import tables
 from harness.analysis.interval import Bound, Span, span_text
+from harness.analysis.standing import Standing
 from harness.columns import SIGNS
 from harness.report.effects import Effect
 from harness.report.reported import Reported
@@ -198,7 +199,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                 "low": _finite(length.low),
                 "high": _finite(length.high),
                 "p": None,
-                "Holm p": None,
+                "Holm p": float(f"{length.p:.3g}"),
             }
         )
         for row, adjusted in effect.compared.lines:
@@ -219,6 +220,32 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
             )
     return _report_table(
         _file_name(section, "differences"), f"Paired differences: {section.name}", rows
+    )
+
+
+def models_table(section: Section, standing: Standing) -> ReportTable:
+    """Each pair of models that the standing compares, under its condition."""
+    rows: list[dict[str, Value]] = []
+    for comparison in standing.comparisons:
+        length = comparison.length
+        factors = (length.octaves, length.low, length.high)
+        factor, low, high = (round(2**one, 3) if math.isfinite(one) else None for one in factors)
+        seen = {1: comparison.first, -1: comparison.second}.get(length.further)
+        rows.append(
+            {
+                "first": comparison.first,
+                "second": comparison.second,
+                "first sees to": _bound(length.first),
+                "second sees to": _bound(length.second),
+                "factor": factor,
+                "factor low": low,
+                "factor high": high,
+                "Holm p": float(f"{length.p:.3g}"),
+                "shown": "no difference" if seen is None else f"{seen} sees further",
+            }
+        )
+    return _report_table(
+        _file_name(section, "models"), f"Models against each other: {section.name}", rows
     )
 
 

@@ -63,8 +63,8 @@ class PageSection:
     findings: Mapping[str, str]
     """Model -> the sentences about what moved its effective length."""
     standing: Standing
-    gaps: Sequence[str]
-    """Sentences about the differences between the best model and each other."""
+    gap: str
+    """The sentence about the difference of two models; empty with more or fewer."""
     tables: Sequence[ReportTable]
 
     @property
@@ -86,6 +86,11 @@ class PageSection:
     def notes(self) -> list[str]:
         """What the ranks do not go by."""
         return standing_notes(self.standing)
+
+    @property
+    def mentions_area(self) -> bool:
+        """Whether a sentence speaks of areas."""
+        return any(" area" in sentence for sentence in (self.gap, *self.findings.values()))
 
     @property
     def anchors(self) -> dict[str, str]:
@@ -184,11 +189,12 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
             if section.varied or len(section.runs) == 1  # otherwise the standing has all
         },
         ranks,
-        [str(gap) for gap in section_gaps],
+        str(section_gaps[0]) if len(section.runs) == 2 and section_gaps else "",  # noqa: PLR2004
         [
             table
             for table in (
                 listed.estimates_table(section),
+                listed.models_table(section, ranks),
                 listed.pairs_table(section, [*section_effects, *model_effects]),
                 listed.cell_diagnosis_table(section),
                 listed.cells_table(section),
