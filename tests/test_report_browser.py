@@ -630,6 +630,17 @@ def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
     assert visit.page.locator("input[value=characters]").is_checked()
 
 
+def test_positions_have_a_heat_map(visit: Visit) -> None:
+    """Its cells say their accuracy as numbers, and its legend says what the colour means."""
+    visit.drawn()
+    kind = visit.page.locator(".kind", has_text="Accuracy by position and length").first
+    texts = kind.locator("svg").first.locator("text").all_text_contents()
+    assert {"first", "last", "accuracy", "25%", "length (symbols)"} <= set(texts)
+    assert len([text for text in texts if re.fullmatch(r"\d+", text)]) >= 2 * 3
+    kind.scroll_into_view_if_needed()
+    visit.keep("heat-map")
+
+
 def test_controls_have_names(visit: Visit) -> None:
     """Every button, field and chart says what it is."""
     visit.drawn()

@@ -27,6 +27,7 @@ from harness.report.figures import (
     published_figure,
 )
 from harness.report.files import complete_spec, write_charts
+from harness.report.heat_map import heat_map_figure
 from harness.report.listed import _span
 from harness.report.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_LIGHT, Look, inked
 from harness.report.panels import Figure
@@ -60,6 +61,9 @@ def all_figures(section: Section) -> Iterator[Figure]:
     yield outcomes_figure(section)
     yield from answer_figures(section)
     yield from effect_figures(section, effects(section))
+    by_position = heat_map_figure(section)
+    if by_position is not None:
+        yield by_position
     beside = published_figure(section, read_reported())
     if beside is not None:
         yield beside

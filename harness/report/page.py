@@ -30,6 +30,7 @@ from harness.report import figures, listed, looks
 from harness.report.accuracy import accuracy_figures
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.files import write_charts
+from harness.report.heat_map import heat_map_figure
 from harness.report.listed import ReportTable
 from harness.report.origin import origin
 from harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
@@ -179,6 +180,7 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
         accuracy_figures(section, ranks),
         [
             *figures.effect_figures(section, section_effects),
+            *filter(None, [heat_map_figure(section)]),
             figures.outcomes_figure(section),
             *figures.answer_figures(section),
             *([published_figure] if published_figure else []),

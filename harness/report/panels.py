@@ -38,9 +38,14 @@ class Figure:
     @property
     def least(self) -> int:
         """The smallest width of a panel, in pixels."""
-        return {"accuracy": 280, "together": 420, "outcomes": 230, "published": 360}.get(
-            self.kind, 270
-        )
+        widths = {
+            "accuracy": 280,
+            "together": 420,
+            "outcomes": 230,
+            "published": 360,
+            "position": 360,
+        }
+        return widths.get(self.kind, 270)
 
     @property
     def height(self) -> int:
@@ -49,7 +54,8 @@ class Figure:
         axis, title = 44, 30
         if parts:
             return int(sum(part["height"] for part in parts)) + axis + title
-        return int(self.spec["height"]) + axis
+        legend = title if self.kind == "position" else 0
+        return int(self.spec["height"]) + axis + legend
 
 
 def look_of(section: Section) -> Look:

@@ -1,0 +1,100 @@
+"""Accuracy by position and length: one panel for each model and each condition but the position."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from harness.analysis.interval import wilson
+from harness.report.charts import WIDTH
+from harness.report.looks import LABEL, Spec
+from harness.report.panels import Figure, Panel, Rows
+from harness.report.section import Section
+
+AXIS = "position"
+"""The axis of a task that says where in the row lies what is asked for."""
+_ROW = 26
+_FAINT, _FULL = 0.05, 0.5
+"""Opacities of the colour at accuracies 0 and 1; at both, the number in the cell is readable."""
+
+
+def heat_map_figure(section: Section) -> Figure | None:
+    """Accuracy by position and length; `None` unless a task ran at several positions."""
+    positions = section.axes.get(AXIS, [])
+    if len(positions) <= 1:
+        return None
+    others = [axis for axis in section.varied if axis != AXIS]
+    panels: dict[tuple[str, str], Rows] = {}
+    for series in section.series:
+        where = ", ".join(f"{axis} {series.condition[axis]}" for axis in others)
+        rows = panels.setdefault((series.run_details.name, where), [])
+        # lines with the same nominal length are one cell
+        counts = series.cells.groupby("length")[["n", "correct"]].sum()
+        for length, n, correct in counts.itertuples():
+            interval = wilson(int(correct), int(n))
+            if interval is None:
+                continue
+            low, high = interval
+            rows.append(
+                {
+                    "position": series.condition[AXIS],
+                    "length": int(length),
+                    "y": correct / n,
+                    "percent": f"{100 * correct / n:.0f}",
+                    "n": int(n),
+                    "interval": f"{100 * low:.1f} to {100 * high:.1f} %",
+                }
+            )
+    made = tuple(
+        Panel(model, where, {"cells": rows}) for (model, where), rows in panels.items() if rows
+    )
+    if not made:
+        return None
+    spec = _heat_map(positions, section.lengths)
+    return Figure("position", "Accuracy by position and length", spec, made, lengths=False)
+
+
+def _heat_map(positions: list[str], lengths: list[int]) -> Spec:
+    """Data: `cells` (position, length, y, percent, n, interval)."""
+    cells = alt.Chart(alt.NamedData(name="cells"))
+    x = alt.X(
+        "length:O",
+        scale=alt.Scale(domain=lengths),
+        axis=alt.Axis(title="length (symbols)", labelAngle=0),
+    )
+    y = alt.Y(
+        "position:N",
+        scale=alt.Scale(domain=positions),
+        axis=alt.Axis(title="position", domain=False, ticks=False),
+    )
+    # one colour whose opacity varies: a CSS variable cannot be mixed with another by Vega
+    colour = alt.Opacity(
+        "y:Q",
+        scale=alt.Scale(domain=[0, 1], range=[_FAINT, _FULL]),
+        legend=alt.Legend(
+            title="accuracy",
+            format="%",
+            values=[0, 0.25, 0.5, 0.75, 1],
+            symbolType="square",
+            symbolFillColor="var(--s1)",
+            symbolSize=160,
+            columns=5,
+        ),
+    )
+    tips = [
+        alt.Tooltip("position:N"),
+        alt.Tooltip("length:Q", format=","),
+        alt.Tooltip("y:Q", title="accuracy", format=".1%"),
+        alt.Tooltip("interval:N", title="95 % interval"),
+        alt.Tooltip("n:Q", title="scored", format=","),
+    ]
+    chart = alt.layer(
+        cells.mark_rect(fill="var(--s1)", stroke="var(--line)", strokeWidth=1).encode(
+            x, y, colour, tooltip=tips
+        ),
+        cells.mark_text(color="var(--ink)", fontSize=LABEL - 1).encode(
+            x, y, alt.Text("percent:N"), tooltip=tips
+        ),
+    ).properties(width=WIDTH, height=_ROW * len(positions))
+    spec: Spec = chart.to_dict(validate=False)
+    spec.pop("config", None)
+    return spec

@@ -1,0 +1,73 @@
+"""Accuracy by position and length: its numbers, its drawing, and tasks without positions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import altair as alt
+import pytest
+
+from harness.analysis.curve import Threshold
+from harness.analysis.judged_run import read_run
+from harness.plan.plan import plan
+from harness.plan.resolved_model import resolve_model
+from harness.report.files import complete_spec, write_charts
+from harness.report.heat_map import heat_map_figure
+from harness.report.section import sections
+from harness.run.run_request import RunRequest
+from harness.spec import Settings
+from harness.task.catalogue import built_in_files, open_task
+from providers.base import Request
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+TASK = "copying/first_last"
+
+
+def sees_the_first(request: Request) -> str:
+    """The first symbol of the row, which is asked for at one of two positions."""
+    row = request.prompt.rstrip().splitlines()[-1].partition(": ")[2]
+    return f"Final answer: {row[0]}"
+
+
+@pytest.fixture
+def copied(lab: Lab) -> Path:
+    """Two positions, two controls, two lengths."""
+    opened = open_task(TASK, built_in_files()[TASK], trial=False)
+    planned = plan(opened, lengths=[5, 10], samples=4, spread="none")
+    wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
+    lab.asked(wanted, sees_the_first)
+    return wanted.folder
+
+
+def test_each_cell_has_its_accuracy(copied: Path, tmp_path: Path) -> None:
+    """A panel for each other condition; the drawing has every number and a legend."""
+    (section,) = sections([read_run(copied)], Threshold())
+    figure = heat_map_figure(section)
+    assert figure is not None
+    assert [panel.title for panel in figure.panels] == ["odd zero", "odd absent"]
+    seen = figure.panels[0].data["cells"]
+    assert [(row["position"], row["length"], row["percent"], row["n"]) for row in seen] == [
+        ("first", 5, "100", 4),
+        ("first", 10, "100", 4),
+        ("last", 5, "0", 4),
+        ("last", 10, "0", 4),
+    ]
+    assert seen[0]["interval"] == "51.0 to 100.0 %"
+    for panel in figure.panels:
+        alt.Chart.from_dict(complete_spec(TASK, figure, panel), validate=True)
+    drawing = write_charts([(TASK, [figure])], tmp_path, ["svg"])[0].read_text()
+    texts = re.findall(r"<text[^>]*>([^<]+)</text>", drawing)
+    assert {"first", "last", "accuracy", "25%", "100"} <= set(texts)
+    assert texts.count("100") == 2
+
+
+def test_a_task_at_one_position_has_no_heat_map(lab: Lab) -> None:
+    """Nor has a task without the axis."""
+    wanted = lab.wanted()
+    lab.run(wanted)
+    (section,) = sections([read_run(wanted.folder)], Threshold())
+    assert heat_map_figure(section) is None
