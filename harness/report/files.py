@@ -22,7 +22,9 @@ _SCALE = 3.0
 def write_charts(
     sections: Sequence[tuple[str, Sequence[Figure]]], folder: Path, formats: Sequence[str]
 ) -> list[Path]:
-    """Writes every panel as `<folder>/<task>/<model>/<chart>.<format>`; returns the paths."""
+    """Writes every panel as `<folder>/<task>/<model>/<chart>.<format>`, without a folder of a model
+    if it shows several; returns the paths.
+    """
     written = []
     names = _Names()
     for name, figures in sections if formats else ():
@@ -31,7 +33,7 @@ def write_charts(
                 spec = complete_spec(name, figure, panel)
                 stem = "-".join(filter(None, (figure.kind, panel.title)))
                 path = folder
-                for part in (name, panel.model, stem):
+                for part in filter(None, (name, panel.model, stem)):
                     path = names.path(path, part)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 written += [_write(spec, path, kind) for kind in formats]

@@ -28,6 +28,7 @@ from harness.errors import JournalError
 from harness.journal.files import replace_file
 from harness.report import figures, listed, looks
 from harness.report.accuracy import accuracy_figures
+from harness.report.costs import cost_figures
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.files import write_charts
 from harness.report.heat_map import heat_map_figure
@@ -183,6 +184,7 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
             *filter(None, [heat_map_figure(section)]),
             figures.outcomes_figure(section),
             *figures.answer_figures(section),
+            *cost_figures(section),
             *([published_figure] if published_figure else []),
         ],
         {

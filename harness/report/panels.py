@@ -38,14 +38,15 @@ class Figure:
     @property
     def least(self) -> int:
         """The smallest width of a panel, in pixels."""
-        widths = {
+        return {
             "accuracy": 280,
             "together": 420,
             "outcomes": 230,
             "published": 360,
             "position": 360,
-        }
-        return widths.get(self.kind, 270)
+            "tokens": 360,
+            "dollars": 360,
+        }.get(self.kind, 270)
 
     @property
     def height(self) -> int:

@@ -1,0 +1,172 @@
+"""Effective length against what a sample takes, in tokens and in dollars: one point for a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import pandas as pd
+
+from harness.analysis.interval import Z95
+from harness.plan.cost import PER
+from harness.plan.resolved_model import resolve_model
+from harness.report.charts import HEIGHT, WIDTH
+from harness.report.looks import LABEL, Spec
+from harness.report.panels import Figure, Panel, Rows
+from harness.report.section import Section, Series, key_of
+from providers.catalog.model_facts import Prices
+
+_NAMED = 12
+"""With more models than this, names are in the tooltips only."""
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """What a sample takes."""
+
+    kind: str
+    title: str
+    axis: str
+    per: int
+    """Samples that a value is for."""
+
+
+_TOKENS = _Measure("tokens", "Effective length against tokens", "tokens a sample", 1)
+_DOLLARS = _Measure(
+    "dollars", "Effective length against dollars", "US dollars for 1,000 samples", 1000
+)
+
+
+def cost_figures(section: Section) -> list[Figure]:
+    """Effective length against tokens and against dollars, a panel for each condition; empty
+    unless two models have replies with usage at the same lengths.
+    """
+    figures = []
+    prices = {
+        run_details.name: resolve_model(run_details.run.manifest.model).prices
+        for run_details in section.runs
+    }
+    for measure in (_TOKENS, _DOLLARS):
+        panels = []
+        for title, panel_series in _by_condition(section).items():
+            rows = _rows(section, measure, panel_series, prices)
+            if len(rows) > 1:
+                names = rows if len(rows) <= _NAMED else []
+                panels.append(Panel("", title, {"models": rows, "names": names}))
+        if panels:
+            dates = {known.as_of for known in prices.values() if known is not None}
+            note = f"at the list prices of {max(dates)}" if measure is _DOLLARS and dates else ""
+            spec = _chart(measure, section.lengths)
+            figures.append(
+                Figure(measure.kind, measure.title, spec, tuple(panels), lengths=False, note=note)
+            )
+    return figures
+
+
+def _by_condition(section: Section) -> dict[str, list[Series]]:
+    conditions: dict[str, list[Series]] = {}
+    for series in section.series:
+        conditions.setdefault(series.label(section.varied), []).append(series)
+    return conditions
+
+
+def _rows(
+    section: Section,
+    measure: _Measure,
+    panel_series: Sequence[Series],
+    prices: Mapping[str, Prices | None],
+) -> Rows:
+    """A row for each model with an effective length and usage, at the lengths they all have."""
+    used: list[tuple[Series, pd.DataFrame]] = []
+    for series in panel_series:
+        known = prices[series.run_details.name]
+        if key_of(series) not in section.estimates or (measure is _DOLLARS and known is None):
+            continue
+        spent = _spent(series, known if measure is _DOLLARS else None)
+        if len(spent):
+            used.append((series, spent))
+    if not used:
+        return []
+    common = set.intersection(*(set(spent.index) for _, spent in used))
+    if not common:
+        return []
+    rows = []
+    for series, spent in used:
+        at = spent.loc[sorted(common)]
+        mean = float(at["mean"].mean()) * measure.per
+        error = math.sqrt(float((at["var"] / at["count"]).sum())) / len(at) * measure.per
+        if mean <= 0:
+            continue
+        estimate = section.estimates[key_of(series)]
+        low, high = estimate.length_ci
+        rows.append(
+            {
+                "model": series.run_details.name,
+                "x": mean,
+                "x_low": max(mean - Z95 * error, mean / 100),
+                "x_high": mean + Z95 * error,
+                "y": estimate.length.length,
+                "y_low": low.length,
+                "y_high": high.length,
+                "label": str(estimate),
+                "cost": f"{mean:,.3g} ({max(mean - Z95 * error, 0):,.3g}"
+                f" to {mean + Z95 * error:,.3g})",
+                "n": int(at["count"].sum()),
+                "lengths": len(at),
+            }
+        )
+    return rows
+
+
+def _spent(series: Series, prices: Prices | None) -> pd.DataFrame:
+    """Mean, variance and number of the samples with usage at each length; dollars with `prices`,
+    else tokens.
+    """
+    samples = series.samples.dropna(subset=["prompt_tokens", "output_tokens"])
+    prompt, output = samples["prompt_tokens"], samples["output_tokens"]
+    weights = (PER, PER) if prices is None else (prices.input, prices.output)
+    each = (prompt * weights[0] + output * weights[1]) / PER
+    spent = each.groupby(samples["length"]).agg(["mean", "var", "count"])
+    return spent.fillna({"var": 0.0})
+
+
+def _chart(measure: _Measure, lengths: Sequence[int]) -> Spec:
+    """Data: `models` (model, x, x_low, x_high, y, y_low, y_high, label, cost, n, lengths), `names`
+    (the same rows, or none).
+    """
+    models = alt.Chart(alt.NamedData(name="models"))
+    names = alt.Chart(alt.NamedData(name="names"))
+    scale = alt.Scale(type="log", nice=False, padding=20)
+    lines = alt.Scale(
+        type="log", nice=False, domain=[min(lengths) / 1.1, max(lengths) * 1.1], clamp=True
+    )
+    x_axis = alt.Axis(title=measure.axis, grid=False, tickCount=5, format="~g")
+    y_axis = alt.Axis(title="effective length (symbols)", values=list(lengths))
+    x = alt.X("x:Q", scale=scale, axis=x_axis)
+    y = alt.Y("y:Q", scale=lines, axis=y_axis)
+    tips = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("label:N", title="sees to"),
+        alt.Tooltip("cost:N", title=measure.axis),
+        alt.Tooltip("n:Q", title="samples with usage", format=","),
+        alt.Tooltip("lengths:Q", title="lengths"),
+    ]
+    chart = alt.layer(
+        models.mark_rule(color="var(--s1)", strokeWidth=2, opacity=0.35).encode(
+            x, alt.Y("y_low:Q", scale=lines, axis=y_axis), alt.Y2("y_high:Q")
+        ),
+        models.mark_rule(color="var(--s1)", strokeWidth=2, opacity=0.35).encode(
+            alt.X("x_low:Q", scale=scale, axis=x_axis), y, alt.X2("x_high:Q")
+        ),
+        models.mark_point(color="var(--s1)", filled=True, opacity=1, size=50).encode(
+            x, y, tooltip=tips
+        ),
+        names.mark_text(
+            color="var(--ink)", fontSize=LABEL, align="left", baseline="bottom", dx=6, dy=-3
+        ).encode(x, y, alt.Text("model:N")),
+    ).properties(width=WIDTH, height=HEIGHT + 50)
+    spec: Spec = chart.to_dict(validate=False)
+    spec.pop("config", None)
+    return spec

@@ -1,0 +1,110 @@
+"""Effective length against tokens and dollars: what is averaged, and what is left out."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import altair as alt
+import pytest
+import vl_convert
+
+from harness.analysis.curve import Threshold
+from harness.analysis.judged_run import read_run
+from harness.report.costs import cost_figures
+from harness.report.files import complete_spec, write_charts
+from harness.report.section import Section, sections
+from providers.base import Reply, Request, Usage
+from providers.scripted import ScriptedProvider
+from tests.conftest import right
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+MODELS = ("openai/gpt-4o", "openai/gpt-4.1", "scripted/free")
+
+
+def reply(request: Request, *, output: int) -> Reply:
+    """Right to length 4; a hundred tokens for the prompt."""
+    length = int(re.findall(r"length=(\d+)", request.sample_id)[0])
+    text = right(request) if length <= 4 else "Final answer: 100"
+    return Reply(text, usage=Usage(100, output) if output else None)
+
+
+def run(lab: Lab, model: str, output: int, lengths: list[int]) -> Path:
+    wanted = lab.wanted(model=model, lengths=lengths, samples=10, axes={"separator": ["none"]})
+    lab.run(wanted, ScriptedProvider(partial(reply, output=output)))
+    return wanted.folder
+
+
+def section_of(folders: list[Path]) -> Section:
+    (section,) = sections([read_run(folder) for folder in folders], Threshold())
+    return section
+
+
+@pytest.fixture
+def three(lab: Lab) -> Section:
+    """Two models with prices and one without; they have two lengths in common."""
+    lengths = ([2, 4, 8], [2, 4, 8, 16], [2, 4])
+    outputs = (10, 30, 50)
+    return section_of([run(lab, *each) for each in zip(MODELS, outputs, lengths, strict=True)])
+
+
+def test_a_model_is_a_point(three: Section, tmp_path: Path) -> None:
+    """Tokens where replies have usage, dollars only where prices are known."""
+    tokens, dollars = cost_figures(three)
+    assert (tokens.kind, dollars.kind) == ("tokens", "dollars")
+    (panel,) = tokens.panels
+    rows = panel.data["models"]
+    assert [(row["model"], row["x"], row["lengths"]) for row in rows] == [
+        (model, 100 + output, 2) for model, output in zip(MODELS, (10, 30, 50), strict=True)
+    ]
+    assert all(2 <= row["y_low"] <= row["y"] <= row["y_high"] for row in rows)
+    (panel,) = dollars.panels
+    rows = panel.data["models"]
+    # dollars per million tokens: 2.5 and 10, 2 and 8
+    expected = [1000 * (100 * 2.5 + 10 * 10) / 1e6, 1000 * (100 * 2 + 30 * 8) / 1e6]
+    assert [row["model"] for row in rows] == list(MODELS[:2])
+    assert [row["x"] for row in rows] == pytest.approx(expected)
+    assert dollars.note == "at the list prices of 2025-10-01"
+    for figure in (tokens, dollars):
+        spec = complete_spec("lab/ones", figure, figure.panels[0])
+        alt.Chart.from_dict(spec, validate=True)
+        drawn = vl_convert.vegalite_to_svg(spec)
+        assert "openai/gpt-4o" in drawn
+        assert "NaN" not in drawn
+    written = write_charts([("lab/ones", [tokens])], tmp_path, ["svg"])
+    assert written == [tmp_path / "lab-ones" / "tokens.svg"]
+
+
+def test_the_interval_is_that_of_the_mean(lab: Lab) -> None:
+    """From the samples' variances at each length."""
+
+    def varied(request: Request) -> Reply:
+        odd = int(re.findall(r"index=(\d+)", request.sample_id)[0]) % 2
+        return Reply(right(request), usage=Usage(100, 10 + 20 * odd))
+
+    folders = []
+    for model in ("scripted/a", "scripted/b"):
+        wanted = lab.wanted(model=model, lengths=[2, 4], samples=10, axes={"separator": ["none"]})
+        lab.run(wanted, ScriptedProvider(varied))
+        folders.append(wanted.folder)
+    (tokens,) = cost_figures(section_of(folders))
+    row = tokens.panels[0].data["models"][0]
+    variance = 10 * 10**2 / 9
+    half = 1.959964 * (2 * variance / 10) ** 0.5 / 2
+    assert (row["x"], row["n"]) == (120, 20)
+    assert row["x_high"] - row["x"] == pytest.approx(half)
+    assert row["x"] - row["x_low"] == pytest.approx(half)
+
+
+def test_without_usage_or_company_there_is_no_figure(lab: Lab) -> None:
+    """Nor without a length in common."""
+    silent = [run(lab, model, 0, [2, 4]) for model in ("scripted/c", "scripted/d")]
+    assert cost_figures(section_of(silent)) == []
+    alone = run(lab, "scripted/e", 10, [2, 4])
+    assert cost_figures(section_of([alone, *silent])) == []
+    elsewhere = run(lab, "scripted/f", 10, [8, 16])
+    assert cost_figures(section_of([alone, elsewhere])) == []
