@@ -100,7 +100,8 @@ def measure(case: Case, runs: int) -> list[Row]:
         width, asked_of_each, symbols_of_each, held, said, either = (
             found[:, place].mean(axis=0).tolist()
         )
-        as_wide = _samples_for(width, widths)
+        # wider than the aim: these runs end because there is no single threshold
+        as_wide = samples if width > aim.precision else _samples_for(width, widths)
         requests, symbols = asked_of_each / as_wide, symbols_of_each / as_wide
         row: Row = {
             "shape": case.shape,
