@@ -40,7 +40,7 @@ def _together(section: Section, condition: Condition, models: Sequence[str], of:
         for series in section.series
         if series.condition == condition
     }
-    marked = [
+    marked: list[tuple[Series, Marks]] = [
         (
             by_name[name],
             {
