@@ -630,6 +630,29 @@ def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
     assert visit.page.locator("input[value=characters]").is_checked()
 
 
+def test_of_many_charts_those_on_the_screen_are_drawn(
+    chromium: str, browser: Browser, report: Path, tmp_path: Path
+) -> None:
+    """The others when they come near it; few charts are drawn at once, off the screen too."""
+    assert chromium
+    text = report.read_text("utf-8")
+    # the policy has the hash of the script, which changes with it
+    changed = re.sub(r"script-src [^;]+;", "script-src 'unsafe-inline';", text)
+    many = tmp_path / "many.html"
+    many.write_text(changed.replace("const FEW = 150;", "const FEW = 3;"), "utf-8")
+    page = browser.new_context(offline=True, viewport=DESK).new_page()
+    visit = Visit(page)
+    page.goto(many.as_uri())
+    visit.drawn()
+    drawn = page.locator(".chart:has(svg)")
+    assert 0 < drawn.count() < page.locator(".chart").count()
+    last = page.locator(".chart").last
+    assert last.locator("svg").count() == 0
+    last.scroll_into_view_if_needed()
+    last.locator("svg").first.wait_for(timeout=WAIT_MS)
+    page.context.close()
+
+
 def test_positions_have_a_heat_map(visit: Visit) -> None:
     """Its cells say their accuracy as numbers, and its legend says what the colour means."""
     visit.drawn()

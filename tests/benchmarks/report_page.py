@@ -1,18 +1,26 @@
-"""How long a report of 20,000 samples takes, how big it is, and how soon its first chart shows.
+"""How long a report takes, how big it is, and how soon its first chart shows.
 
-    python tests/benchmarks/report_page.py [SAMPLES]
+    python tests/benchmarks/report_page.py                    one model, 20,000 samples
+    python tests/benchmarks/report_page.py --models 100       a hundred models, 520 samples each
+    python tests/benchmarks/report_page.py --models 100 --keep FOLDER
 
-The run is scripted; its prompts, journal and verdicts are those of `counting/bernoulli`. The last
-figures need playwright and a Chromium (`CHROMIUM`, else /usr/bin/chromium).
+The runs are scripted; their prompts, journals and verdicts are those of `counting/bernoulli`. With
+several models each sees a little further than the one before. `--keep` leaves `results/` and
+`report.html` in a folder. The last figures need playwright and a Chromium (`CHROMIUM`, else
+/usr/bin/chromium). The exit code is 1 if the page has 15 MB or more, or if its first chart shows
+after 2 s or later.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
+import random
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from harness.analysis.judged_run import read_run
@@ -29,37 +37,57 @@ from providers.scripted import ScriptedProvider
 
 TASK = "counting/bernoulli"
 MEGA = 1e6
-GOOD_TO = 50
-"""Symbols of a row that the scripted model still counts right."""
+REACH = 8.0
+"""Symbols at which the first of several models is right every second time."""
+STEP = 1.04
+"""Ratio of the reaches of two neighbours."""
+LARGEST_MB, LATEST_S = 15.0, 2.0
+"""Limits for the page and for its first chart."""
 
 
-def answer(request: Request) -> Reply:
-    """Right to `GOOD_TO` symbols, then sixty per cent of it, with some talk before."""
-    row = request.prompt.rstrip().splitlines()[-1]
-    count = row.partition(": ")[2].count("1")
-    said = count if count <= GOOD_TO else round(0.6 * count)
+def answer(request: Request, *, reach: float) -> Reply:
+    """Right with a probability that falls with the length, with some talk before."""
+    row = request.prompt.rstrip().splitlines()[-1].partition(": ")[2].replace(",", "")
+    count, draw = row.count("1"), random.Random(f"{reach} {request.sample_id}")
+    right = draw.random() < 1 / (1 + (len(row) / reach) ** 3)
+    said = count if right else max(0, count + draw.choice([-2, -1, 1, 2, 5]))
     text = f"I go through the row and keep the total: {count // 2}, {said}.\nFinal answer: {said}"
-    return Reply(text, usage=Usage(len(request.prompt) // 2, 20))
+    return Reply(text, usage=Usage(len(request.prompt) // 2, 20 + round(reach)))
 
 
-def make_run(out: Path, samples: int) -> Path:
-    """A finished run of at least so many samples."""
+def make_runs(out: Path, samples: int, models: int) -> list[Path]:
+    """A finished run of at least so many samples for each model."""
     task = open_task(TASK, built_in_files()[TASK], trial=False)
     cells = plan(task, samples=1).size
     planned = plan(task, samples=-(-samples // cells))
-    wanted = RunRequest(planned, resolve_model("scripted/benchmark"), Settings(), out)
-    asyncio.run(run_task(wanted, ScriptedProvider(answer), limits=RunLimits(), warn=print))
-    print(f"{planned.size:,} samples in {cells} cells")
-    return wanted.folder
+    folders = []
+    for place in range(models):
+        # one model sees as far as the middle of a hundred
+        reach = REACH * STEP ** (place if models > 1 else 50)
+        name = f"scripted/model-{place:03d}" if models > 1 else "scripted/benchmark"
+        wanted = RunRequest(planned, resolve_model(name), Settings(), out)
+        provider = ScriptedProvider(partial(answer, reach=reach))
+        asyncio.run(run_task(wanted, provider, limits=RunLimits(), warn=print))
+        folders.append(wanted.folder)
+    tell("models", f"{models}")
+    tell("samples", f"{planned.size * models:,}")
+    return folders
 
 
-def show(page: Path) -> None:
-    """Seconds in Chromium, from the address to the first chart, to all, to the samples."""
+def tell(name: str, value: str) -> None:
+    """One row of the table of figures."""
+    print(f"{name:<28} {value:>10}", flush=True)
+
+
+def show(page: Path) -> float | None:
+    """Seconds in Chromium, from the address to the first chart, to the samples and their filters;
+    returns those to the first chart, `None` without playwright.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         print("playwright is missing: the page was not opened")
-        return
+        return None
     with sync_playwright() as playwright:
         path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -67,33 +95,51 @@ def show(page: Path) -> None:
         started = time.perf_counter()
         view.goto(page.as_uri(), wait_until="commit")
         view.wait_for_selector(".chart svg")
-        print(f"first chart visible after {time.perf_counter() - started:.2f} s")
-        view.wait_for_selector("html[data-drawn=all]", state="attached", timeout=60_000)
-        print(f"all charts after {time.perf_counter() - started:.2f} s")
-        view.locator("#samples").scroll_into_view_if_needed()
+        first = time.perf_counter() - started
+        tell("first chart after", f"{first:.2f} s")
+        view.wait_for_selector("html[data-drawn=all]", state="attached", timeout=300_000)
+        tell("no chart is waiting after", f"{time.perf_counter() - started:.2f} s")
+        tell("charts", f"{view.locator('.chart').count()}")
+        tell("charts drawn", f"{view.locator('.chart:has(svg)').count()}")
         started = time.perf_counter()
+        view.locator("#samples").scroll_into_view_if_needed()
         view.wait_for_selector("#cards .card", timeout=60_000)
-        print(f"samples after {time.perf_counter() - started:.2f} s")
-        for name, value in (("length", "500"), ("outcome", "1"), ("length", "5")):
+        tell("samples after", f"{time.perf_counter() - started:.2f} s")
+        longest = view.locator("select[name=length] option").last.get_attribute("value")
+        for name, value in (("length", longest), ("outcome", "1"), ("run", "0")):
             started = time.perf_counter()
             view.select_option(f"select[name={name}]", value)
             view.wait_for_selector("#cards[aria-busy=false]", state="attached")
-            print(f"filter {name}={value} after {time.perf_counter() - started:.2f} s")
+            tell(f"filter by {name} after", f"{time.perf_counter() - started:.2f} s")
         browser.close()
+    return first
 
 
-def main() -> None:
+def measured(out: Path, samples: int, models: int) -> bool:
+    """Makes runs and their report in a folder, prints the figures; whether they hold."""
+    runs = make_runs(out / "results", samples, models)
+    started = time.perf_counter()
+    (page,) = write_report([read_run(run) for run in runs], out / "report.html", warn=print)
+    tell("report in", f"{time.perf_counter() - started:.1f} s")
+    size = page.stat().st_size / MEGA
+    tell("page of", f"{size:.1f} MB")
+    first = show(page)
+    return size < LARGEST_MB and (first is None or first < LATEST_S)
+
+
+def main() -> int:
     """Prints the figures."""
-    samples = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    parser = argparse.ArgumentParser(description="The size and the speed of a report's page.")
+    parser.add_argument("samples", type=int, nargs="?", help="samples of each model")
+    parser.add_argument("--models", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="a folder for results/ and report.html")
+    asked = parser.parse_args()
+    samples = asked.samples or (20_000 if asked.models == 1 else 520)
+    if asked.keep:
+        return int(not measured(asked.keep, samples, asked.models))
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        run = make_run(out, samples)
-        started = time.perf_counter()
-        (page,) = write_report([read_run(run)], out / "report.html", warn=print)
-        print(f"report in {time.perf_counter() - started:.1f} s")
-        print(f"page of {page.stat().st_size / MEGA:.1f} MB")
-        show(page)
+        return int(not measured(Path(folder), samples, asked.models))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -122,13 +122,17 @@ const visible = (chart) => chart.offsetParent !== null;
 let drawing = false;
 const IDLE_MS = 200; // a busy browser may have no idle moment for a long time
 
+const FEW = 150;
+/** Whether charts off the screen are drawn too: many would keep the browser busy for a minute. */
+const eager = stale.size <= FEW;
+
 /** Draws the stale charts one at a time, those on the screen first. */
 async function drawAll() {
   if (drawing) return;
   drawing = true;
   for (;;) {
     const queue = [...stale].filter(visible);
-    const next = queue.find((chart) => near.has(chart)) ?? queue[0];
+    const next = queue.find((chart) => near.has(chart)) ?? (eager ? queue[0] : undefined);
     if (next === undefined) break;
     await draw(next).catch((error) => next.append(`This chart could not be drawn: ${error.message}`));
     await new Promise((go) => {
@@ -154,7 +158,7 @@ const watcher = new IntersectionObserver(
     }
     drawAll();
   },
-  { rootMargin: "200px" },
+  { rootMargin: "400px" },
 );
 all(".chart").forEach((chart) => watcher.observe(chart));
 
