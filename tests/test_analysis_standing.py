@@ -84,8 +84,18 @@ def test_many_models_are_compared_with_the_best_only(
     said = standing_finding(found)
     assert said.startswith("far has the longest effective length, ")
     assert said.endswith(
-        "it is shown to see further than 3 of the 3 others (same rows, Holm's correction for 3 "
+        "far is shown to see further than 3 of the 3 others (same rows, Holm's correction for 3 "
         "pairs)."
+    )
+
+
+def test_the_best_of_many_may_be_several(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence names the one that the others are compared with, and counts the rest."""
+    monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 2)
+    found = standing_of(run(lab, "one", 99), run(lab, "two", 99), run(lab, "near", 2))
+    assert standing_finding(found) == (
+        "one and 1 other have the longest effective length, > 32; one is shown to see further than "
+        "1 of the 2 others (same rows, Holm's correction for 2 pairs)."
     )
 
 

@@ -607,7 +607,7 @@ def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
     """The first stop skips to the charts; then units, models, keys; each is seen to have focus."""
     visit.drawn()
     names = []
-    for _ in range(14):
+    for _ in range(24):
         visit.page.keyboard.press("Tab")
         names.append(
             visit.page.evaluate(

@@ -50,6 +50,8 @@ _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("page.js", "cards.js", "samples.js")
 """The parts of the page's script, in order."""
 _HIGHLIGHTS = 3
+_MOST_NAMED = 8
+"""Models that the top of the page names outside the tables; more are folded."""
 Warn = Callable[[str], None]
 
 
@@ -237,6 +239,7 @@ def _page(
             bundle=Markup(bundle),  # noqa: S704  Vega's
             title=_title(models),
             models=models,
+            most_named=_MOST_NAMED,
             page_sections=page_sections,
             highlights=_highlights(page_sections),
             origins=[origin(section, run_details) for section, run_details in runs],

@@ -81,9 +81,11 @@ def standing_finding(standing: Standing) -> str:
     estimate = best.estimates[standing.condition]
     tests = len(ranking.comparisons)
     what = f"see further than {len(ranking.further_than(0))} of the {others} others"
+    tied = sum(one.rank_key == best.rank_key for one in ranking.runs) - 1
+    has = f"and {tied} other{'s' * (tied > 1)} have" if tied else "has"
     return (
-        f"{best.name} has the longest effective length, {estimate}; it is shown to {what} "
-        f"(same rows, Holm's correction for {tests} pair{'s' * (tests != 1)})."
+        f"{best.name} {has} the longest effective length, {estimate}; {best.name} is shown to "
+        f"{what} (same rows, Holm's correction for {tests} pair{'s' * (tests != 1)})."
     )
 
 
