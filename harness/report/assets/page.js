@@ -122,9 +122,9 @@ const visible = (chart) => chart.offsetParent !== null;
 let drawing = false;
 const IDLE_MS = 200; // a busy browser may have no idle moment for a long time
 
-const FEW = 150;
-/** Whether charts off the screen are drawn too: many would keep the browser busy for a minute. */
-const eager = stale.size <= FEW;
+const FEW = 100;
+/** Charts that are drawn off the screen too; hundreds would keep the browser busy for a minute. */
+const early = new Set(all(".chart").slice(0, FEW));
 
 /** Draws the stale charts one at a time, those on the screen first. */
 async function drawAll() {
@@ -132,7 +132,7 @@ async function drawAll() {
   drawing = true;
   for (;;) {
     const queue = [...stale].filter(visible);
-    const next = queue.find((chart) => near.has(chart)) ?? (eager ? queue[0] : undefined);
+    const next = queue.find((chart) => near.has(chart)) ?? queue.find((chart) => early.has(chart));
     if (next === undefined) break;
     await draw(next).catch((error) => next.append(`This chart could not be drawn: ${error.message}`));
     await new Promise((go) => {
