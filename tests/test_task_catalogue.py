@@ -230,7 +230,9 @@ def test_an_items_file_runs_from_end_to_end(lab: Lab) -> None:
         'Please. How many ones are in b: 10?\nWrite "Final answer:" and the number.'
     )
     assert lab.bench("tasks", "check", path).code == 0
-    done = lab.bench("run", "--task", path, "--model", lab.model("Final answer: 2"))
+    done = lab.bench(
+        "run", "--task", path, "--model", lab.model("Final answer: 2"), "--out", lab.out
+    )
     assert done.code == 0
     assert "2" in done.out
 
