@@ -284,8 +284,9 @@ class TestConditions:
         ("given", "words"),
         [
             ("separator=none,dot", ("no separator=dot", "none, space, comma")),
-            ("separator=none", ("two values",)),
-            ("separator=all", ("two values", "none, space, comma")),
+            ("separator=none", ("two different values", "'none'")),
+            ("separator=none,none", ("two different values", "'none', 'none'")),
+            ("separator=all", ("two different values", "'none', 'space', 'comma'")),
             ("hint=on,off", ("no axis 'hint'", "separator")),
             ("separator", ("--axis wants",)),
         ],

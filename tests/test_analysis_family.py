@@ -14,7 +14,7 @@ from harness.analysis.further import length_difference
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.paired import holm
-from harness.analysis.run_text import ranking_finding, run_finding, symbols_text
+from harness.analysis.run_text import ranking_finding, run_finding
 from harness.errors import CompareError
 from harness.spec import Settings
 from providers.base import BadRequestError, Request
@@ -266,10 +266,11 @@ class TestSentence:
     def test_lengths_in_words(self) -> None:
         """With what they are bounds of."""
         bounds = Bound("<", 5), Bound("=", 29), Bound(">", 500)
-        assert [symbols_text(bound) for bound in bounds] == [
+        assert [bound.symbols for bound in (*bounds, Bound(">", 1))] == [
             "less than 5 symbols",
             "29 symbols",
             "more than 500 symbols",
+            "more than 1 symbol",
         ]
         assert longest(bounds) == 2
         assert longest([Bound("=", 500), Bound(">", 500)]) == 1

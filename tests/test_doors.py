@@ -18,6 +18,7 @@ from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.judged_run import read_run
 from harness.analysis.leaderboard import merge, run_rows, write_leaderboard
+from harness.analysis.standing import standing
 from harness.columns import ESTIMATE_TEXTS
 from harness.report.effects import effects, gaps
 from harness.report.listed import cells_table, estimates_table, pairs_table
@@ -195,7 +196,8 @@ def check_comparison(lab: Lab, folders: list[Path]) -> None:
     """Two runs, and two conditions of one: `bench compare` and the page."""
     (section,) = sections([read_run(folder) for folder in folders], Threshold())
     folder_of = {shown.name: shown.run.folder for shown in section.runs}
-    of_models = [effect for gap in gaps(section) for effect in gap.effects]
+    ranks = standing([(shown.name, shown.run) for shown in section.runs], Threshold())
+    of_models = [effect for gap in gaps(section, ranks) for effect in gap.effects]
     asked: dict[tuple[str | Path, ...], list[dict[str, Any]]] = {}
     for row in listed(pairs_table(section, [*effects(section), *of_models])):
         if row["axis"] == "model":

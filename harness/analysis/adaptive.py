@@ -152,7 +152,8 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     considered = unopened[0] if unopened else lines[-1]
     fitted = fit(samples, aim.threshold, longest=float(considered.high))
     beyond = float(fitted.reaches(np.array([lines[last_opened].high], float))[0])
-    step = Step({}, _found(fitted, aim.threshold), _width(fitted))
+    reported = fit(samples, aim.threshold) if unopened else fitted
+    step = Step({}, _found(reported, aim.threshold), _width(reported))
     if unopened and beyond > BEYOND:
         return replace(step, more=dict.fromkeys(unopened[:FIRST_LINES], first))
     is_narrow = _is_narrow(fitted, aim.precision + _gap_of(fitted, lines))

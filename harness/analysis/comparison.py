@@ -206,8 +206,9 @@ def compare_conditions(
                 f"{run.folder} has no {axis}={value}; it has {', '.join(run_values)}, and the task "
                 f"{', '.join(axes[axis].values)}"
             )
-    if len(compared) != 2:  # noqa: PLR2004  one against the other
-        raise CompareError(f"{axis} needs two values to compare, not {', '.join(compared)}")
+    if len(set(compared)) != 2 or len(compared) != 2:  # noqa: PLR2004  one against the other
+        given = ", ".join(map(repr, compared))
+        raise CompareError(f"{axis} needs two different values to compare, not {given}")
     value, other_value = compared
     pairs = [
         (condition.without(axis), judged, run.conditions[other])

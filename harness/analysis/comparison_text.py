@@ -6,7 +6,6 @@ import math
 
 from harness.analysis.comparison import Change, Comparison
 from harness.analysis.further import LengthDifference
-from harness.analysis.interval import Bound
 from harness.analysis.paired import PairedArea
 from harness.analysis.power import FROM, smallest_fall
 
@@ -129,13 +128,7 @@ def _lengths(length: LengthDifference, conditions: int) -> str:
     """Both effective lengths and the factor; the factor alone over several conditions."""
     if conditions > 1:
         return factor_text(length)
-    first, second = map(_symbols, (length.first, length.second))
-    return f"to {first} symbols against {second}, {factor_text(length)}"
-
-
-def _symbols(bound: Bound) -> str:
-    words = {"<": "less than ", "=": "", ">": "more than "}[bound.sign]
-    return f"{words}{bound.length:.0f}"
+    return f"to {length.first.symbols} against {length.second.words}, {factor_text(length)}"
 
 
 def _no_further(length: LengthDifference, unlimited: str) -> str:
@@ -168,10 +161,14 @@ def _of_lines(comparison: Comparison) -> str:
         if fall is None
         else f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} %"
     )
-    pairs = f"{most} pairs" if least == most else f"the {most} pairs of the largest line"
+    pairs = (
+        f"{most} pair{'s' * (most != 1)}"
+        if least == most
+        else f"the {most} pairs of the largest line"
+    )
     return (
-        f"no single line shows one (exact McNemar with Holm's correction: {pairs} and {len(tests)} "
-        f"test{'s' * (len(tests) > 1)} can show {shown})"
+        "no single line shows a difference (exact McNemar with Holm's correction: "
+        f"{pairs} and {len(tests)} test{'s' * (len(tests) > 1)} can show {shown})"
     )
 
 

@@ -47,6 +47,18 @@ class Bound:
         return number if self.sign == "=" else f"{self.sign} {number}"
 
     @property
+    def words(self) -> str:
+        """`20`, `less than 5` or `more than 500`."""
+        return {"<": "less than ", "=": "", ">": "more than "}[self.sign] + str(
+            Bound("=", self.length)
+        )
+
+    @property
+    def symbols(self) -> str:
+        """`20 symbols`, `less than 5 symbols`, `more than 1 symbol`."""
+        return f"{self.words} symbol{'s' * (self.length != 1)}"
+
+    @property
     def at_least(self) -> float | None:
         """The tested length that is a lower bound; `None` if there is none."""
         return None if self.sign == "<" else self.length

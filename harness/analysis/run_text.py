@@ -8,19 +8,13 @@ from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.family import Ranking, corrected, longest
 from harness.analysis.further import LengthDifference, length_difference
-from harness.analysis.interval import Bound, span_text
+from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
 from harness.analysis.paired import paired
 from harness.spec import Condition
 
 _MOST_NAMES = 3
 """Names that a sentence lists; of more it says how many there are."""
-
-
-def symbols_text(length: Bound) -> str:
-    """`20 symbols`, `less than 5 symbols`, `more than 500 symbols`."""
-    words = {"<": "less than ", "=": "", ">": "more than "}[length.sign]
-    return f"{words}{Bound('=', length.length)} symbols"
 
 
 def run_finding(
@@ -47,7 +41,7 @@ def run_finding(
     lengths = {one.length for _, one in estimates}
     if len(lengths) == 1 and estimate.length.sign != "=":
         return (
-            f"{model} sees to {symbols_text(estimate.length)} on {task} under all "
+            f"{model} sees to {estimate.length.symbols} on {task} under all "
             f"{len(estimates)} conditions{f' ({controls})' if controls else ''}."
         )
     others = [one for one, _ in estimates if one is not best]
@@ -91,7 +85,7 @@ def _length(estimate: EffectiveLength) -> str:
     span = span_text(estimate.length_ci)
     interval = f"95 % interval {span}" if span != str(estimate.length) else ""
     inside = ", ".join(filter(None, (interval, estimate.note)))
-    return symbols_text(estimate.length) + (f" ({inside})" if inside else "")
+    return estimate.length.symbols + (f" ({inside})" if inside else "")
 
 
 def _shown(shorter: int, others: int, what: str) -> str:

@@ -109,19 +109,32 @@ def models(*, as_json: JsonOption = False) -> None:
     (task_documents if as_json else verbs).list_models()
 
 
-for _verb, _name, _examples, _class in (
-    (run, "run", RUN_EXAMPLES, AskingVerb),
-    (samples, "samples", SAMPLES_EXAMPLES, Verb),
-    (runs, "runs", RUNS_EXAMPLES, Verb),
-    (score, "score", SCORE_EXAMPLES, Verb),
-    (compare, "compare", COMPARE_EXAMPLES, Verb),
-    (report, "report", REPORT_EXAMPLES, Verb),
-    (leaderboard, "leaderboard", LEADERBOARD_EXAMPLES, Verb),
-    (import_, "import", IMPORT_EXAMPLES, Verb),
-    (models, "models", examples("bench models"), Verb),
-    (help_, "help", examples("bench help run", "bench help tasks check"), Verb),
+HELP_EXAMPLES = examples("bench help run", "bench help tasks check")
+for _verb, _name, _short, _examples, _class in (
+    (run, "run", "Run tasks on models.", RUN_EXAMPLES, AskingVerb),
+    (samples, "samples", "Print samples of a run, with their replies.", SAMPLES_EXAMPLES, Verb),
+    (runs, "runs", "List runs.", RUNS_EXAMPLES, Verb),
+    (score, "score", "Judge runs again, without a model.", SCORE_EXAMPLES, Verb),
+    (compare, "compare", "Compare runs, or two conditions of each.", COMPARE_EXAMPLES, Verb),
+    (report, "report", "Write a page about runs.", REPORT_EXAMPLES, Verb),
+    (
+        leaderboard,
+        "leaderboard",
+        "Rank runs in a table and on a page.",
+        LEADERBOARD_EXAMPLES,
+        Verb,
+    ),
+    (import_, "import", "Take replies of batches into their runs.", IMPORT_EXAMPLES, Verb),
+    (models, "models", "List providers and their needs.", examples("bench models"), Verb),
+    (
+        help_,
+        "help",
+        "Show the help of a verb.",
+        examples("bench help run", "bench help tasks check"),
+        Verb,
+    ),
 ):
-    app.command(_name, epilog=_examples, cls=_class)(_verb)
+    app.command(_name, short_help=_short, epilog=_examples, cls=_class)(_verb)
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(export_app, name="export")
 

@@ -67,7 +67,7 @@ SpreadOption = Annotated[
     typer.Option(
         metavar="bands|none",
         help="Bands around the lengths, or exact ones; default: as the task has it, and exact "
-        "with --lengths.",
+        "with --lengths, but bands with --adaptive.",
         autocompletion=one_of("bands", "none"),
     ),
 ]

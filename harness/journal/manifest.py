@@ -276,7 +276,8 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise JournalError(f"no run in {folder}: it has no {MANIFEST}") from None
+        why = f"it has no {MANIFEST}" if folder.is_dir() else "there is no such folder"
+        raise JournalError(f"no run in {folder}: {why}; 'bench runs' lists the runs") from None
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}") from error
     try:

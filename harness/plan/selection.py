@@ -179,7 +179,10 @@ def _read_lengths(given: str | None) -> list[int] | None:
     parts = [part.strip() for part in given.split(",")]
     for part in parts:
         if not (part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS and int(part)):
-            raise UsageError(f"--lengths wants positive numbers with commas between, not {part!r}")
+            raise UsageError(
+                "--lengths wants whole numbers from 1 on, of at most "
+                f"{_MOST_DIGITS} digits, with commas between, not {part!r}"
+            )
     return [int(part) for part in parts]
 
 
