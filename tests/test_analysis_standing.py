@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.analysis import standing as standing_module
+from harness.analysis.comparison import compare_runs
 from harness.analysis.curve import Threshold
+from harness.analysis.family import in_family
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import read_run
-from harness.analysis.standing import Standing, median_length, standing
+from harness.analysis.standing import Standing, length_differences, median_length, standing
 from harness.journal.record import SAMPLES
 from harness.report.section import sections
 from harness.report.standings import (
@@ -22,6 +26,7 @@ from harness.report.standings import (
     standing_notes,
 )
 from harness.spec import Condition, Settings
+from providers.base import BadRequestError
 from tests.conftest import right
 
 if TYPE_CHECKING:
@@ -70,23 +75,58 @@ def test_models_that_are_told_apart_have_a_rank_each(lab: Lab) -> None:
     assert found.apart == 0
 
 
-def test_many_models_are_compared_with_the_best_only(
+def test_many_models_are_compared_by_their_lengths(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And that is said; the first rank is certain, the others are wide."""
-    monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 3)
+    """Their ranks are those of full comparisons; which are made with the best one alone."""
     folders = [run(lab, "near", 2), run(lab, "far", 16), run(lab, "middle", 4), run(lab, "same", 4)]
+    full = standing_of(*folders)
+    monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 3)
     found = standing_of(*folders)
-    assert ranks(found) == {"far": "1", "middle": "2–4", "same": "2–4", "near": "2–4"}
-    assert len(found.comparisons) == 3
+    assert ranks(found) == ranks(full) == {"far": "1", "middle": "2–3", "same": "2–3", "near": "4"}
+    assert (len(found.comparisons), found.tests, found.apart) == (3, 6, 0)
     (note,) = standing_notes(found)
-    assert note.startswith("Of 4 models each was compared with the first one only")
+    assert note.startswith("Of 4 models the effective lengths of each pair were compared")
     said = standing_finding(found)
     assert said.startswith("far has the longest effective length, ")
     assert said.endswith(
-        "far is shown to see further than 3 of the 3 others (same rows, Holm's correction for 3 "
+        "far is shown to see further than 3 of the 3 others (same rows, Holm's correction for 6 "
         "pairs)."
     )
+
+
+def test_the_lengths_of_many_are_those_of_full_comparisons(lab: Lab) -> None:
+    """Differences and corrected p-values, also where replies are missing; never across seeds."""
+
+    def noisy(reach: int) -> Callable[[Request], str]:
+        def answer(request: Request) -> str:
+            rng = random.Random(f"{reach}|{request.sample_id}")
+            if rng.random() < 0.06:
+                raise BadRequestError("no")
+            length = len(request.prompt.splitlines()[-1])
+            return right(request) if rng.random() < 1 / (1 + (length / reach) ** 3) else ""
+
+        return answer
+
+    folders = []
+    for reach, seed in ((6, 0), (9, 0), (40, 0), (12, 0), (12, 1)):
+        wanted = lab.wanted(
+            lengths=LENGTHS,
+            samples=30,
+            model=f"scripted/m{reach}-{seed}",
+            axes={"separator": ["none"]},
+            settings=Settings(seed=seed),
+        )
+        lab.asked(wanted, noisy(reach))
+        folders.append(wanted.folder)
+    runs = [read_run(folder) for folder in folders]
+    condition = Condition({"separator": "none"})
+    found = length_differences([one.conditions[condition] for one in runs])
+    pairs = [(left, right_) for left in range(4) for right_ in range(left + 1, 4)]
+    assert list(found) == pairs
+    full = in_family([compare_runs(runs[left], runs[right_]) for left, right_ in pairs])
+    assert list(found.values()) == [comparison.length for comparison in full]
+    assert {one.further for one in found.values()} >= {-1, 0}
 
 
 def test_the_best_of_many_may_be_several(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +135,7 @@ def test_the_best_of_many_may_be_several(lab: Lab, monkeypatch: pytest.MonkeyPat
     found = standing_of(run(lab, "one", 99), run(lab, "two", 99), run(lab, "near", 2))
     assert standing_finding(found) == (
         "one and 1 other have the longest effective length, > 32; one is shown to see further than "
-        "1 of the 2 others (same rows, Holm's correction for 2 pairs)."
+        "1 of the 2 others (same rows, Holm's correction for 3 pairs)."
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import NormalDist
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from harness.analysis.falling_curve import BINS_AN_OCTAVE
 from harness.analysis.fit import HALF_BIN, TAILS, Fit, fit
 from harness.analysis.interval import Bound
 
+Crossings: TypeAlias = tuple[Floats, Floats]
+"""See `_crossings`."""
 _NORMAL = np.linspace(-4.8, 4.8, 161)
 """Standard normal quantiles at which each crossing is taken; their pairs make up the distribution
 of the difference. They reach far out, since p-values that are corrected for many tests are decided
@@ -90,19 +94,50 @@ def detectable_factor(low: float, high: float) -> float:
     return 2 ** (half * _POWER_OVER_CONFIDENCE) if math.isfinite(half) else math.inf
 
 
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What a difference needs of one curve, computed once for curves that are in many pairs."""
+
+    samples: Curve
+    fit: Fit
+    threshold: Threshold
+
+    @cached_property
+    def one_threshold(self) -> bool:
+        """Whether the curve has a single threshold."""
+        return self.fit.one_threshold()
+
+    @cached_property
+    def length(self) -> Bound:
+        """The effective length; without a single threshold the tested length."""
+        single = self.one_threshold
+        return self.fit.median if single else longest_tested(self.samples, self.threshold)
+
+    @cached_property
+    def crossings(self) -> Crossings:
+        """See `_crossings`."""
+        return _crossings(self.fit)
+
+
+def side_of(samples: Curve, threshold: Threshold) -> Side:
+    """Fits one side."""
+    return Side(samples, fit(samples, threshold), threshold)
+
+
 def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
     """The difference of the effective lengths of two curves of equal shape, whose rows are pairs.
 
     See `octaves_between`.
     """
-    fits = fit(first, threshold), fit(second, threshold)
-    singles = [side.one_threshold() for side in fits]
-    lengths = [
-        side.median if single else longest_tested(samples, threshold)
-        for side, single, samples in zip(fits, singles, (first, second), strict=True)
-    ]
-    middle, ends = _difference(*fits)
-    return _of_ends((lengths[0], lengths[1]), middle, ends, one_threshold=all(singles))
+    return sides_difference(side_of(first, threshold), side_of(second, threshold))
+
+
+def sides_difference(first: Side, second: Side) -> LengthDifference:
+    """`length_difference` of two sides that are fitted already."""
+    correlation = _correlation(first.fit.row_sums, second.fit.row_sums)
+    middle, ends = _difference(correlation, first.crossings, second.crossings)
+    single = first.one_threshold and second.one_threshold
+    return _of_ends((first.length, second.length), middle, ends, one_threshold=single)
 
 
 def _of_ends(
@@ -160,24 +195,24 @@ def _correlation(first: Floats, second: Floats) -> float:
 
 def octaves_between(first: Fit, second: Fit) -> tuple[float, float, float]:
     """Lower end, median and upper end of the difference of two crossings, in octaves."""
-    middle, ends = _difference(first, second)
+    correlation = _correlation(first.row_sums, second.row_sums)
+    middle, ends = _difference(correlation, _crossings(first), _crossings(second))
     low, high = ends[:, _AT_INTERVAL]
     return float(low), middle, float(high)
 
 
-def _difference(first: Fit, second: Fit) -> tuple[float, Floats]:
+def _difference(correlation: float, first: Crossings, second: Crossings) -> tuple[float, Floats]:
     """The median of the difference of two crossings, and its ends at `_LEVELS`, in octaves.
 
     The two posteriors are joined by a normal copula. Its correlation is that of the rows' sums of
     residuals, less their standard error, and never negative, so that the interval is rather too
     wide.
     """
-    correlation = _correlation(first.row_sums, second.row_sums)
     squares = _NORMAL[:, None] ** 2 + _NORMAL[None] ** 2
     products = 2 * _NORMAL[:, None] * _NORMAL[None]
     weights = np.exp(-(squares - correlation * products) / (2 * (1 - correlation**2)))
-    first_low, first_high = _crossings(first)
-    second_low, second_high = _crossings(second)
+    first_low, first_high = first
+    second_low, second_high = second
     half = HALF_BIN / BINS_AN_OCTAVE
     low = _quantiles(first_low[:, None] - second_high[None], weights, _LEVELS)
     # of the negated values, so that exchanging the sides changes the signs and nothing else
@@ -186,7 +221,7 @@ def _difference(first: Fit, second: Fit) -> tuple[float, Floats]:
     return middle, np.array([low - half, high + half])
 
 
-def _crossings(side: Fit) -> tuple[Floats, Floats]:
+def _crossings(side: Fit) -> Crossings:
     """Quantiles of the crossing in octaves, twice: as low and as high as they may be.
 
     A crossing below the tested range may lie anywhere below it, and likewise above.

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TypeAlias
 
+from harness.analysis.comparability import check_same_task
 from harness.analysis.comparison import Comparison, compare_runs
-from harness.analysis.curve import Threshold
+from harness.analysis.curve import Curve, Threshold
 from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.family import Ranked, Ranking, in_family
+from harness.analysis.family import Ranked, Ranking, corrected, in_family
+from harness.analysis.further import LengthDifference, Side, side_of, sides_difference
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
+from harness.analysis.paired import paired
+from harness.columns import LINE
 from harness.errors import CompareError
 from harness.spec import Condition
 
 MOST_IN_PAIRS = 12
-"""Of more models each is compared with the best one only: the 66 pairs of 12 take 8 to 16 s."""
+"""Of more models only the effective lengths of each pair are compared, and lines and areas with the
+best one: the 66 full comparisons of 12 models take 8 to 16 s, the lengths of 4,950 pairs 25 s."""
 _ORDER = "<=>"
+Pair: TypeAlias = tuple[int, int]
+"""Two places, the smaller one first."""
+_Prompts: TypeAlias = dict[tuple[int, ...], int]
+"""Line and index of each sample -> the hash of its prompt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +66,9 @@ class Standing:
     ranking: Ranking
     """The models with an estimate, and the pairs of them that were compared, as one family."""
     complete: bool
-    """Whether each pair was to be compared, and not only each model with the best one."""
+    """Whether each pair was compared in full, and not by the effective lengths alone."""
+    tests: int
+    """Pairs whose effective lengths were compared: the family of Holm's correction."""
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
 
@@ -82,16 +94,25 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         (absent if estimate is None else ranked).append(Ranked(name, run, {condition: estimate}))
     ranked.sort(key=lambda one: one.rank_key)
     complete = len(ranked) <= MOST_IN_PAIRS
-    pairs = [pair for pair in combinations(range(len(ranked)), 2) if complete or pair[0] == 0]
+    count = len(ranked)
+    pairs = list(combinations(range(count), 2))
     compared = {
         (left, right): comparison
         for left, right in pairs
+        if complete or left == 0
         if (comparison := _compare(ranked[left], ranked[right], condition, threshold))
     }
-    family = in_family(list(compared.values()))
-    ranking = Ranking(tuple(ranked), 0, dict(zip(compared, family, strict=True)))
-    further = [ranking.further_than(place) for place in range(len(ranked))]
-    count = len(ranked)
+    family = dict(zip(compared, in_family(list(compared.values())), strict=True))
+    if complete:
+        lengths = {pair: comparison.length for pair, comparison in family.items()}
+    else:
+        sides = [one.run.conditions[condition] for one in ranked]
+        lengths = length_differences(sides, threshold)
+        family = {
+            pair: replace(comparison, length=lengths[pair]) for pair, comparison in family.items()
+        }
+    ranking = Ranking(tuple(ranked), 0, family)
+    further = [_further_than(place, lengths) for place in range(count)]
     places = [
         _place(
             one,
@@ -110,8 +131,64 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         tuple(places),
         ranking,
         complete,
-        len(pairs) - len(compared),
+        len(lengths),
+        len(pairs) - len(lengths),
     )
+
+
+def _further_than(place: int, lengths: Mapping[Pair, LengthDifference]) -> list[int]:
+    """Places of the models that the model at `place` is shown to see further than."""
+    found = [right for (left, right), one in lengths.items() if left == place and one.further > 0]
+    return found + [
+        left for (left, right), one in lengths.items() if right == place and one.further < 0
+    ]
+
+
+def length_differences(
+    judged: Sequence[JudgedCondition], threshold: Threshold = Threshold()
+) -> dict[Pair, LengthDifference]:
+    """The difference in effective length of each pair of places, on the samples that both have,
+    with Holm's correction over all pairs; without pairs that `compare_runs` would not compare.
+
+    A curve is fitted once for each set of samples, which is the same in most pairs.
+    """
+    sides: dict[tuple[int, bytes], Side] = {}
+
+    def side(place: int, samples: Curve) -> Side:
+        key = place, repr(samples.lines).encode() + samples.scored.tobytes()
+        if key not in sides:
+            sides[key] = side_of(samples, threshold)
+        return sides[key]
+
+    prompts = [_prompts(one) for one in judged]
+    found = {}
+    for left, right in combinations(range(len(judged)), 2):
+        curves = judged[left].curve, judged[right].curve
+        if curves[0] is None or curves[1] is None:
+            continue
+        if not _same_samples(judged[left], judged[right], prompts[left], prompts[right]):
+            continue
+        pair = paired(curves[0], curves[1])
+        if pair is not None:
+            found[left, right] = sides_difference(side(left, pair[0]), side(right, pair[1]))
+    return dict(zip(found, corrected(list(found.values())), strict=True))
+
+
+def _prompts(judged: JudgedCondition) -> _Prompts:
+    recorded = judged.recorded
+    columns = [recorded[name].tolist() for name in (*LINE, "index")]
+    return dict(zip(zip(*columns, strict=True), recorded["prompt"].tolist(), strict=True))
+
+
+def _same_samples(
+    first: JudgedCondition, second: JudgedCondition, left: _Prompts, right: _Prompts
+) -> bool:
+    """Whether both were asked the same rows, and no sample of both with another prompt."""
+    try:
+        check_same_task(first.run, second.run)
+    except CompareError:
+        return False
+    return left == right or all(right.get(key, prompt) == prompt for key, prompt in left.items())
 
 
 def is_default(judged: JudgedCondition) -> bool:

@@ -79,7 +79,7 @@ def standing_finding(standing: Standing) -> str:
         return ranking_finding(ranking)
     best = ranking.runs[0]
     estimate = best.estimates[standing.condition]
-    tests = len(ranking.comparisons)
+    tests = standing.tests
     what = f"see further than {len(ranking.further_than(0))} of the {others} others"
     tied = sum(one.rank_key == best.rank_key for one in ranking.runs) - 1
     has = f"and {tied} other{'s' * (tied > 1)} have" if tied else "has"
@@ -103,8 +103,8 @@ def standing_notes(standing: Standing) -> list[str]:
     notes = []
     if not standing.complete:
         notes.append(
-            f"Of {len(standing.places)} models each was compared with the first one only, so the "
-            "ranges of the others are wide."
+            f"Of {len(standing.places)} models the effective lengths of each pair were compared, "
+            "and single lines and areas with the first one only."
         )
     if standing.apart:
         apart = standing.apart
