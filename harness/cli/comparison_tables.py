@@ -145,10 +145,10 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     show(*map(bold, joined(title.split(" "), " ")))
     others = list(ranking.against_reference)
     columns = [
-        Column(["is"], [one.change(margin) for _, one in others], "left"),
+        Column(["is"], [comparison.change(margin) for _, comparison in others], "left"),
         Column(
             [f"area, points ({reference} minus it, 90 % interval)"],
-            [_area_points(one.area) for _, one in others],
+            [_area_points(comparison.area) for _, comparison in others],
         ),
     ]
     for block in blocks([Column([""], [names[place] for place, _ in others], "left")], columns):
@@ -165,15 +165,16 @@ def _area_points(area: PairedArea | None) -> str:
 
 
 def _ranked(ranking: Ranking) -> Iterator[Column]:
-    yield Column(["run"], [one.name for one in ranking.runs], "left")
-    estimates = [list(one.estimates.values()) for one in ranking.runs]
+    yield Column(["run"], [ranked.name for ranked in ranking.runs], "left")
+    estimates = [list(ranked.estimates.values()) for ranked in ranking.runs]
     threshold = next(iter(ranking.comparisons.values())).threshold
     sees = f"sees to ({threshold_text(threshold)})"
     for place, condition in enumerate(ranking.conditions):
         values = [f"{axis}={condition[axis]}" for axis in varied_axes(ranking.conditions)]
         column = [of_run[place] for of_run in estimates]
         yield Column(
-            [*values, sees, INTERVAL], ["-" if one is None else str(one) for one in column]
+            [*values, sees, INTERVAL],
+            ["-" if estimate is None else str(estimate) for estimate in column],
         )
 
 

@@ -49,8 +49,10 @@ def print_table(
     Conditions are columns if these fit; else rows, if the lines fit; else columns in blocks under
     letters, with a legend below.
     """
-    judged = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
-    lines = sorted({cell.line for one in judged for cell in one.planned})
+    judged = [
+        part for key, part in run.conditions.items() if conditions is None or key in conditions
+    ]
+    lines = sorted({cell.line for part in judged for cell in part.planned})
     shown = _shown(judged, lines, threshold)
     show(*map(bold, joined(_title(run, judged))))
     _show_columns(shown, lines) or _show_rows(shown, lines) or _show_letters(shown, lines)
@@ -109,25 +111,26 @@ def accuracy_text(cell: Mapping[Any, Any] | pd.Series[float]) -> Text:
 
 
 def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
-    varied = varied_axes([one.condition for one in judged])
+    varied = varied_axes([part.condition for part in judged])
     fixed = [f"{axis}={name}" for axis, name in judged[0].condition.items() if axis not in varied]
-    adaptive = ["adaptive"] if all(one.adaptive for one in judged) else []
+    adaptive = ["adaptive"] if all(part.adaptive for part in judged) else []
     return [run.manifest.task, run.manifest.label, *adaptive, *fixed]
 
 
 def _shown(
     judged: Sequence[JudgedCondition], lines: Sequence[Line], threshold: Threshold
 ) -> list[_Shown]:
-    varied = varied_axes([one.condition for one in judged])
-    unanswered = [name for name in UNANSWERED if any(one.cells[name].any() for one in judged)]
-    any_missing = any(one.cells[list(NOT_SCORED)].any(axis=None) for one in judged)
-    adaptive = [one.adaptive for one in judged]
-    estimates = [one.effective_length(threshold) for one in judged]
+    varied = varied_axes([part.condition for part in judged])
+    unanswered = [name for name in UNANSWERED if any(part.cells[name].any() for part in judged)]
+    any_missing = any(part.cells[list(NOT_SCORED)].any(axis=None) for part in judged)
+    adaptive = [part.adaptive for part in judged]
+    estimates = [part.effective_length(threshold) for part in judged]
     has_note = any(estimate is not None and estimate.note for estimate in estimates)
     shown = []
-    for one, estimate in zip(judged, estimates, strict=True):
+    for part, estimate in zip(judged, estimates, strict=True):
         cells = {
-            cell.line: row for cell, (_, row) in zip(one.planned, one.cells.iterrows(), strict=True)
+            cell.line: row
+            for cell, (_, row) in zip(part.planned, part.cells.iterrows(), strict=True)
         }
         summary: dict[str, CellText] = {
             f"sees to ({threshold_text(threshold)})": "-"
@@ -137,14 +140,14 @@ def _shown(
         }
         if has_note:
             summary[NO_SINGLE_THRESHOLD] = "yes" if estimate and estimate.note else ""
-        summary |= {name: _count(one.cells[[name]]) for name in unanswered}
+        summary |= {name: _count(part.cells[[name]]) for name in unanswered}
         if any(adaptive) and not all(adaptive):
-            summary["adaptive"] = "yes" if one.adaptive else ""
+            summary["adaptive"] = "yes" if part.adaptive else ""
         if any_missing:
-            summary["not scored"] = _count(one.cells[list(NOT_SCORED)])
+            summary["not scored"] = _count(part.cells[list(NOT_SCORED)])
         accuracies = [accuracy_text(cells[line]) if line in cells else Text("") for line in lines]
-        axes = {axis: one.condition[axis] for axis in varied}
-        shown.append(_Shown(one, axes, accuracies, summary))
+        axes = {axis: part.condition[axis] for axis in varied}
+        shown.append(_Shown(part, axes, accuracies, summary))
     return shown
 
 
@@ -160,10 +163,10 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
         Column([*shown[0].axes, "length"], [*map(str, lines), *names]),
         *(
             Column(
-                [*one.axes.values(), ACCURACY],
-                [*one.accuracies, *one.summary.values()],
+                [*part.axes.values(), ACCURACY],
+                [*part.accuracies, *part.summary.values()],
             )
-            for one in shown
+            for part in shown
         ),
     ]
     if len(shown) > 1 and not fits(columns):
@@ -175,7 +178,7 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
 def _show_rows(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     """Shows conditions as rows, if everything fits; returns whether it does."""
     accuracies = [
-        Column([f"length {line}", ACCURACY], [one.accuracies[place] for one in shown])
+        Column([f"length {line}", ACCURACY], [part.accuracies[place] for part in shown])
         for place, line in enumerate(lines)
     ]
     columns = [*_axes(shown), *accuracies, *_summary(shown)]
@@ -189,7 +192,7 @@ def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     """Shows conditions as columns under letters, with a legend below."""
     names = letters(len(shown))
     accuracies = [
-        Column([name, ACCURACY], one.accuracies) for name, one in zip(names, shown, strict=True)
+        Column([name, ACCURACY], part.accuracies) for name, part in zip(names, shown, strict=True)
     ]
     for block in blocks([Column(["length"], [*map(str, lines)])], accuracies):
         show(table(block))
@@ -200,9 +203,9 @@ def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
 
 def _axes(shown: Sequence[_Shown]) -> list[Column]:
     """A column for each axis that varies."""
-    return [Column([axis], [one.axes[axis] for one in shown], "left") for axis in shown[0].axes]
+    return [Column([axis], [part.axes[axis] for part in shown], "left") for axis in shown[0].axes]
 
 
 def _summary(shown: Sequence[_Shown]) -> list[Column]:
     """A column for each name of the summary."""
-    return [Column([name], [one.summary[name] for one in shown]) for name in shown[0].summary]
+    return [Column([name], [part.summary[name] for part in shown]) for name in shown[0].summary]
