@@ -38,6 +38,8 @@ WIDTH_RUNS = 0.4
 """Share of the runs for each of those widths, which are means."""
 FINEST = 0.2
 """Octaves: no finer precision is asked for."""
+_NARROWEST = 0.01
+"""Octaves: narrower widths count as this one, whose logarithm is known."""
 REQUESTS, SYMBOLS, NEVER_ABOVE = 0.40, 0.25, 0.80
 _Counts = npt.NDArray[np.int64]
 
@@ -144,7 +146,8 @@ def _samples_for(width: float, widths: Floats) -> float:
     """Samples of each line for which full runs have intervals of this mean width: between the
     simulated ones by their logarithms, and never beyond those.
     """
-    logs = np.interp(-np.log(width), -np.log(widths), np.log(np.array(FULL_SAMPLES, float)))
+    narrowness, of_full = (-np.log(np.maximum(value, _NARROWEST)) for value in (width, widths))
+    logs = np.interp(narrowness, of_full, np.log(np.array(FULL_SAMPLES, float)))
     return float(np.exp(logs))
 
 
