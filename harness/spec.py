@@ -335,6 +335,12 @@ class Settings:
     """Whether the prompt is sent as a user's message or as a text to continue."""
     system: str | None = None
     """The system prompt."""
+    effort: str | None = None
+    """How much a reasoning model is to think; `None` is the catalog's, or else the vendor's."""
+
+
+VARIANT = "@"
+"""Stands between a model's name and its variant."""
 
 
 @dataclass(frozen=True, slots=True)

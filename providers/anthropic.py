@@ -75,7 +75,7 @@ class AnthropicProvider:
         self._client = client
         self._settings = settings
         self._headers = headers
-        self._facts = model_facts(f"anthropic/{settings.model}")
+        self._facts = model_facts(f"anthropic/{settings.model}").at_effort(settings.effort)
         self._think_tokens = max(self._facts.think_tokens, LEAST_THINK_TOKENS)
         self._adaptive = False
         self._dropped: set[str] = set()

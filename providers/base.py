@@ -225,6 +225,8 @@ class ModelSettings:
     api: Api = "chat"
     system: str | None = None
     """A system prompt; only for `api` chat."""
+    effort: str | None = None
+    """The reasoning effort that is asked for; `None` leaves it to the catalog; for `api` chat."""
     logprobs: bool = False
     """Whether replies carry the probabilities of their tokens."""
     model_args: tuple[str, ...] = ()

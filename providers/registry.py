@@ -45,6 +45,8 @@ COMPATIBLE_SERVICE = "providers.openai.batch:open_service"
 """The function that returns a `BatchService` for the providers in `endpoints.yaml`."""
 _FIXED = ("azure", "lm-eval", "oracle", "scripted", "tiny")
 """Providers that do not take the user's addresses."""
+_WITHOUT_EFFORT = ("lm-eval", "oracle", "scripted", "tiny", "vllm")
+"""Providers that do not ask for a reasoning effort."""
 _EXTRAS = {"anthropic": "anthropic", "lm-eval": "lm_eval", "vllm": "vllm"}
 """Extra, which has the name of its provider -> the package that it installs."""
 
@@ -191,6 +193,15 @@ def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
             raise SetupError(f"--base-url {redact_address(url)!r} {problem}")
     if settings.server_args and name.provider != "vllm":
         raise SetupError(f"--vllm-arg is for models of vllm/, not of {name.provider}")
+    if settings.effort is not None:
+        if name.provider in _WITHOUT_EFFORT:
+            served = ", or ask its server: --model NAME --base-url …"
+            hint = served if name.provider == "vllm" else ""
+            raise SetupError(f"{name.label} takes no reasoning effort: leave out --effort{hint}")
+        if settings.api == "completions":
+            raise SetupError(
+                "plain completions take no reasoning effort: leave out --effort or --api"
+            )
     if settings.system is not None and settings.api == "completions":
         raise SetupError("plain completions have no system prompt: leave out --system or --api")
     return settings

@@ -43,11 +43,13 @@ def ask(
     model: str = "openai/gpt-4o",
     times: int = 1,
     notify: Callable[[str], None] = lambda _line: None,
+    effort: str | None = None,
 ) -> list[Reply]:
     """Replies of `model` at `server`, one after another."""
 
     async def main() -> list[Reply]:
-        settings = ModelSettings(model, base_urls=(server.base_url,), notify=notify)
+        urls = (server.base_url,)
+        settings = ModelSettings(model, base_urls=urls, notify=notify, effort=effort)
         provider = open_model(parse_model(model), settings)
         try:
             wanted = request or Request("How many?", 40)
@@ -316,6 +318,19 @@ def test_reasoning_models_are_asked_their_way() -> None:
         ask(server, model="openai/o3-mini")
     assert "temperature" not in server.asked[0].body
     assert server.asked[0].body["max_tokens"] == 40 + 8192
+
+
+def test_an_effort_that_was_asked_for_is_never_left_out() -> None:
+    """It is sent to a model of any name, with room to think; where it is refused, so is the request."""
+    with fake_server(always(Response(body=chat("7")))) as server:
+        ask(server, model="openai/mine", effort="low")
+    assert server.asked[0].body["reasoning_effort"] == "low"
+    assert server.asked[0].body["max_tokens"] == 40 + 8192
+    said = {"message": "Unsupported parameter: 'reasoning_effort'", "param": "reasoning_effort"}
+    with fake_server(always(Response(400, {"error": said}))) as server:
+        with pytest.raises(BadRequestError, match="reasoning_effort"):
+            ask(server, model="openai/mine", effort="low")
+    assert len(server.asked) == 1
 
 
 def test_openai_itself_gets_its_own_parameter_names(monkeypatch: pytest.MonkeyPatch) -> None:

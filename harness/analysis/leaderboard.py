@@ -188,7 +188,7 @@ def _settings(manifest: Manifest) -> str:
     return " ".join(
         shlex.quote(f"{name}={'auto' if value is None else value}")
         for name, value in manifest.settings.items()
-        if not (name == "system" and value is None)
+        if not (name in ("system", "effort") and value is None)
     )
 
 

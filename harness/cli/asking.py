@@ -14,7 +14,9 @@ from harness.cli.options import (
     AdaptiveOption,
     ApiOption,
     AxisOption,
+    EffortOption,
     JsonOption,
+    LabelOption,
     LengthsOption,
     LogprobsOption,
     MaxRequestsOption,
@@ -46,6 +48,7 @@ RUN_EXAMPLES = examples(
     "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
     "bench run --task counting --model gpt-4o --batch",
     "bench run --task counting --model gpt-4o --repeat",
+    "bench run --task counting --model gpt-5 --effort low,medium,high",
     "bench run --task counting --model Qwen/Qwen3-4B --base-url http://127.0.0.1:8000/v1",
     "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
     "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
@@ -73,6 +76,8 @@ def run(
     max_tokens: MaxTokensOption = "auto",
     api: ApiOption = "chat",
     system: SystemOption = None,
+    effort: EffortOption = None,
+    label: LabelOption = None,
     logprobs: LogprobsOption = False,
     base_url: Annotated[
         list[str] | None,
@@ -142,14 +147,22 @@ def run(
         in_bands=adaptive,
     )
     system_text = selection.system_prompt(plans, system)
-    settings = read_settings(
-        seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
-    )
+    settings = [
+        read_settings(
+            seed=seed,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            api=api,
+            system=system_text,
+            effort=one_effort,
+        )
+        for one_effort in (listed([effort]) if effort is not None else [None])
+    ]
     options = [
         RunOptions.from_command(
             model=name,
             out=out,
-            settings=settings,
+            settings=of_effort,
             notify=warn,
             logprobs=logprobs,
             base_urls=base_url or (),
@@ -165,11 +178,13 @@ def run(
             precision=precision,
             max_requests=max_requests,
             repeat=repeat,
+            label=label,
             command=command_of(context),
         )
         for name in listed(model)
+        for of_effort in settings
     ]
-    models = list({one.name.label: one for one in options}.values())
+    models = list({one.model.label: one for one in options}.values())
     chooser = None
     if adaptive:
         from harness.cli.adaptive import adaptive_chooser

@@ -74,7 +74,7 @@ def _ask_each(
     budget = Budget(limit=models[0].budget, requests=models[0].max_requests)
     interrupted = False
     for options in models:
-        label = options.name.label
+        label = options.model.label
         if interrupted:
             yield ModelResult(label, INTERRUPTED, "not asked"), None
             continue

@@ -86,6 +86,20 @@ ApiOption = Annotated[
 SystemOption = Annotated[
     str | None, typer.Option(metavar="TEXT", help="A system prompt; default: the task's.")
 ]
+EffortOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD[,WORD]",
+        help="How much a reasoning model thinks: low, medium, high, …; one run each.",
+        autocompletion=one_of("minimal", "low", "medium", "high"),
+    ),
+]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Names how the model is served, as bf16-fp8kv: a variant of it."
+    ),
+]
 AdaptiveOption = Annotated[
     bool,
     typer.Option(

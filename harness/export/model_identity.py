@@ -88,7 +88,7 @@ def identify(
 
 def _identify(manifest: Manifest) -> ModelIdentity:
     server = manifest.server
-    provider, _, model_name = manifest.model.partition("/")
+    provider, _, model_name = manifest.model_name.partition("/")
     known = ModelIdentity(manifest.model, *_developer_and_model(model_name or provider))
     hosts = _hosts(server)
     vendor = _VENDORS.get(provider)

@@ -69,6 +69,8 @@ def run(
     max_tokens: int | None = None,
     api: str = "chat",
     system: str | None = None,
+    effort: str | None = None,
+    label: str | None = None,
     logprobs: bool = False,
     base_url: str | Sequence[str] = (),
     server_args: Sequence[str] = (),
@@ -111,6 +113,7 @@ def run(
                 max_tokens="auto" if max_tokens is None else str(max_tokens),
                 api=api,
                 system=system_prompt([planned], system),
+                effort=effort,
             ),
             notify=notify,
             logprobs=logprobs,
@@ -122,6 +125,7 @@ def run(
             tpm=tpm,
             budget=budget,
             fresh=fresh,
+            label=label,
         )
         if warning := repeats(planned):
             notify(warning)
@@ -172,7 +176,7 @@ def _command(planned: Plan, options: RunOptions) -> str:
     }
     lines = sorted({line.length for line in planned.lines})
     arguments = [
-        *(repr(task.name), repr(options.name.label), f"lengths={lines}"),
+        *(repr(task.name), repr(options.model.label), f"lengths={lines}"),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
     ]
     return f"eyechart.run({', '.join(arguments)})"

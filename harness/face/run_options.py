@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from harness.errors import UsageError
+from harness.face.variant import check_effort, refuse_other_arguments, variant_of
 from harness.journal.record import Warn
 from harness.plan import selection
 from harness.plan.oracles import knower
@@ -31,6 +32,7 @@ def read_settings(
     max_tokens: str = "auto",
     api: str = "chat",
     system: str | None = None,
+    effort: str | None = None,
 ) -> Settings:
     """The settings that shape the answers; raises `UsageError` for a value that no run can have."""
     limit = selection.max_tokens(max_tokens)
@@ -41,8 +43,9 @@ def read_settings(
         raise UsageError("--seed is beyond 64 bits")
     if api not in get_args(Api):
         raise UsageError(f"--api must be chat or completions, not {api!r}")
+    check_effort(effort)
     form: Api = "completions" if api == "completions" else "chat"
-    return Settings(seed, temperature, limit, form, system or None)
+    return Settings(seed, temperature, limit, form, system or None, effort)
 
 
 def as_warning(text: str) -> None:
@@ -103,9 +106,10 @@ class RunOptions:
         precision: float | None = None,
         max_requests: int | None = None,
         repeat: bool = False,
+        label: str | None = None,
         command: str = "",
     ) -> RunOptions:
-        """Checks the options and looks up the model.
+        """Checks the options and looks up the model; `label` names the variant that is served.
 
         Raises:
             UsageError: a value that no run can have.
@@ -135,7 +139,9 @@ class RunOptions:
         name = parse_model(model, model_args, base_urls)
         if batch:
             has_batches(name)
-        resolved = resolve_model(name.label, batch=batch)
+        variant = variant_of(label, settings.effort)
+        resolved = resolve_model(name.label, batch=batch, variant=variant, effort=settings.effort)
+        refuse_other_arguments(out, resolved, label, server_args)
         if budget is not None and resolved.prices is None:
             raise UsageError(
                 f"--budget needs the prices of {name.label}: give them in a file that "
@@ -190,6 +196,7 @@ class RunOptions:
             base_urls=self.base_urls,
             api=self.settings.api,
             system=self.settings.system,
+            effort=self.settings.effort,
             logprobs=self.logprobs,
             server_args=self.server_args,
             model_args=self.model_args,

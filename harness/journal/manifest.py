@@ -29,6 +29,7 @@ from harness.journal.files import replace_file
 from harness.spec import (
     MAX_LENGTH,
     MAX_SAMPLES,
+    VARIANT,
     Cell,
     CellKey,
     Condition,
@@ -50,11 +51,14 @@ class Manifest:
     """What defines a run, and its plan; never contains a key."""
 
     model: str
+    """The model's name, and its variant where there is one."""
     task: str
     task_version: int
     task_digest: str
     spec: dict[str, Any]
     settings: dict[str, Any]
+    variant: str = ""
+    """How the model was served or asked: the last part of `model`."""
     repeat: int = 0
     """Which repeat of the run in the folder above this is; 0 for a run that is no repeat."""
     file: str = ""
@@ -79,6 +83,11 @@ class Manifest:
     commands: list[str] = field(default_factory=list)
     created: str = ""
     updated: str = ""
+
+    @property
+    def model_name(self) -> str:
+        """The model's name without its variant."""
+        return self.model.removesuffix(f"{VARIANT}{self.variant}") if self.variant else self.model
 
     @property
     def label(self) -> str:
@@ -178,13 +187,17 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
     """
     identity = orjson.dumps([spec.digest(), asdict(settings)])
     short = hashlib.sha256(identity).hexdigest()[:8]
-    parts = [quote(part, safe=" @+,=()[]~") or "%2F" for part in model.split("/")]
-    parts = [part.replace(".", "%2E") if set(part) == {"."} else part for part in parts]
     runs = out / "runs"
-    folder = runs / Path(*parts) / f"{task}@{spec.version}-{short}"
+    folder = runs / _model_path(model) / f"{task}@{spec.version}-{short}"
     if not Path(os.path.normpath(folder)).is_relative_to(os.path.normpath(runs)):
         raise JournalError(f"the run of task {task!r} would lie outside {runs}; rename its file")
     return folder
+
+
+def _model_path(model: str) -> Path:
+    """The folder of a model, below that of all runs."""
+    parts = [quote(part, safe=" @+,=()[]~") or "%2F" for part in model.split("/")]
+    return Path(*(part.replace(".", "%2E") if set(part) == {"."} else part for part in parts))
 
 
 def repeat_folder(run: Path, number: int) -> Path:
@@ -197,9 +210,10 @@ def is_repeat(folder: Path) -> bool:
     return folder.parent.name == REPEATS and (folder.parent.parent / MANIFEST).exists()
 
 
-def find_runs(out: Path) -> list[Path]:
-    """The folders of all runs under `out`, sorted; without their repeats."""
-    folders = (path.parent for path in (out / "runs").rglob(MANIFEST))
+def find_runs(out: Path, model: str = "") -> list[Path]:
+    """The folders of all runs under `out`, or of one model's, sorted; without their repeats."""
+    top = out / "runs" / _model_path(model) if model else out / "runs"
+    folders = (path.parent for path in top.rglob(MANIFEST))
     return sorted(folder for folder in folders if not is_repeat(folder))
 
 
@@ -240,6 +254,7 @@ class _SettingsInFile(_InFile):
     max_tokens: PositiveInt | None
     api: Literal["chat", "completions"]
     system: str | None
+    effort: str | None = None
 
 
 class _ManifestInFile(_InFile):
@@ -251,6 +266,7 @@ class _ManifestInFile(_InFile):
     task_digest: str
     spec: dict[str, JsonValue]
     settings: _SettingsInFile
+    variant: str = ""
     repeat: Annotated[int, Field(ge=0)] = 0
     file: str = ""
     kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.spec import VARIANT
 from providers.catalog.model_facts import ModelFacts, Prices, model_facts
 
 
@@ -13,10 +14,13 @@ class ResolvedModel:
     """A model by its label, with the facts of the catalog."""
 
     label: str
-    """How the model is written in tables and folders: `provider/model`, or `tiny`."""
+    """How the model is written in tables and folders: `provider/model`, or `tiny`; with `@` and
+    the variant after it, where there is one."""
     facts: ModelFacts
     prices: Prices | None
     """Those that this command pays; `None` where they are not known."""
+    variant: str = ""
+    """How it is served or asked; "" where nothing says so."""
 
     @property
     def provider(self) -> str:
@@ -39,8 +43,11 @@ class ResolvedModel:
         return window if isinstance(window, int) and window else self.facts.window
 
 
-def resolve_model(label: str, *, batch: bool = False) -> ResolvedModel:
-    """Looks up the model of that label; `batch` chooses the prices of a Batch API."""
-    facts = model_facts(label)
+def resolve_model(
+    name: str, *, batch: bool = False, variant: str = "", effort: str | None = None
+) -> ResolvedModel:
+    """Looks up the model of that name; `batch` chooses the prices of a Batch API."""
+    facts = model_facts(name).at_effort(effort)
     prices = facts.prices.in_batch() if facts.prices and batch else facts.prices
-    return ResolvedModel(label, facts, prices)
+    label = f"{name}{VARIANT}{variant}" if variant else name
+    return ResolvedModel(label, facts, prices, variant)

@@ -45,7 +45,7 @@ def cost_figures(section: Section) -> list[Figure]:
     """
     figures = []
     prices = {
-        run_details.name: resolve_model(run_details.run.manifest.model).prices
+        run_details.name: resolve_model(run_details.run.manifest.model_name).prices
         for run_details in section.runs
     }
     for measure in (_TOKENS, _DOLLARS):

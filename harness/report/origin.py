@@ -58,7 +58,7 @@ def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
     prompt, output = (float(samples[name].sum()) for name in ("prompt_tokens", "output_tokens"))
     if prompt or output:
         yield "tokens", f"{prompt:,.0f} of prompts, {output:,.0f} of replies"
-    prices = model_facts(manifest.model).prices
+    prices = model_facts(manifest.model_name).prices
     if prices is not None:
         spent = cost(prices, prompt, output)
         yield "cost", f"${spent:,.4f} at the list prices of {prices.as_of}, retries not counted"

@@ -318,6 +318,7 @@ def _manifest(request: RunRequest) -> Manifest:
             task_digest=task.spec.digest(),
             spec=task.spec.model_dump(mode="json"),
             settings=asdict(request.settings),
+            variant=request.model.variant,
             repeat=request.repeat,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )

@@ -49,6 +49,14 @@ class ModelFacts(BaseModel):
     """Most tokens of prompt and reply together."""
     prices: Prices | None = None
 
+    def at_effort(self, effort: str | None) -> ModelFacts:
+        """The facts of the model when it is asked for this reasoning effort; `None` changes
+        nothing. A model that is asked for one is taken for one that thinks.
+        """
+        if effort is None:
+            return self
+        return self.model_copy(update={"reasoning": True, "effort": effort})
+
     @property
     def room_to_think(self) -> int:
         """Tokens for thinking; 0 if the model does not think."""

@@ -173,7 +173,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
         )
         for url in settings.base_urls or (endpoint.base_url,)
     ]
-    facts = model_facts(f"{settings.provider}/{settings.model}")
+    facts = model_facts(f"{settings.provider}/{settings.model}").at_effort(settings.effort)
     return OpenAIProvider(clients, settings, endpoint=endpoint, facts=facts)
 
 
@@ -195,5 +195,5 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
         [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S, http_client=client)],
         settings,
         endpoint=Endpoint(base_url=address),
-        facts=model_facts(f"azure/{settings.model}"),
+        facts=model_facts(f"azure/{settings.model}").at_effort(settings.effort),
     )

@@ -66,7 +66,7 @@ def open_compatible(settings: ModelSettings) -> OpenAIBatchForm:
     endpoint = endpoints()[settings.provider]
     if settings.base_urls:
         endpoint = Endpoint(base_url=settings.base_urls[0])
-    facts = model_facts(f"{settings.provider}/{settings.model}")
+    facts = model_facts(f"{settings.provider}/{settings.model}").at_effort(settings.effort)
     form = OpenAIForm(settings, endpoint, facts)
     return OpenAIBatchForm(
         settings, lambda request: {"model": settings.model, **form.body(request)}

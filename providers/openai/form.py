@@ -68,6 +68,9 @@ class OpenAIForm:
         self.dropped: set[str] = set()
         """Parameters that the server has rejected."""
         self._renamed: dict[str, str] = {}
+        asked_for = () if settings.effort is None else ("reasoning_effort",)
+        self._kept = {*_OTHER_NAMES, *_OTHER_NAMES.values(), *asked_for}
+        """Parameters that are never left out."""
 
     def body(self, request: Request) -> dict[str, Any]:
         """The body without the model."""
@@ -92,7 +95,8 @@ class OpenAIForm:
         """Leaves out the parameter `name` from now on, or sends it under the other name that the
         server's `message` has.
 
-        Returns false for the limit of tokens, which is never left out because it limits the cost.
+        Returns false for the limit of tokens, which is never left out because it limits the cost,
+        and for a reasoning effort that the user asked for.
         """
         if name in self.dropped or name in self._renamed:
             return True  # the reply to another request has changed it meanwhile
@@ -103,7 +107,11 @@ class OpenAIForm:
         if other is not None:
             self._renamed[name] = other
             self._settings.notify(f"{model} takes {other!r} instead of {name!r}")
-        elif name in _OTHER_NAMES.values() or name in _OTHER_NAMES:
+        elif (
+            name in _OTHER_NAMES.values()
+            or name in _OTHER_NAMES
+            or (name == "reasoning_effort" and self._settings.effort is not None)
+        ):
             return False
         else:
             self.dropped.add(name)

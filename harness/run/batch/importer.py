@@ -249,10 +249,13 @@ class ReplyImporters:
     def _open(self, folder: Path) -> ReplyImporter:
         manifest = read_manifest(folder)
         task = self._task_of(folder, manifest)
-        name = parse_model(manifest.model)
+        name = parse_model(manifest.model_name)
         settings = Settings(**manifest.settings)
         form = open_batch_form(
-            name, ModelSettings(name.model, api=settings.api, system=settings.system)
+            name,
+            ModelSettings(
+                name.model, api=settings.api, system=settings.system, effort=settings.effort
+            ),
         )
         run_journal = self._stack.enter_context(Journal(folder, self._warn))
         start = line_start(settings.seed, manifest.task)

@@ -1,0 +1,97 @@
+"""Variants of one model: runs of their own, by how the model is served or asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eyechart
+from harness.analysis.curve import Threshold
+from harness.analysis.judged_run import read_run
+from harness.analysis.leaderboard import run_rows
+from harness.errors import UsageError
+from harness.face.run_options import RunOptions, read_settings
+from harness.face.variant import check_effort, refuse_other_arguments, variant_of
+from harness.journal.manifest import read_manifest, write_manifest
+from harness.plan.resolved_model import resolve_model
+from providers.base import SetupError
+from providers.registry import open_model, parse_model
+from tests.conftest import Lab
+
+
+@pytest.mark.parametrize(
+    ("label", "effort", "variant"),
+    [(None, None, ""), ("fp8", None, "fp8"), (None, "low", "low"), ("fp8", "low", "fp8+low")],
+)
+def test_the_variant_is_named_after_the_model(
+    label: str | None, effort: str | None, variant: str
+) -> None:
+    """By the label, the effort, or both; a reasoning effort gives any model room to think."""
+    assert variant_of(label, effort) == variant
+    model = resolve_model("openai/mine", variant=variant, effort=effort)
+    assert model.label == ("openai/mine@" + variant if variant else "openai/mine")
+    assert model.facts.effort == effort
+    assert bool(model.think_tokens) == (effort is not None)
+
+
+@pytest.mark.parametrize("label", ["", "a/b", "a,b", "-a", "ü", "a b", "a" * 41])
+def test_a_label_that_no_folder_can_have_is_refused(label: str) -> None:
+    with pytest.raises(UsageError, match="--label"):
+        variant_of(label, None)
+
+
+@pytest.mark.parametrize("effort", ["", "Low", "low ", "1"])
+def test_an_effort_is_a_word(effort: str) -> None:
+    with pytest.raises(UsageError, match="--effort"):
+        check_effort(effort)
+
+
+def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None:
+    """They never share answers, and each has a row of its own in the leaderboard."""
+    asked: Any = {"lengths": [5], "samples": 2, "out": tmp_path}
+    one, other = (
+        eyechart.run("counting/words", model, label=label, **asked)
+        for model, label in (("oracle:50", "a"), ("oracle:2", "b"))
+    )
+    assert one.folder.parts[-4:-2] == ("oracle", "50@a")
+    assert (one.model, other.model) == ("oracle/50@a", "oracle/2@b")
+    runs = [read_run(run.folder) for run in (one, other)]
+    assert [run.manifest.model_name for run in runs] == ["oracle/50", "oracle/2"]
+    rows = [row for run in runs for row in run_rows(run, Threshold())[0]]
+    assert [row["model"] for row in rows] == ["oracle/50@a", "oracle/2@b"]
+    assert {read_manifest(run.folder).variant for run in runs} == {"a", "b"}
+
+
+def test_one_label_has_one_set_of_server_arguments(tmp_path: Path) -> None:
+    """Also where the other run is of another task; a label of its own is another variant."""
+    asked: Any = {"lengths": [5], "samples": 2, "out": tmp_path}
+    run = eyechart.run("counting/words", "oracle:50", label="a", **asked)
+    manifest = read_manifest(run.folder)
+    manifest.server["server_args"] = ["--dtype=bfloat16"]
+    write_manifest(run.folder, manifest)
+    model = resolve_model("oracle/50", variant="a")
+    refuse_other_arguments(tmp_path, model, "a", ["--dtype=bfloat16"])
+    refuse_other_arguments(tmp_path, resolve_model("oracle/50", variant="b"), "b", [])
+    with pytest.raises(UsageError, match=r"--label a: .*--dtype=bfloat16, and this command has no"):
+        refuse_other_arguments(tmp_path, model, "a", [])
+
+
+@pytest.mark.parametrize("model", ["tiny", "oracle:50", "vllm/mine", "scripted/file"])
+def test_a_model_that_is_not_asked_for_an_effort_is_said(model: str) -> None:
+    options = RunOptions.from_command(
+        model=model, out=Path("nowhere"), settings=read_settings(effort="low")
+    )
+    with pytest.raises(SetupError, match="takes no reasoning effort"):
+        open_model(parse_model(model), options.model_settings())
+
+
+def test_each_effort_is_one_run(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--effort low,high` plans two runs, which a dry run shows."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-one")
+    asked = ("--task", "counting/ones", "--model", "gpt-5", "--lengths", "5", "--dry-run")
+    done = lab.bench("run", *asked, "--effort", "low,high")
+    assert done.code == 0
+    assert "openai/gpt-5@low" in done.out
+    assert "openai/gpt-5@high" in done.out
