@@ -111,6 +111,18 @@ class TestComplete:
         assert rows[2:] == ["3", "5", "9", "sees to (85 %)", "95 % interval"]
         assert (lab.the_run() / TABLE).read_text().count("\n") == 7
 
+    def test_a_run_that_has_more_than_the_command_asks_is_said_to(self, lab: Lab) -> None:
+        """In one line; where lines have different numbers of samples, these are in the table."""
+        lab.bench_run("--model", lab.fake(right))
+        smaller = lab.bench_run("--model", lab.fake(right), "--lengths", "5", "--samples", "3")
+        (said,) = smaller.err.splitlines()
+        assert "the run has 2 lines of 4 samples, more than the 1 line of 3 samples" in said
+        assert "accuracy, % |" in smaller.out
+        grown = lab.bench_run("--model", lab.fake(right), "--lengths", "5", "--samples", "12")
+        assert "has 2 lines of 4 to 12 samples, more than the 1 line of 12 samples" in grown.err
+        assert "|              3 | 100 (51–100)   4 | 100 (51–100)   4 |" in grown.out
+        assert "|              5 | 100 (76–100)  12 | 100 (76–100)  12 |" in grown.out
+
     def test_conditions_that_were_not_asked_are_counted(self, lab: Lab) -> None:
         """And the command that shows them is named."""
         lab.bench_run("--model", lab.fake(right))

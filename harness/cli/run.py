@@ -19,6 +19,7 @@ from harness.plan.plan import Plan
 from harness.run.event_loop import run_in_loop
 from harness.run.outcome import RunOutcome
 from harness.run.run_request import RunRequest
+from harness.spec import CellKey
 
 if TYPE_CHECKING:
     from harness.analysis.judged_run import JudgedRun
@@ -142,6 +143,8 @@ def _show(request: RunRequest, *, as_json: bool) -> Shown:
     from harness.cli.results import show_run
 
     run, document = read_run(request.folder), None
+    if more := _more_than_asked(request.plan, run):
+        warn(more)
     if as_json:
         write_results(run)
         document = run_document(run)
@@ -157,6 +160,31 @@ def _show(request: RunRequest, *, as_json: bool) -> Shown:
         for problem in other_model(repeated, run):
             warn(f"{run.manifest.task}: {problem}")
     return Shown(_missing(request.plan, run), followed(run), document)
+
+
+def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:
+    """The note that a run has more than a full plan of its conditions; `None` where it has not."""
+    asked = plan.sizes
+    present = {
+        cell.key: cell.samples for cell in run.manifest.cells if cell.condition in plan.conditions
+    }
+    if plan.counts is not None or all(
+        samples <= asked.get(key, 0) for key, samples in present.items()
+    ):
+        return None
+    return (
+        f"{run.manifest.task}: the run has {_extent(present)}, more than the {_extent(asked)} of "
+        "this command; all of it is shown"
+    )
+
+
+def _extent(sizes: Mapping[CellKey, int]) -> str:
+    """`4 lines of 20 to 30 samples`."""
+    lines = len({line for _, line in sizes})
+    fewest, most = min(sizes.values()), max(sizes.values())
+    samples = f"{most:,} sample{'s' * (most > 1)}"
+    span = samples if fewest == most else f"{fewest:,} to {samples}"
+    return f"{lines} line{'s' * (lines > 1)} of {span}"
 
 
 def _missing(plan: Plan, run: JudgedRun) -> int:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 GOOD, FAIR = 85, 50
 """Percent from which an accuracy is green, or yellow."""
 ACCURACY = "accuracy, %"
+_SCORED = "n"
+"""The number of scored samples, beside an accuracy."""
 INTERVAL = "95 % interval"
 
 
@@ -32,8 +34,10 @@ class _Shown:
     judged: JudgedCondition
     axes: dict[str, str]
     """The axes that vary in the table, and its values on them."""
+    header: str
+    """Above the accuracies; the same for all conditions of a table."""
     accuracies: list[Text]
-    """Line by line."""
+    """Line by line; with the number of scored samples where that differs in the table."""
     summary: dict[str, CellText]
     """Name -> text; the same names for all conditions of a table."""
 
@@ -44,7 +48,8 @@ def print_table(
     conditions: Collection[Condition] | None = None,
 ) -> None:
     """Prints on stdout, for each condition, or each of `conditions`, the accuracy on every line
-    with the ends of its 95 % interval, and the effective length; says how many are not shown.
+    with the ends of its 95 % interval, and the effective length; says how many are not shown. Where
+    the accuracies are not of equally many samples, their numbers stand beside them.
 
     Conditions are columns if these fit; else rows, if the lines fit; else columns in blocks under
     letters, with a legend below.
@@ -126,12 +131,9 @@ def _shown(
     adaptive = [part.adaptive for part in judged]
     estimates = [part.effective_length(threshold) for part in judged]
     has_note = any(estimate is not None and estimate.note for estimate in estimates)
+    header, accuracies = _accuracies(judged, lines)
     shown = []
-    for part, estimate in zip(judged, estimates, strict=True):
-        cells = {
-            cell.line: row
-            for cell, (_, row) in zip(part.planned, part.cells.iterrows(), strict=True)
-        }
+    for part, estimate, of_part in zip(judged, estimates, accuracies, strict=True):
         summary: dict[str, CellText] = {
             f"sees to ({threshold_text(threshold)})": "-"
             if estimate is None
@@ -145,10 +147,31 @@ def _shown(
             summary["adaptive"] = "yes" if part.adaptive else ""
         if any_missing:
             summary["not scored"] = _count(part.cells[list(NOT_SCORED)])
-        accuracies = [accuracy_text(cells[line]) if line in cells else Text("") for line in lines]
         axes = {axis: part.condition[axis] for axis in varied}
-        shown.append(_Shown(part, axes, accuracies, summary))
+        shown.append(_Shown(part, axes, header, of_part, summary))
     return shown
+
+
+def _accuracies(
+    judged: Sequence[JudgedCondition], lines: Sequence[Line]
+) -> tuple[str, list[list[Text]]]:
+    """The header of the accuracies, and those of each condition, line by line."""
+    cells = [
+        {cell.line: row for cell, (_, row) in zip(part.planned, part.cells.iterrows(), strict=True)}
+        for part in judged
+    ]
+    sizes = {int(row["n"]) for of_part in cells for row in of_part.values()}
+    digits = max(map(len, map(str, sizes))) if len(sizes) > 1 else 0
+
+    def text(row: pd.Series[float]) -> Text:
+        accuracy = accuracy_text(row)
+        return accuracy.append(f"  {row['n']:>{digits}.0f}", "dim") if digits else accuracy
+
+    accuracies = [
+        [text(of_part[line]) if line in of_part else Text("") for line in lines]
+        for of_part in cells
+    ]
+    return f"{ACCURACY}  {_SCORED:>{digits}}" if digits else ACCURACY, accuracies
 
 
 def _count(part: pd.DataFrame) -> Text:
@@ -163,7 +186,7 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
         Column([*shown[0].axes, "length"], [*map(str, lines), *names]),
         *(
             Column(
-                [*part.axes.values(), ACCURACY],
+                [*part.axes.values(), part.header],
                 [*part.accuracies, *part.summary.values()],
             )
             for part in shown
@@ -178,7 +201,7 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
 def _show_rows(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     """Shows conditions as rows, if everything fits; returns whether it does."""
     accuracies = [
-        Column([f"length {line}", ACCURACY], [part.accuracies[place] for part in shown])
+        Column([f"length {line}", shown[0].header], [part.accuracies[place] for part in shown])
         for place, line in enumerate(lines)
     ]
     columns = [*_axes(shown), *accuracies, *_summary(shown)]
@@ -192,7 +215,8 @@ def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     """Shows conditions as columns under letters, with a legend below."""
     names = letters(len(shown))
     accuracies = [
-        Column([name, ACCURACY], part.accuracies) for name, part in zip(names, shown, strict=True)
+        Column([name, part.header], part.accuracies)
+        for name, part in zip(names, shown, strict=True)
     ]
     for block in blocks([Column(["length"], [*map(str, lines)])], accuracies):
         show(table(block))
