@@ -90,7 +90,7 @@ def test_a_run_is_its_files(lab: Lab) -> None:
     assert [run["model"] for run in found["runs"]] == ["oracle/4", "oracle/9"]
     for run in found["runs"]:
         check_run(run)
-        of_runs = DOCS.partition("| key | what |")[2]
+        of_runs = DOCS.partition("| key | what |")[2].partition("| key of a planned run |")[0]
         described = re.findall(r"^\| (`.*`) \| ", of_runs, re.MULTILINE)
         assert set(run) == {key for row in described for key in re.findall(r"`(\w+)`", row)}
     assert document(lab, *command) == found
@@ -122,9 +122,24 @@ def test_a_repeat_says_what_changed(lab: Lab) -> None:
     assert "3 samples asked again" in run["repetition"][0]
 
 
-def test_a_dry_run_has_no_document(lab: Lab) -> None:
-    """It is refused, before anything is done."""
-    lab.bench_run("--model", "oracle:5", "--dry-run", "--json").one_line(2, "--json", "--dry-run")
+def test_a_dry_run_is_the_plan_with_its_cost(lab: Lab) -> None:
+    """Of each model; nothing is sent."""
+    lab.bench_run("--model", "oracle:9", "--lengths", "5", "--samples", "3")
+    command = ("run", "--task", lab.ones, "--model", "oracle:9,gpt-4o", "--out", lab.out)
+    found = document(lab, *command, "--dry-run")
+    described = re.findall(r"`(\w+)`", DOCS.partition("| key of a planned run |")[2])
+    ours, theirs = found["runs"]
+    assert set(ours) == set(theirs) <= set(described)
+    assert (ours["requests"], ours["answered"], theirs["answered"]) == (16, 6, 0)
+    assert sum(cell["samples"] for cell in ours["cells"]) == 16
+    assert not Path(theirs["folder"]).exists()
+    assert [model["dollars"] for model in found["models"]] == [None, theirs["dollars"]]
+    assert 0 < theirs["dollars"] < theirs["most_dollars"]
+    assert ours["adaptive"] is None
+    assert ours["can_show"].keys() == {"power", "from_accuracy", "tests", "fall", "factor"}
+    (wave, _) = document(lab, *command, "--dry-run", "--adaptive", "--max-requests", "7")["runs"]
+    assert wave["adaptive"]["most_of_command"] == 7
+    assert wave["can_show"] is None
 
 
 def test_score_judges_again(lab: Lab) -> None:

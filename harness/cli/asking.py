@@ -37,7 +37,6 @@ from harness.cli.options import (
     listed,
 )
 from harness.cli.terminal import warn
-from harness.errors import UsageError
 
 RUN_EXAMPLES = examples(
     "bench run --task counting --model tiny",
@@ -193,10 +192,8 @@ def run(
     for planned in plans:
         if warning := selection.repeats(planned):
             warn(warning)
-    if dry_run and as_json:
-        raise UsageError("--json shows what came of a run; leave it out with --dry-run")
     if dry_run:
-        raise typer.Exit(max(show_plan(plans, one, chooser) for one in models))
+        raise typer.Exit(show_plan(plans, models, chooser, as_json=as_json))
     debug = bool(context.find_root().params["debug"])
     raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
 

@@ -1,0 +1,82 @@
+"""What `bench run --dry-run --json` prints: the plan and the cost of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.analysis.power import FROM, POWER
+from harness.cli.preview import Preview, can_show
+from harness.cli.task_documents import sample_document
+from harness.face.run_options import RunOptions
+
+
+def dry_run_document(
+    previews: Sequence[tuple[RunOptions, Sequence[Preview]]],
+) -> Mapping[str, Any]:
+    """The cost of each model, and each run; `previews` has the runs of each model."""
+    return {
+        "models": [_model(options, of_model) for options, of_model in previews],
+        "runs": [
+            _run(preview, is_fresh=options.fresh)
+            for options, of_model in previews
+            for preview in of_model
+        ],
+    }
+
+
+def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
+    model = options.model
+    prices = model.prices
+    dollars: tuple[float | None, float | None] = (None, None)
+    if prices is not None:
+        costs = [preview.forecast.dollars(prices) for preview in previews]
+        dollars = (sum(expected for expected, _ in costs), sum(most for _, most in costs))
+    return {
+        "model": options.name.label,
+        "dollars": dollars[0],
+        "most_dollars": dollars[1],
+        "prices_as_of": None if prices is None else str(prices.as_of),
+        "batch_prices": options.batch and model.has_batch_price,
+    }
+
+
+def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
+    request, forecast, waves = preview.request, preview.forecast, preview.waves
+    plan, prices = request.plan, request.model.prices
+    dollars = (None, None) if prices is None else forecast.dollars(prices)
+    return {
+        "model": request.model.label,
+        "task": request.name,
+        "task_version": plan.task.spec.version,
+        "repeat": request.repeat,
+        "settings": asdict(request.settings),
+        "folder": request.folder,
+        "requests": plan.size,
+        "answered": 0 if is_fresh else preview.answered,
+        "cells": [
+            {
+                "condition": condition,
+                "length": line.length,
+                "low": line.low,
+                "high": line.high,
+                "samples": size,
+                "too_long": str(preview.fits.get((condition, line), "")),
+            }
+            for (condition, line), size in plan.sizes.items()
+        ],
+        "characters": forecast.characters,
+        "tokens_are_counted": forecast.exact,
+        "prompt_tokens": forecast.prompt_tokens,
+        "output_tokens": forecast.output_tokens,
+        "most_output_tokens": forecast.most_output_tokens,
+        "dollars": dollars[0],
+        "most_dollars": dollars[1],
+        "adaptive": None if waves is None else asdict(waves),
+        "can_show": None
+        if waves is not None
+        else {"power": POWER, "from_accuracy": FROM, **asdict(can_show(plan))},
+        "sample": sample_document(plan.task, next(iter(plan)))
+        | {"system": request.settings.system},
+    }

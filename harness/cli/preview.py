@@ -1,0 +1,161 @@
+"""What a dry run knows of a run: its requests, their forecast, and what they can show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harness.analysis.power import smallest_factor, smallest_fall
+from harness.cli.terminal import warn
+from harness.face.run_options import RunOptions
+from harness.journal.writer import Journal
+from harness.plan.context_fit import CellFit, context_fits
+from harness.plan.cost import Budget
+from harness.plan.estimate import Forecast, forecast
+from harness.plan.plan import Plan
+from harness.run.chooser import first_plan
+from harness.run.event_loop import run_in_loop
+from harness.run.run_request import RunRequest
+from harness.spec import CellKey, line_start
+from providers.base import Provider, SetupError
+
+if TYPE_CHECKING:
+    from harness.cli.adaptive import AdaptiveChooser
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """How an adaptive run goes on after its first wave."""
+
+    precision: float
+    """Octaves to which each effective length is to be known."""
+    most_samples: int
+    """Samples of the task that may be asked, on the lines that are known."""
+    longer_lines: bool
+    """Whether longer lines may follow, when the server has said how long its window is."""
+    most_of_command: int | None
+    """Samples that the command may ask of all tasks, if it has a limit."""
+
+    def __str__(self) -> str:
+        limit = f"{self.most_samples:,} samples of this task"
+        if self.most_of_command is not None and (
+            self.most_of_command < self.most_samples or self.longer_lines
+        ):
+            limit = f"{self.most_of_command:,} of the command"
+        elif self.longer_lines:
+            limit += (
+                ", and as many a line on longer lines, if the server says that its window has room"
+            )
+        return (
+            "each wave follows from the replies before it, until the effective length is known to "
+            f"{self.precision:g} octaves; at most {limit}; tokens and cost below are of the first "
+            "wave"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CanShow:
+    """What a comparison of two such runs finds with a power of 80 %; `None` where nothing."""
+
+    tests: int
+    """How many tests are corrected for."""
+    fall: float | None
+    """The smallest fall at one length from the accuracy `FROM`."""
+    factor: float | None
+    """The smallest factor between effective lengths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The requests of one run, with their forecast."""
+
+    request: RunRequest
+    forecast: Forecast
+    fits: Mapping[CellKey, CellFit]
+    waves: Waves | None = None
+    """What follows the requests, in an adaptive run."""
+
+    @property
+    def answered(self) -> int:
+        """How many samples of the plan have answers."""
+        plan = self.request.plan
+        start = line_start(plan.seed, plan.task.name)
+        answers = Journal(self.request.folder, warn).answered(plan.lines, start)
+        return sum(answers.count_in(key, size) for key, size in plan.sizes.items())
+
+
+def previews_of(
+    plans: Sequence[Plan], options: RunOptions, chooser: AdaptiveChooser | None
+) -> list[Preview]:
+    """A preview of each run of a model."""
+    requests = options.requests(plans)
+    waves: Sequence[Waves | None] = [None] * len(requests)
+    if chooser is not None:
+        waves = [_waves(request, options, chooser) for request in requests]
+        requests = [
+            replace(request, plan=_first_plan(request, options, chooser)) for request in requests
+        ]
+    counter = _counter(options, requests)
+    previews = run_in_loop(_counted(requests, counter))
+    return [replace(preview, waves=its) for preview, its in zip(previews, waves, strict=True)]
+
+
+def _first_plan(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
+    """The first wave; with `--fresh` that of a run that has nothing yet."""
+    if options.fresh:
+        return request.plan.with_counts(chooser.of_new_run(request, options.max_requests))
+    return first_plan(request, chooser, Budget(requests=options.max_requests))
+
+
+def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Waves:
+    """What follows the first wave of an adaptive run."""
+    most, may_grow = chooser.most(request, is_fresh=options.fresh)
+    return Waves(options.precision, most, may_grow, options.max_requests)
+
+
+def _counter(options: RunOptions, requests: Sequence[RunRequest]) -> Provider | None:
+    """A provider that counts tokens without cost: the embedded model, or vLLM servers that run."""
+    provider = options.model.provider
+    if provider != "tiny" and not (provider == "vllm" and options.base_urls):
+        return None
+    with suppress(SetupError):
+        return options.open_provider(requests)
+    return None
+
+
+async def _counted(requests: Sequence[RunRequest], counter: Provider | None) -> list[Preview]:
+    """A preview of each run; closes `counter`."""
+    try:
+        server = {} if counter is None else await counter.facts()
+        return [await _preview(request, server, counter) for request in requests]
+    finally:
+        if counter is not None:
+            await counter.aclose()
+
+
+async def _preview(
+    request: RunRequest, server: Mapping[str, object], counter: Provider | None
+) -> Preview:
+    plan, model, settings = request.plan, request.model, request.settings
+    fits = await context_fits(plan, model, server, counter, settings.max_tokens)
+    run_forecast = await forecast(
+        plan,
+        max_tokens=settings.max_tokens,
+        think_tokens=model.think_tokens,
+        counter=counter,
+        system=settings.system,
+        fits=fits,
+    )
+    return Preview(request, run_forecast, fits)
+
+
+def can_show(plan: Plan) -> CanShow:
+    """What a comparison of two runs of a full plan finds."""
+    sizes = plan.sizes
+    first = plan.conditions[0]
+    lines = [(line, size) for (condition, line), size in sizes.items() if condition == first]
+    return CanShow(
+        len(sizes), smallest_fall(min(sizes.values()), len(sizes)), smallest_factor(tuple(lines))
+    )
