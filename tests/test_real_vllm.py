@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
+from eyechart import compare, load_run
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES
 from tests.conftest import Done, has_lines, records
@@ -179,6 +180,40 @@ class TestServer:
             done = end(start(tmp_path, *more, *joining, other.base_url))
         done.one_line(1, "another", changed, "--fresh")
         assert answers(tmp_path) == before
+
+
+class TestVariants:
+    """One model, served in several ways, is several runs that are compared."""
+
+    asked = (
+        *("--task", "counting/ones", "--axis", "separator=comma", "--samples", "20"),
+        *("--lengths", "5,10,20,30,40,50,60,80", "--spread", "bands"),
+    )
+
+    def test_bfloat16_and_another_rotary_base(self, server: Server, tmp_path: Path) -> None:
+        """The number format changes nothing that the margin would not cover; doubling the rotary
+        base, as NTK scaling does, makes the model count worse.
+        """
+        bench(
+            tmp_path,
+            *(*self.asked, "--model", "vllm/tiny", "--label", "float32"),
+            *("--base-url", server.base_url),
+        )
+        base = '--hf-overrides={"rope_parameters":{"rope_type":"default","rope_theta":20000.0}}'
+        served = {"bfloat16": ("--dtype=bfloat16",), "base-20000": ("--dtype=float32", base)}
+        for label, arguments in served.items():
+            options = [part for one in arguments for part in ("--vllm-arg", one)]
+            bench(
+                tmp_path,
+                *(*self.asked, "--model", f"vllm/{MODEL}", "--label", label),
+                *(*options, "--vllm-arg", f"--max-model-len={WINDOW}"),
+            )
+        by_label = {
+            folder.parents[1].name.partition("@")[2]: load_run(folder) for folder in runs(tmp_path)
+        }
+        plain = by_label.pop("float32")
+        verdicts = {label: compare(plain, other).change for label, other in by_label.items()}
+        assert verdicts == {"bfloat16": "equivalent", "base-20000": "worse"}
 
 
 class TestManagedServer:
