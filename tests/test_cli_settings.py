@@ -198,6 +198,21 @@ def test_a_value_out_of_range_is_said_with_its_place(home: Lab) -> None:
     home.bench(*command).one_line(2, "EYECHART_SAMPLES: ", "--samples")
 
 
+def test_a_folder_without_a_name_is_refused(home: Lab) -> None:
+    """By every verb that has `--out`; a file is named with its line."""
+    for command in (
+        ("runs",),
+        ("leaderboard",),
+        ("import", "replies.jsonl"),
+        ("run", "-t", "lab/plain.yaml", "-m", "oracle:5"),
+        ("export", "batch", "-t", "lab/plain.yaml", "-m", "gpt-4o", "-o", "x.jsonl"),
+    ):
+        home.bench(*command, "--out", "").one_line(2, "'--out'", "it is empty; name a folder")
+    write(home, 'out = ""')
+    home.bench("runs").one_line(2, "bench.toml:1: ", "it is empty")
+    assert not (home.folder / "runs").exists()
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
 def test_an_address_on_this_machine_may_be_in_a_file(home: Lab, host: str) -> None:
     """By any of its names."""

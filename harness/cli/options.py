@@ -30,6 +30,13 @@ def command_of(context: typer.Context) -> str:
     return shlex.join(["bench", *sys.argv[1:], *settings]) if settings else ""
 
 
+def _folder(given: str | Path) -> Path:
+    """The folder that an option names."""
+    if not str(given):
+        raise typer.BadParameter("it is empty; name a folder, '.' for this one")
+    return Path(given)
+
+
 TaskOption = Annotated[
     list[str],
     typer.Option(
@@ -157,7 +164,10 @@ RunKeptCodeOption = Annotated[
         "that they name. Only for runs that you trust.",
     ),
 ]
-OutOption = Annotated[Path, typer.Option("--out", help="Folder that holds the runs.")]
+OutOption = Annotated[
+    Path,
+    typer.Option("--out", metavar="FOLDER", parser=_folder, help="Folder that holds the runs."),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, as docs/json.md says.")
 ]
