@@ -198,6 +198,20 @@ def test_a_value_out_of_range_is_said_with_its_place(home: Lab) -> None:
     home.bench(*command).one_line(2, "EYECHART_SAMPLES: ", "--samples")
 
 
+def test_a_misspelt_variable_is_said(home: Lab) -> None:
+    """With the one that was meant, by every verb; the command goes on."""
+    home.monkeypatch.setenv("EYECHART_MODLE", "x")
+    home.monkeypatch.setenv("EYECHART_SEED", "1")
+    done = home.bench("runs")
+    assert done.code == 0
+    (said, _) = done.err.splitlines()  # no run is there
+    assert said.startswith("bench: the variable EYECHART_MODLE is not read")
+    assert said.endswith("did you mean EYECHART_MODEL?")
+    home.monkeypatch.delenv("EYECHART_MODLE")
+    home.monkeypatch.setenv("EYECHART_JSON", "1")
+    assert "EYECHART_JSON is not read: no option has it; docs/" in home.bench("runs").err
+
+
 def test_a_folder_without_a_name_is_refused(home: Lab) -> None:
     """By every verb that has `--out`; a file is named with its line."""
     for command in (

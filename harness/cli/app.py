@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from harness.cli.asking import IMPORT_EXAMPLES, RUN_EXAMPLES, import_, run
+from harness.cli.defaults import unknown_variables
 from harness.cli.export import export_app
 from harness.cli.failures import FAILURES, explain
 from harness.cli.interrupts import raise_in_work
@@ -43,6 +44,8 @@ class _Verbs(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:  # a context of typer's own click
         raise_in_work()
+        for line in unknown_variables(os.environ):
+            warn(line)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:  # typer would print nothing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,8 @@ BENCH, PROJECT = "bench.toml", "pyproject.toml"
 """Where the first is there, the second is not read."""
 _HEADER = "tool.eyechart"
 """The table in the second."""
+FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
+"""Variables that are no options."""
 ONCE = ("dry-run", "fresh", "repeat", "json")
 """Options of `bench run` that are meant for one command, and have no default anywhere."""
 NOT_IN_FILES = ("model-arg", "vllm-arg")
@@ -56,6 +58,18 @@ def options_of_run() -> dict[str, Any]:
         for name, hint in names.items()
         if name not in (*ONCE, "context", "as-json", "return")
     }
+
+
+def unknown_variables(names: Iterable[str]) -> Iterator[str]:
+    """What to say of names of variables that begin like ours and are none."""
+    given = [name for name in names if name.startswith(PREFIX)]
+    known = [*map(variable, options_of_run()), *FILES] if given else []
+    ends = [name.removeprefix(PREFIX) for name in known]
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name.removeprefix(PREFIX), ends, n=1)
+            guess = f"did you mean {PREFIX}{close[0]}?" if close else "docs/settings.md lists them"
+            yield f"the variable {name} is not read: no option has it; {guess}"
 
 
 def read_defaults(folder: Path) -> dict[str, Default]:
