@@ -31,9 +31,12 @@ class EyechartError(Exception):
 
     exit_code: ClassVar[int] = INCOMPLETE
 
-    def __init__(self, *lines: str) -> None:
-        """`lines` are what is said, one line or several."""
+    def __init__(self, *lines: str, option: str = "") -> None:
+        """`lines` are what is said, one line or several; `option` is the long option whose value
+        is wrong, where they do not name it.
+        """
         self.lines: Sequence[str] = lines
+        self.option = option
         super().__init__("\n".join(lines))
 
 

@@ -109,6 +109,28 @@ def test_an_axis_may_be_a_table(home: Lab) -> None:
     assert defaults["axis"].place.endswith("bench.toml:1")
 
 
+def test_a_default_axis_is_for_tasks_that_have_it(home: Lab) -> None:
+    """The others are named, once; the command line stays strict."""
+    write(home, "samples = 1", 'axis = ["separator=space"]')
+    both = ("-t", "lab/ones.yaml,lab/plain.yaml", "-m", "oracle:9,oracle:8", "--lengths", "3")
+    done = asked(home, *both)
+    said = [line for line in done.err.splitlines() if "left out" in line]
+    assert said == [
+        "bench: bench.toml:2: axis 'separator' is left out for lab/plain: no such axis there"
+    ]
+    conditions = {
+        cell.condition.label
+        for path in home.folder.rglob(MANIFEST)
+        for cell in read_manifest(path.parent).cells
+    }
+    assert conditions == {"separator=space", "-"}
+    strict = home.bench("run", "-t", "lab/plain.yaml", "-m", "oracle:9", "--axis", "separator=none")
+    assert strict.code == 2
+    exported = home.bench("export", "lm-eval", "-t", "counting/sum", "-o", "tasks")
+    assert exported.code == 0
+    assert "axis 'separator' is left out for counting/sum" in exported.err
+
+
 def test_bench_toml_alone_is_read_where_both_are(home: Lab) -> None:
     """And a project without our table has no defaults."""
     write(home, "[tool.eyechart]", "samples = 1", name="pyproject.toml")
@@ -196,6 +218,41 @@ def test_a_value_out_of_range_is_said_with_its_place(home: Lab) -> None:
     home.bench(*command).one_line(2, "bench.toml:2: ", "--samples")
     home.monkeypatch.setenv("EYECHART_SAMPLES", "none")
     home.bench(*command).one_line(2, "EYECHART_SAMPLES: ", "--samples")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("lengths = [-5]", "--lengths wants whole numbers"),
+        ("lengths = [5, 10000000]", "lengths go from 1"),
+        ("samples = 10000000", "samples go to"),
+        ("model = 'oracle:9,opnai/x'", "unknown provider 'opnai'"),
+        ("task = 'countng'", "unknown task 'countng'"),
+        ("axis = {separator = 'coma'}", "no value 'coma' on axis 'separator'"),
+        ("spread = 'wide'", "--spread must be"),
+        ("budget = -1", "--budget must be above 0"),
+    ],
+    ids=str,
+)
+def test_a_value_that_cannot_be_is_said_with_its_place(home: Lab, line: str, words: str) -> None:
+    """Also where it is found to be wrong after the options were read."""
+    write(home, "", line)
+    own = {"task": ("-t", "lab/ones.yaml"), "model": ("-m", "oracle:5")}
+    given = (option for key, option in own.items() if not line.startswith(key))
+    done = home.bench("run", *(word for option in given for word in option))
+    assert (done.code, done.out) == (2, "")
+    (_, said) = done.err.splitlines()  # the first line has what came from the file
+    assert said.startswith("bench: bench.toml:2: ")
+    assert words in said
+
+
+def test_an_error_of_the_command_line_has_no_place(home: Lab) -> None:
+    """Where the file has other options, and where a variable is replaced."""
+    write(home, 'task = "lab/ones.yaml"', 'model = "oracle:5"')
+    home.monkeypatch.setenv("EYECHART_LENGTHS", "x")
+    assert "bench: --lengths wants" in home.bench("run", "--lengths", "y").err
+    assert "bench: EYECHART_LENGTHS: --lengths wants" in home.bench("run").err
+    assert "bench: no axis 'zzz' in" in home.bench("run", "--lengths", "5", "--axis", "zzz=1").err
 
 
 def test_a_misspelt_variable_is_said(home: Lab) -> None:

@@ -35,6 +35,7 @@ from harness.cli.options import (
     command_of,
     examples,
     listed,
+    said_of_default_axes,
 )
 from harness.cli.terminal import warn
 
@@ -143,6 +144,7 @@ def run(
         samples=samples or (selection.MOST_SAMPLES if adaptive else None),
         axes=axis or [],
         seed=seed,
+        leave_out=said_of_default_axes(context),
         in_bands=adaptive,
     )
     system_text = selection.system_prompt(plans, system)

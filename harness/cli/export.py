@@ -33,6 +33,7 @@ from harness.cli.options import (
     command_of,
     examples,
     listed,
+    said_of_default_axes,
 )
 from harness.cli.settings import AskingVerb
 from harness.cli.terminal import echo, say, warn
@@ -94,6 +95,7 @@ def batch(
         samples=samples,
         axes=axis or [],
         seed=seed,
+        leave_out=said_of_default_axes(context),
     )
     name, *others = listed(model)
     if others:
@@ -126,6 +128,7 @@ def batch(
     ),
 )
 def lm_eval(
+    context: typer.Context,
     *,
     task: TaskOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
@@ -154,6 +157,7 @@ def lm_eval(
         samples=samples,
         axes=axis or [],
         seed=seed,
+        leave_out=said_of_default_axes(context),
     )
     settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
     tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from harness.cli.completion import complete_models, complete_runs, complete_tasks, one_of
+from harness.cli.terminal import warn
 
 
 def examples(*lines: str) -> str:
@@ -28,6 +29,15 @@ def command_of(context: typer.Context) -> str:
     verb: Any = context.command  # a `harness.cli.settings.Verb`
     settings = verb.settings(context)
     return shlex.join(["bench", *sys.argv[1:], *settings]) if settings else ""
+
+
+def said_of_default_axes(context: typer.Context) -> Callable[[str], None] | None:
+    """Warns of an axis that tasks lack, where the axes come from a file or the environment: they
+    are for the tasks that have them. `None` where the command line names the axes.
+    """
+    verb: Any = context.command  # a `harness.cli.settings.Verb`
+    place = verb.place(context, "axis")
+    return (lambda text: warn(f"{place}: {text}")) if place else None
 
 
 def _folder(given: str | Path) -> Path:

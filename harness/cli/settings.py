@@ -4,6 +4,7 @@ variables of the environment. The command line comes before both, the environmen
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 from typer.core import TyperCommand
 
 from harness.cli.defaults import Default, options_of_run, read_defaults, variable
+from harness.cli.failures import lines_of
 from harness.cli.terminal import warn
-from harness.errors import UsageError
+from harness.errors import UnknownTaskError, UsageError
+from providers.base import SetupError
 
 _HELP = ("-h", "--help")
 
@@ -47,13 +50,13 @@ class Verb(TyperCommand):
             # errors of the parser, from whichever click typer uses
             parameter = getattr(error, "param", None)
             option = next((name for name, one in settable.items() if one is parameter), None)
-            place = option and self._place(ctx, option)
+            place = option and self.place(ctx, option)
             if not place or not hasattr(error, "format_message"):
                 raise
             raise UsageError(f"{place}: {error.format_message()}") from error
 
     def invoke(self, ctx: Any) -> Any:
-        """Says which options come from the file."""
+        """Says which options come from the file, and of a wrong value where it comes from."""
         settable = self._settable().items()
         from_file = [
             argument
@@ -64,7 +67,15 @@ class Verb(TyperCommand):
         if self.asks and from_file:
             (file,) = {one.place.rpartition(":")[0] for one in self._file.values()}
             warn(f"{file}: {shlex.join(from_file)}")
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except (UsageError, SetupError) as error:
+            options = [name for name, _ in settable if name in _options_in(error)]
+            places = list(filter(None, (self.place(ctx, option) for option in options)))
+            if not places:
+                raise
+            first, *more = lines_of(error)
+            raise UsageError(f"{', '.join(places)}: {first}", *more) from error
 
     def settings(self, ctx: Any) -> list[str]:
         """The options whose values come from the file or the environment, as arguments."""
@@ -75,7 +86,7 @@ class Verb(TyperCommand):
             for argument in as_arguments(option, ctx.params[parameter.name])
         ]
 
-    def _place(self, ctx: Any, option: str) -> str:
+    def place(self, ctx: Any, option: str) -> str:
         """Where the value of an option comes from, unless from the command line."""
         source = _source(ctx, self._settable()[option])
         if source == "ENVIRONMENT":
@@ -107,6 +118,14 @@ def as_arguments(option: str, value: object) -> list[str]:
         return [f"--{option}"]
     values = value if isinstance(value, list | tuple) else [value]
     return [argument for one in values for argument in (f"--{option}", str(one))]
+
+
+def _options_in(error: UsageError | SetupError) -> set[str]:
+    """The long options that an error is about: those that it names, else its own."""
+    named = set(re.findall(r"--([a-z][a-z-]*[a-z])", lines_of(error)[0]))
+    if isinstance(error, SetupError):
+        return named or {"model"}
+    return named or {"task" if isinstance(error, UnknownTaskError) else error.option}
 
 
 def _source(ctx: Any, parameter: Any) -> str:

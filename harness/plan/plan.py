@@ -121,16 +121,20 @@ def plan(
     """
     conditions = _conditions(_chosen_values(task, axes or {}))
     if samples is not None and samples < 1:
-        raise PlanError(f"samples must be at least 1, not {samples}")
+        raise PlanError(f"samples must be at least 1, not {samples}", option="samples")
     if samples is not None and samples > MAX_SAMPLES:
-        raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}")
+        raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}", option="samples")
     if spread == "bands" and task.spec.items is not None:
-        raise PlanError(f"task {task.name!r} has ready items, so its lengths cannot be bands")
+        raise PlanError(
+            f"task {task.name!r} has ready items, so its lengths cannot be bands", option="spread"
+        )
     for length in sorted(set(lengths or task.lengths)):
         if not 1 <= length <= MAX_LENGTH:
-            raise PlanError(f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}")
+            raise PlanError(
+                f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}", option="lengths"
+            )
         if task.items_at(length) == 0:
-            raise PlanError(f"task {task.name!r} has no item of length {length}")
+            raise PlanError(f"task {task.name!r} has no item of length {length}", option="lengths")
     own_spread: Spread = "none" if lengths else task.spec.usual_spread
     lines = lines_of(lengths or task.lengths, spread or own_spread)
     return Plan(task, conditions, lines, samples or task.samples, seed)
@@ -149,7 +153,8 @@ def _chosen_values(task: Task, axes: Mapping[str, Sequence[str]]) -> dict[str, l
             if name not in known:
                 raise PlanError(
                     f"task {task.name!r} has no value {name!r} on axis {axis!r}; it has "
-                    f"{', '.join(known)}"
+                    f"{', '.join(known)}",
+                    option="axis",
                 )
         chosen[axis] = wanted
     return chosen

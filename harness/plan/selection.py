@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
 
 from harness.errors import TaskFileError, UsageError
@@ -19,6 +19,8 @@ _FINEST = 0.15
 MOST_SAMPLES = 400
 """Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
 _MOST_DIGITS = 9
+_NAMED = 3
+"""Tasks that a line names, at most."""
 
 
 def check_text(option: str, given: str | None) -> None:
@@ -59,14 +61,21 @@ def plans(
     axes: Sequence[str],
     seed: int,
     in_bands: bool = False,
+    leave_out: Callable[[str], None] | None = None,
 ) -> list[Plan]:
     """A plan for each task that `names` lists. With `in_bands` given lengths are bands where the
-    task can have them and `spread` is not given.
+    task can have them and `spread` is not given. `leave_out` takes what is said of an axis that
+    tasks lack; without it an axis that no task has is an error.
     """
     wanted_spread = read_spread(spread)
     tasks = open_tasks(names)
     chosen_values = read_axes(axes)
-    check_axes(chosen_values, tasks, names)
+    if leave_out is None:
+        check_axes(chosen_values, tasks, names)
+    else:
+        for axis in chosen_values:
+            if without := [task.name for task in tasks if axis not in task.spec.axes]:
+                leave_out(f"axis {axis!r} is left out for {_some(without)}: no such axis there")
     bands: Spread | None = "bands" if in_bands and lengths else None
     task_plans = [
         plan(
@@ -84,6 +93,12 @@ def plans(
     return task_plans
 
 
+def _some(names: Sequence[str]) -> str:
+    """The first of the names, and how many others there are."""
+    others = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {others} more" if others > 0 else "")
+
+
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
     """Raises `UsageError` for an axis that none of the `tasks` has, which `names` lists."""
     known = {axis for task in tasks for axis in task.spec.axes}
@@ -91,7 +106,7 @@ def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
         if axis not in known:
             close = difflib.get_close_matches(axis, known, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
-            raise UsageError(f"no axis {axis!r} in {names!r}; {guess}")
+            raise UsageError(f"no axis {axis!r} in {names!r}; {guess}", option="axis")
 
 
 def check_lengths(planned: Plan) -> None:
