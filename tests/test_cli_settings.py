@@ -207,8 +207,8 @@ def test_a_file_that_is_no_toml(home: Lab) -> None:
     """Is said with line and column."""
     write(home, "samples = 1", "samples == 2")
     home.bench("runs").one_line(2, "bench.toml:2:", "not TOML")
-    (home.folder / "bench.toml").write_bytes(b"\xff")
-    home.bench("runs").one_line(2, "bench.toml")
+    (home.folder / "bench.toml").write_bytes("samples = 1".encode("utf-16"))
+    home.bench("runs").one_line(2, "bench.toml is not UTF-8; write it in UTF-8")
 
 
 def test_a_value_out_of_range_is_said_with_its_place(home: Lab) -> None:

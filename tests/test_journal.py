@@ -792,14 +792,16 @@ class TestManifest:
 
     @pytest.mark.parametrize("content", MANIFESTS.values(), ids=MANIFESTS.keys())
     def test_a_broken_one_is_one_line_with_a_remedy(self, tmp_path: Path, content: bytes) -> None:
-        """It names the file."""
+        """It names the file, and what helps a command that reads, or one that asks more."""
         (tmp_path / MANIFEST).write_bytes(content)
-        with pytest.raises(JournalError) as refused:
-            read_manifest(tmp_path)
-        said = str(refused.value)
-        assert f"{tmp_path / MANIFEST} cannot be read" in said
-        assert "move it away to start over" in said
-        assert "\n" not in said
+        for to_continue, remedy in ((False, "leave this run out"), (True, "start over with --fresh")):
+            with pytest.raises(JournalError) as refused:
+                read_manifest(tmp_path, to_continue=to_continue)
+            said = str(refused.value)
+            assert f"{tmp_path / MANIFEST} cannot be read" in said
+            assert said.endswith(f"; restore the file, or {remedy}")
+            assert "\n" not in said
+            assert "infile" not in said
 
     @pytest.mark.parametrize(
         ("name", "value", "where"),

@@ -85,8 +85,10 @@ def read_defaults(folder: Path) -> dict[str, Default]:
         return {}
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8; write it in UTF-8") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if header and "eyechart" not in text:  # most files of a project
         return {}
     defaults: dict[str, Default] = {}

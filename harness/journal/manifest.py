@@ -282,8 +282,8 @@ class _ManifestInFile(_InFile):
     updated: Annotated[str, AfterValidator(_is_moment)] = ""
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest of the run in `folder`.
+def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
+    """Reads the manifest of the run in `folder`; `to_continue` is of a command that asks more.
 
     Raises:
         JournalError: there is no run, or its manifest is invalid; the error names the first field.
@@ -301,10 +301,13 @@ def read_manifest(folder: Path) -> Manifest:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        problem = f"{where or 'top level'}: {first['msg'].lower()}"
+        is_object = first["type"] == "model_type"  # pydantic names the class
+        what = "no JSON object" if is_object else first["msg"].lower()
+        problem = f"{where}: {what}" if where else f"it is {what}"
     except ValueError as error:
         problem = " ".join(str(error).split())
-    raise JournalError(f"{path} cannot be read ({problem}); move it away to start over")
+    instead = "start over with --fresh" if to_continue else "leave this run out"
+    raise JournalError(f"{path} cannot be read ({problem}); restore the file, or {instead}")
 
 
 def _checked(read: _ManifestInFile) -> Manifest:

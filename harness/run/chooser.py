@@ -42,7 +42,7 @@ class Chooser(Protocol):
 def first_plan(request: RunRequest, choose: Chooser, budget: Budget) -> Plan:
     """The wave that an earlier command began, else a new one."""
     if (request.folder / MANIFEST).exists():
-        manifest = read_manifest(request.folder)
+        manifest = read_manifest(request.folder, to_continue=True)
         begun = request.plan.with_counts(
             {
                 cell.key: cell.samples

@@ -293,7 +293,7 @@ def _manifest(request: RunRequest) -> Manifest:
     """The run's manifest, read or new, with this command added."""
     task, folder = request.plan.task, request.folder
     if (folder / MANIFEST).exists():
-        manifest = read_manifest(folder)
+        manifest = read_manifest(folder, to_continue=True)
         identity = request.model.label, task.spec.digest(), asdict(request.settings)
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
