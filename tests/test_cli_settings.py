@@ -218,6 +218,30 @@ def test_a_value_out_of_range_is_said_with_its_place(home: Lab) -> None:
     home.bench(*command).one_line(2, "bench.toml:2: ", "--samples")
     home.monkeypatch.setenv("EYECHART_SAMPLES", "none")
     home.bench(*command).one_line(2, "EYECHART_SAMPLES: ", "--samples")
+    home.monkeypatch.setenv("EYECHART_SAMPLES", "1")
+    home.monkeypatch.setenv("EYECHART_ADAPTIVE", "maybe")
+    home.bench(*command).one_line(2, "EYECHART_ADAPTIVE must be 1 or 0, not 'maybe'")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "wanted"),
+    [
+        ("--samples", "-1", "a whole number from 1 on, not '-1'"),
+        ("--samples", "1.5", "a whole number from 1 on, not '1.5'"),
+        ("--seed", "x", "a whole number, not 'x'"),
+        ("--max-connections", "20000", "a whole number from 1 to 10,000, not '20000'"),
+        ("--temperature", "nan", "a number from 0 on, not 'nan'"),
+        ("--temperature", "-1", "a number from 0 on, not '-1'"),
+        ("--precision", "inf", "a number, not 'inf'"),
+        ("--budget", "x", "a number, not 'x'"),
+    ],
+)
+def test_a_number_that_is_none_is_said_in_our_words(
+    home: Lab, option: str, value: str, wanted: str
+) -> None:
+    """With its range, and what was given."""
+    command = ("run", "-t", "lab/plain.yaml", "-m", "oracle:5")
+    home.bench(*command, option, value).one_line(2, f"'{option}': it must be {wanted}")
 
 
 @pytest.mark.parametrize(

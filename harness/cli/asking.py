@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.numbers import number, whole
 from harness.cli.options import (
     AdaptiveOption,
     ApiOption,
@@ -96,16 +97,22 @@ def run(
         ),
     ] = None,
     max_connections: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Requests in flight, at most.")
+        int,
+        typer.Option(metavar="N", parser=whole(1, 10_000), help="Requests in flight, at most."),
     ] = 64,
     rpm: Annotated[
-        float | None, typer.Option(metavar="N", help="Requests a minute, at most.")
+        float | None,
+        typer.Option(metavar="N", parser=number(), help="Requests a minute, at most."),
     ] = None,
     tpm: Annotated[
-        float | None, typer.Option(metavar="N", help="Tokens a minute, at most.")
+        float | None,
+        typer.Option(metavar="N", parser=number(), help="Tokens a minute, at most."),
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(metavar="USD", help="Dollars after which nothing more is sent.")
+        float | None,
+        typer.Option(
+            metavar="USD", parser=number(), help="Dollars after which nothing more is sent."
+        ),
     ] = None,
     batch: Annotated[
         bool,

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.numbers import whole
 from harness.cli.options import (
     JsonOption,
     OutOption,
@@ -58,7 +59,11 @@ def samples(
     ] = None,
     length: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Only this nominal length of a line, or true length."),
+        typer.Option(
+            metavar="N",
+            parser=whole(1),
+            help="Only this nominal length of a line, or true length.",
+        ),
     ] = None,
     condition: Annotated[
         list[str] | None,
@@ -66,7 +71,10 @@ def samples(
             metavar="AXIS=VALUE[,AXIS=VALUE]", help="Only conditions with all of these values."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Samples to print, at most; 0 for all.")] = 10,
+    limit: Annotated[
+        int,
+        typer.Option(metavar="N", parser=whole(0), help="Samples to print, at most; 0 for all."),
+    ] = 10,
     full: Annotated[
         bool, typer.Option("--full", help="Print long texts without leaving out their middle.")
     ] = False,

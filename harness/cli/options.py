@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli.completion import complete_models, complete_runs, complete_tasks, one_of
+from harness.cli.numbers import number, whole
 from harness.cli.terminal import warn
 
 
@@ -88,9 +89,16 @@ SpreadOption = Annotated[
         autocompletion=one_of("bands", "none"),
     ),
 ]
-SamplesOption = Annotated[int | None, typer.Option(min=1, help="Samples per cell.")]
-SeedOption = Annotated[int, typer.Option(help="Seed from which every sample is drawn.")]
-TemperatureOption = Annotated[float, typer.Option(min=0.0)]
+SamplesOption = Annotated[
+    int | None, typer.Option(metavar="N", parser=whole(1), help="Samples per cell.")
+]
+SeedOption = Annotated[
+    int,
+    typer.Option(metavar="N", parser=whole(), help="Seed from which every sample is drawn."),
+]
+TemperatureOption = Annotated[
+    float, typer.Option(metavar="T", parser=number(0), help="Temperature of the model.")
+]
 MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
 ApiOption = Annotated[
     str,
@@ -129,12 +137,13 @@ PrecisionOption = Annotated[
     float | None,
     typer.Option(
         metavar="OCTAVES",
+        parser=number(),
         help="With --adaptive: the width of the interval that is enough; default: 0.75.",
     ),
 ]
 MaxRequestsOption = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="With --adaptive: samples to ask, at most."),
+    typer.Option(metavar="N", parser=whole(1), help="With --adaptive: samples to ask, at most."),
 ]
 LogprobsOption = Annotated[
     bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
@@ -144,7 +153,10 @@ AxisOption = Annotated[
     typer.Option("--axis", metavar="AXIS=VALUE[,VALUE]", help="Values to run; 'all' for all."),
 ]
 ThresholdOption = Annotated[
-    float, typer.Option(metavar="SHARE", help="Accuracy from which a length counts as seen.")
+    float,
+    typer.Option(
+        metavar="SHARE", parser=number(), help="Accuracy from which a length counts as seen."
+    ),
 ]
 RelativeOption = Annotated[
     bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")

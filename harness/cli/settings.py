@@ -4,6 +4,7 @@ variables of the environment. The command line comes before both, the environmen
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -53,6 +54,9 @@ class Verb(TyperCommand):
             place = option and self.place(ctx, option)
             if not place or not hasattr(error, "format_message"):
                 raise
+            if getattr(parameter, "is_flag", False):  # a file has true and false only
+                given = os.environ.get(place, "")
+                raise UsageError(f"{place} must be 1 or 0, not {given!r}") from error
             raise UsageError(f"{place}: {error.format_message()}") from error
 
     def invoke(self, ctx: Any) -> Any:
