@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from harness.analysis.judged_run import read_run
+from harness.analysis.results import TABLE
 from harness.cli.layout import Column, blocks, joined, letters, table
 from harness.cli.lists import aligned
 from harness.cli.tables import interval_text
@@ -108,8 +109,9 @@ def test_conditions_are_rows_where_the_lines_fit(lab: Lab) -> None:
 
 
 def test_letters_have_a_legend(lab: Lab) -> None:
-    """A row for each, with its values and how far the model sees."""
+    """A row for each, with its values and how far the model sees; it comes first."""
     rows = rows_of(of_eight(lab))
+    assert re.match(r"\| +\| separator", rows[1])
     legend = [row for row in rows if re.match(r"\| [A-H] ", row)]
     assert [row[2] for row in legend] == [*"ABCDEFGH"] * (len(legend) // 8)
     assert "a_separator_of_some_length | plain " in " ".join(legend)
@@ -117,6 +119,50 @@ def test_letters_have_a_legend(lab: Lab) -> None:
     assert " ".join(" ".join(heads).replace("length", "").replace("|", "").split()) == (
         "A B C D E F G H"
     )
+
+
+OF_MANY = """\
+axes:
+  separator:
+    default: [none, comma]
+    values: {none: "", space: " ", comma: ",", semicolon: ";", dash: "-"}
+  hint:
+    default: [a]
+    values: {a: "A", b: "B", c: "C", d: "D", a_hint_with_a_name_of_forty_characters__: "E"}
+prompt: |
+  {{ hint }}
+"""
+"""Twenty-five conditions in all."""
+
+
+def test_many_conditions_are_one_list(lab: Lab) -> None:
+    """By effective length, without the accuracies, whose file is named; counts are summed."""
+    text = lab.ones.read_text()
+    head, tail = text[: text.index("axes:")], text[text.index("prompt: |") :]
+    lab.ones.write_text(head + OF_MANY + tail.removeprefix("prompt: |\n"))
+
+    def script(request: Request) -> str | Reply:
+        is_best = "hint=c" in request.sample_id and "separator=dash" in request.sample_id
+        return right(request) if is_best or "length=2|" in request.sample_id else "hm"
+
+    axes = ("--axis", "separator=all", "--axis", "hint=all", "--lengths", "2,3,50")
+    out = lab.bench_run("--model", lab.fake(script), *axes).out
+    rows = rows_of(out)
+    assert len(rows) == 1 + 2 + 1 + 25 + 1
+    assert max(map(cell_len, rows)) <= 80
+    assert "(95 % interval)" in rows[2]
+    assert [cell.strip() for cell in rows[4].split("|")[1:3]] == ["dash", "c"]
+    assert [cell.strip() for cell in rows[5].split("|")[1:3]] == ["none", "a"]
+    assert "unparsed: 192" in out.splitlines()  # of 24 conditions with 8 each
+    assert "accuracy, %" not in out
+    assert (
+        "25 conditions, the longest effective length first; the accuracies on each line are in "
+        + (str(lab.the_run() / TABLE))
+        in out.splitlines()
+    )
+    lab.monkeypatch.setenv("COLUMNS", "200")
+    wide = lab.bench("score", lab.the_run()).out
+    assert max(row.count("accuracy, %") for row in rows_of(wide)) == 3
 
 
 def test_a_pipe_without_a_width_gets_eighty_columns(lab: Lab) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, EffectiveLength
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedCondition, JudgedRun
+from harness.analysis.results import TABLE
 from harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
 from harness.cli.terminal import one_line, show, tell
 from harness.spec import Condition, Line
@@ -25,6 +26,8 @@ ACCURACY = "accuracy, %"
 _SCORED = "n"
 """The number of scored samples, beside an accuracy."""
 INTERVAL = "95 % interval"
+_MOST_BLOCKS = 4
+"""Blocks of accuracies under letters that can be read, at most."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ def print_table(
     the accuracies are not of equally many samples, their numbers stand beside them.
 
     Conditions are columns if these fit; else rows, if the lines fit; else columns in blocks under
-    letters, with a legend below.
+    letters, below a legend; and where these blocks would be too many to read, a list without the
+    accuracies, the longest effective length first.
     """
     judged = [
         part for key, part in run.conditions.items() if conditions is None or key in conditions
@@ -60,7 +64,12 @@ def print_table(
     lines = sorted({cell.line for part in judged for cell in part.planned})
     shown = _shown(judged, lines, threshold)
     show(*map(bold, joined(_title(run, judged))))
-    _show_columns(shown, lines) or _show_rows(shown, lines) or _show_letters(shown, lines)
+    if not (_show_columns(shown, lines) or _show_rows(shown, lines) or _show_letters(shown, lines)):
+        _show_list(shown, threshold)
+        tell(
+            f"{len(shown)} conditions, the longest effective length first; the accuracies on each "
+            f"line are in {run.folder / TABLE}"
+        )
     hidden = len(run.conditions) - len(judged)
     if hidden:
         others = f"{hidden} other condition{'s' * (hidden > 1)}"
@@ -212,17 +221,61 @@ def _show_rows(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
 
 
 def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
-    """Shows conditions as columns under letters, with a legend below."""
+    """Shows conditions as columns under letters, below a legend, if the blocks are few; returns
+    whether they are.
+    """
     names = letters(len(shown))
     accuracies = [
         Column([name, part.header], part.accuracies)
         for name, part in zip(names, shown, strict=True)
     ]
-    for block in blocks([Column(["length"], [*map(str, lines)])], accuracies):
-        show(table(block))
-    for block in blocks([Column([""], names, "left")], [*_axes(shown), *_summary(shown)]):
-        show(table(block))
+    parts = list(blocks([Column(["length"], [*map(str, lines)])], accuracies))
+    if len(parts) > _MOST_BLOCKS:
+        return False
+    legend = blocks([Column([""], names, "left")], [*_axes(shown), *_summary(shown)])
+    show(*map(table, (*legend, *parts)))
     return True
+
+
+def _show_list(shown: Sequence[_Shown], threshold: Threshold) -> None:
+    """Shows conditions as rows, the longest effective length first, without their accuracies; in
+    blocks under letters if the columns do not fit.
+    """
+
+    def seen(part: _Shown) -> EffectiveLength | None:
+        return part.judged.effective_length(threshold)
+
+    def rank(part: _Shown) -> tuple[float, int]:
+        estimate = seen(part)
+        if estimate is None:
+            return -1.0, 0
+        return estimate.length.length, "<=>".index(estimate.length.sign)
+
+    ranked = sorted(shown, key=rank, reverse=True)
+    length, interval, *others = _summary(ranked)
+    both = Column(
+        [*length.header, f"({INTERVAL})"],
+        [
+            f"{sees} ({span.plain})" if isinstance(span, Text) and span.plain else sees
+            for sees, span in zip(length.cells, interval.cells, strict=True)
+        ],
+    )
+    columns = [*_axes(ranked), both]
+    if fits([*columns, *others]) or not fits(columns):
+        keys = [] if fits([*columns, *others]) else [Column([""], letters(len(ranked)), "left")]
+        show(*map(table, blocks(keys, [*columns, *others])))
+        return
+    show(table(columns))
+    if others:
+        tell(", ".join(map(_in_all, others)))
+
+
+def _in_all(column: Column) -> str:
+    """`unparsed: 1,046`, `adaptive: 3 conditions`: the sum of a column of the summary."""
+    texts = [cell if isinstance(cell, str) else cell.plain for cell in column.cells]
+    counts = [int(text.replace(",", "")) for text in texts if text[:1].isdigit()]
+    total = f"{sum(counts):,}" if counts else f"{sum(map(bool, texts))} conditions"
+    return f"{column.header[0]}: {total}"
 
 
 def _axes(shown: Sequence[_Shown]) -> list[Column]:
