@@ -242,6 +242,18 @@ def test_a_sentence_is_wrapped_between_words(
     assert [len(line) for line in lines] == [79, 69, 100]
 
 
+def test_what_an_adaptive_run_says_of_conditions_is_wrapped(lab: Lab) -> None:
+    """On stderr too, where the width is known."""
+    lab.monkeypatch.setenv("COLUMNS", "80")
+    done = lab.bench_run("--model", "oracle:9", "--adaptive", task=Path("copying/first_last"))
+    said = done.err.splitlines()
+    assert (
+        "copying/first_last position=first,hint=off,layout=plain,separator=none,odd=zero:" in said
+    )
+    assert any(line.startswith("  its effective length is known to 0.") for line in said)
+    assert max(map(len, said)) <= 80
+
+
 def test_a_list_that_is_too_wide_goes_below(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each column after its name; empty ones are left out, long ones wrapped between words."""
     rows = [("name", "size", "what"), ("a", "5", "w " * 50), ("bb", "1,000", "-")]

@@ -17,6 +17,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 
 from harness.analysis.judging import verdict_of
 from harness.cli.terminal import live_console, one_line
@@ -37,10 +38,14 @@ class LiveProgress:
         self._watcher: asyncio.Task[None] | None = None
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=10),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[state]}"),
+            TextColumn(
+                "{task.fields[state]}",
+                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            ),
             TimeRemainingColumn(),
+            expand=True,
             console=live_console(),
             disable=not sys.stderr.isatty(),
             transient=True,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.progress import LiveDisplay
-from harness.cli.terminal import echo, say, take_logs, warn
+from harness.cli.terminal import echo, say, take_logs, tell_apart, warn
 from harness.columns import OUTCOMES
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from harness.face.engine import ask
@@ -118,7 +118,7 @@ def _report_ends(
             if not isinstance(end, str):
                 unfinished.append(end)
             found = end if isinstance(end, str) else end.text
-            say(f"{request.name} {condition.label}: {found}")
+            tell_apart(f"{request.name} {condition.label}: {found}")
     if unfinished:
         for line in chooser.unknown(unfinished, *limit):
             warn(line)

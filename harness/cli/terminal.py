@@ -76,17 +76,18 @@ def show(*parts: RenderableType) -> None:
         console.print(_Clean(part))
 
 
-def width() -> int | None:
-    """Columns of the terminal on stdout, at least 80; elsewhere those that the variable `COLUMNS`
-    names. `None` where neither is known: text is then not wrapped.
+def width(stream: TextIO | None = None) -> int | None:
+    """Columns of the terminal on `stream`, which is stdout by default, at least 80; elsewhere those
+    that the variable `COLUMNS` names. `None` where neither is known: text is then not wrapped.
     """
+    stream = stream or sys.stdout
     given = os.environ.get("COLUMNS", "")
     if given.isascii() and given.isdigit() and int(given[:9]):
         return max(int(given[:9]), NARROWEST)
-    if not sys.stdout.isatty():
+    if not stream.isatty():
         return None
     try:
-        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+        columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # a stream without a descriptor
         return NARROWEST
     return max(columns, NARROWEST)
@@ -94,12 +95,24 @@ def width() -> int | None:
 
 def tell(text: str) -> None:
     """Prints a sentence on stdout, wrapped between words where the width is known."""
-    limit = width()
+    echo(*_wrapped(text, width()))
+
+
+def tell_apart(text: str) -> None:
+    """Prints a sentence on stderr, wrapped as by `tell`, its later lines indented."""
+    say(*_wrapped(text, width(sys.stderr), "  "))
+
+
+def _wrapped(text: str, limit: int | None, indent: str = "") -> list[str]:
     if limit is None:
-        echo(text)
-        return
-    lines = textwrap.wrap(one_line(text), limit, break_long_words=False, break_on_hyphens=False)
-    echo(*lines)
+        return [text]
+    return textwrap.wrap(
+        one_line(text),
+        limit,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def live_console() -> Console:
