@@ -11,7 +11,8 @@ from harness.analysis import judged_run
 from harness.analysis.curve import Curve, Threshold
 from harness.analysis.details import read_details
 from harness.analysis.effective_length import EffectiveLength, effective_length
-from harness.analysis.judged_run import as_float, read_run
+from harness.analysis.judged_run import read_run
+from harness.analysis.judged_samples import as_float
 from harness.journal.manifest import write_manifest
 from harness.journal.record import SAMPLES, encode
 from harness.plan.plan import plan

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
+import numpy as np
 
+from harness.analysis.asked import in_both
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
 from harness.errors import CompareError
 
 
-def common_samples(first: JudgedCondition, second: JudgedCondition, column: str) -> pd.DataFrame:
-    """The samples with a record on both sides: `column` of first, `column_other` of second."""
-    names = ["length", "length_low", "length_high", "index"]
-    other = second.recorded[[*names, column]]
-    return first.recorded[[*names, "true_length", column]].merge(
-        other, on=names, suffixes=("", "_other")
-    )
-
-
 def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
-    both = common_samples(first, second, "prompt")
-    other = both[both["prompt"] != both["prompt_other"]]
-    if len(other):
-        place = other.iloc[0]
+    """Raises `CompareError` where a sample of both was asked with another prompt."""
+    left, right = first.asked, second.asked
+    places, others = in_both(left, right)
+    differ = np.flatnonzero(left.prompts[places] != right.prompts[others])
+    if len(differ):
+        place = places[differ[0]]
+        index = int(left.keys[place, -1])
         raise CompareError(
-            f"the prompts of {len(other):,} samples differ, the first at "
-            f"length {int(place['true_length'])}, index {int(place['index'])}: the task's "
+            f"the prompts of {len(differ):,} samples differ, the first at "
+            f"length {int(left.true_lengths[place])}, index {index}: the task's "
             "generator or items changed and its version did not; run both with the same"
         )
+
+
+def same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
+    """Whether each sample of both has the same target."""
+    places, others = in_both(first.asked, second.asked)
+    return bool((first.asked.targets[places] == second.asked.targets[others]).all())
 
 
 def check_same_task(first: JudgedRun, second: JudgedRun) -> None:

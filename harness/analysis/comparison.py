@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
@@ -12,20 +13,19 @@ import pandas as pd
 from harness.analysis.comparability import (
     check_same_prompts,
     check_same_task,
-    common_samples,
     names_of,
+    same_targets,
 )
 from harness.analysis.curve import Threshold
 from harness.analysis.further import (
     SIGNIFICANT,
     LengthDifference,
-    length_difference,
+    Sides,
     mean_difference,
 )
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedCondition, JudgedRun, line_columns
 from harness.analysis.paired import (
-    Pair,
     Paired,
     PairedArea,
     PairedLength,
@@ -48,7 +48,6 @@ class ConditionComparison:
 
     condition: Condition
     """The axis values that both sides share."""
-    pair: Pair
     paired: Paired
     p_values: tuple[float, ...]
     """One for each line, with Holm's correction for all tests of the comparison."""
@@ -69,10 +68,7 @@ class ConditionComparison:
     @property
     def swapped(self) -> ConditionComparison:
         """The same with first and second exchanged."""
-        first, second = self.pair
-        return replace(
-            self, pair=(second, first), paired=self.paired.swapped, length=self.length.swapped
-        )
+        return replace(self, paired=self.paired.swapped, length=self.length.swapped)
 
     @property
     def lines(self) -> Iterator[tuple[PairedLength, float]]:
@@ -98,8 +94,15 @@ class Comparison:
     conditions: tuple[ConditionComparison, ...]
     length: LengthDifference
     """Mean over the conditions."""
-    area: PairedArea | None
-    """Mean over the conditions; `None` where one of them is adaptive."""
+
+    @cached_property
+    def area(self) -> PairedArea | None:
+        """Mean over the conditions; `None` where one of them is adaptive."""
+        if any(compared.adaptive for compared in self.conditions):
+            return None
+        if len(self.conditions) == 1:
+            return self.conditions[0].area
+        return mean_area([compared.paired.pair for compared in self.conditions])
 
     @property
     def lines(self) -> list[tuple[PairedLength, float]]:
@@ -120,7 +123,6 @@ class Comparison:
             second=self.first,
             conditions=tuple(compared.swapped for compared in self.conditions),
             length=self.length.swapped,
-            area=self.area and self.area.swapped,
         )
 
     def change(self, margin: float) -> Change:
@@ -151,11 +153,13 @@ def compare_runs(
     *,
     names: tuple[str, str] | None = None,
     conditions: Collection[Condition] | None = None,
+    sides: Sides | None = None,
 ) -> Comparison:
     """Compares two runs of one task on the same samples, condition by condition.
 
     `names` replaces the names of the runs: their models, with the settings that differ.
-    `conditions` are compared, and without them all that both runs have.
+    `conditions` are compared, and without them all that both runs have. `sides`
+    keeps the fits of runs that are in many comparisons.
 
     Raises:
         CompareError: their tasks, versions, rows or prompts differ, or they share no condition or
@@ -178,7 +182,7 @@ def compare_runs(
     ]
     for _, first_condition, second_condition in pairs:
         check_same_prompts(first_condition, second_condition)
-    return _compare(first, None, names or names_of(first, second), pairs, threshold)
+    return _compare(first, None, names or names_of(first, second), pairs, threshold, sides=sides)
 
 
 def _labels(run: JudgedRun) -> str:
@@ -226,6 +230,8 @@ def _compare(
     names: tuple[str, str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
     threshold: Threshold,
+    *,
+    sides: Sides | None = None,
 ) -> Comparison:
     """Raises `CompareError` where no sample is scored on both sides."""
     matched = [
@@ -237,33 +243,29 @@ def _compare(
     ]
     if not matched:
         raise CompareError(f"{names[0]} and {names[1]} have no scored sample in common")
-    results = [compare_pairs(pair) for _, pair, _, _ in matched]
+    sides = Sides(threshold) if sides is None else sides
+    results = [
+        compare_pairs((sides.of(first).samples, sides.of(second).samples))  # one copy of equal ones
+        for _, (first, second), _, _ in matched
+    ]
     corrected = iter(holm([row.p for result in results for row in result.lengths]))
     compared = tuple(
         ConditionComparison(
             condition,
-            pair,
             result,
             tuple(next(corrected) for _ in result.lengths),
-            _same_targets(first, second),
+            same_targets(first, second),
             first.control or second.control,
-            length_difference(*pair, threshold),
+            sides.difference(*result.pair),
             first.adaptive or second.adaptive,
         )
-        for (condition, pair, first, second), result in zip(matched, results, strict=True)
+        for (condition, _, first, second), result in zip(matched, results, strict=True)
     )
     manifest = run.manifest
-    is_full = not any(condition.adaptive for condition in compared)
-    area = mean_area([pair for _, pair, _, _ in matched]) if is_full else None
     length = mean_difference([condition.length for condition in compared])
     return Comparison(
-        manifest.task, manifest.task_version, model, *names, threshold, compared, length, area
+        manifest.task, manifest.task_version, model, *names, threshold, compared, length
     )
-
-
-def _same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
-    both = common_samples(first, second, "target")
-    return bool((both["target"] == both["target_other"]).all())
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:

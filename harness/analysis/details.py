@@ -12,7 +12,8 @@ from functools import cached_property
 
 import pandas as pd
 
-from harness.analysis.judged_run import JudgedRun, as_float, counted_records
+from harness.analysis.judged_run import JudgedRun, counted_records
+from harness.analysis.judged_samples import as_float
 from harness.analysis.judging import verdict_of
 from harness.analysis.task_of_run import NoTaskError, task_of
 from harness.columns import OUTCOMES

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 from harness.analysis.comparability import names_of_all
 from harness.analysis.comparison import Comparison, compare_runs
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.further import LengthDifference
+from harness.analysis.further import LengthDifference, Sides
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedRun
 from harness.analysis.paired import holm
@@ -87,14 +88,14 @@ class Ranking:
         """The conditions that all runs have."""
         return list(self.runs[0].estimates)
 
-    @property
-    def against_reference(self) -> Iterator[tuple[int, Comparison]]:
+    @cached_property
+    def against_reference(self) -> list[tuple[int, Comparison]]:
         """The place of each other run, and its comparison with the reference, which is first."""
-        for (left, right), comparison in self.comparisons.items():
-            if left == self.reference:
-                yield right, comparison
-            elif right == self.reference:
-                yield left, comparison.swapped
+        return [
+            (right, comparison) if left == self.reference else (left, comparison.swapped)
+            for (left, right), comparison in self.comparisons.items()
+            if self.reference in (left, right)
+        ]
 
     def further_than(self, place: int) -> list[int]:
         """Places of the runs that the run at `place` is shown to see further than."""
@@ -135,6 +136,7 @@ def rank_runs(runs: Sequence[JudgedRun], threshold: Threshold = Threshold()) -> 
     order = sorted(range(len(runs)), key=lambda place: named[place].rank_key)
     ranked = [named[place] for place in order]
     pairs = list(combinations(range(len(ranked)), 2))
+    sides = Sides(threshold)
     compared = [
         compare_runs(
             ranked[left].run,
@@ -142,6 +144,7 @@ def rank_runs(runs: Sequence[JudgedRun], threshold: Threshold = Threshold()) -> 
             threshold,
             names=(ranked[left].name, ranked[right].name),
             conditions=common,
+            sides=sides,
         )
         for left, right in pairs
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from harness.analysis.effective_length import longest_tested
 from harness.analysis.falling_curve import BINS_AN_OCTAVE
 from harness.analysis.fit import HALF_BIN, TAILS, Fit, fit
 from harness.analysis.interval import Bound
+from harness.spec import Line
 
 Crossings: TypeAlias = tuple[Floats, Floats]
 """See `_crossings`."""
@@ -122,6 +124,29 @@ class Side:
 def side_of(samples: Curve, threshold: Threshold) -> Side:
     """Fits one side."""
     return Side(samples, fit(samples, threshold), threshold)
+
+
+class Sides:
+    """Curves that are in many pairs. Each is fitted once: equal answers have the same fit."""
+
+    def __init__(self, threshold: Threshold) -> None:
+        self._threshold = threshold
+        self._of: dict[tuple[tuple[Line, ...], bytes], Side] = {}
+
+    def of(self, samples: Curve) -> Side:
+        """The side with these answers; its `samples` are those that came first."""
+        digest = hashlib.blake2b(digest_size=16)
+        for values in (samples.correct, samples.scored, samples.true_lengths):
+            digest.update(repr(values.shape).encode())
+            digest.update(values.tobytes())
+        key = samples.lines, digest.digest()
+        if key not in self._of:
+            self._of[key] = side_of(samples, self._threshold)
+        return self._of[key]
+
+    def difference(self, first: Curve, second: Curve) -> LengthDifference:
+        """See `length_difference`."""
+        return sides_difference(self.of(first), self.of(second))
 
 
 def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:

@@ -1,66 +1,44 @@
 """One judged run: the only place that interprets a journal.
 
-It decides which record of a sample counts, which conditions a run has and in which order, which of
-them are controls, and what their curves and effective lengths are. The terminal, the page, the
+It decides which conditions a run has and in which order, which of them are controls, and what their
+curves and effective lengths are; `judged_samples` decides which record of a sample counts. The
+terminal, the page, the
 leaderboard, comparisons and exports read all of this here. It is a pure function of the run's
 folder.
 """
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from struct import Struct
 
 import numpy as np
 import pandas as pd
 
 from harness import columns
+from harness.analysis.asked import Asked, asked_of
 from harness.analysis.curve import Curve, Threshold, curve
-from harness.analysis.diagnosis import collapsed, diagnosis, error_growth
+from harness.analysis.diagnosis import diagnosis, error_growth
 from harness.analysis.effective_length import EffectiveLength, effective_length
 from harness.analysis.interval import wilson
-from harness.analysis.judging import scorer_of, verdict_of
+from harness.analysis.judged_samples import judged_samples
+from harness.analysis.judging import scorer_of
 from harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
 from harness.errors import JournalError
-from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import Manifest, read_manifest
 from harness.journal.record import Record, Warn, read_records
 from harness.score.verdict import Scorer
-from harness.spec import Cell, Condition, Line, TaskSpec, line_start
+from harness.spec import Cell, Condition, Line, TaskSpec
 
 NOT_SCORED = ("error", "not_run")
 UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
 """Outcomes that are scored although no answer was read."""
 _SCORED = [place for place, outcome in enumerate(OUTCOMES) if outcome not in NOT_SCORED]
-_CORRECT, _ERROR = OUTCOMES.index("correct"), OUTCOMES.index("error")
+_CORRECT = OUTCOMES.index("correct")
 _DIGITS = 6
-_COLUMNS = {
-    "cell": "i",
-    "index": "i",
-    "outcome": "b",
-    "record": "i",
-    "true_length": "i",
-    "prompt": "Q",
-    "target": "q",
-    "answer": "i",
-    "signed_error": "d",
-    "collapsed": "b",
-    "first_divergence": "d",
-    "prompt_tokens": "d",
-    "output_tokens": "d",
-}
-"""Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
-_ROW = Struct(f"<{''.join(_COLUMNS.values())}")
-_DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
-_NAN = float("nan")
-_OUTCOME_OFFSET = 8
-"""Offset in bytes of the outcome in a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +152,11 @@ class JudgedCondition:
         """Nominal lengths with a scored sample, ascending; each once."""
         return sorted({int(length) for length in self.scored_cells["length"]})
 
+    @cached_property
+    def asked(self) -> Asked:
+        """Its samples that have a record, in an order that runs share."""
+        return asked_of(self.recorded)
+
     @property
     def recorded(self) -> pd.DataFrame:
         """Its samples that have a record, with the columns `LINE`; see `JudgedRun.samples`."""
@@ -258,84 +241,13 @@ def read_run(
             )
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
     scorer = scorer_of(folder, manifest, tasks, run_kept_code=run_kept_code)
-    return _judged(folder, manifest, spec, warn, scorer)
+    judged = judged_samples(folder, manifest, spec, warn, scorer)
+    return JudgedRun(folder, manifest, judged.table, judged.answers, judged.times, scorer)
 
 
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
     """Sorts conditions by the order of the values in the task file."""
     return tuple(list(spec.axes[axis].values).index(name) for axis, name in condition.items())
-
-
-def supersedes(new: int, old: int) -> bool:
-    """Whether a later record replaces an earlier one of the same sample; both are outcomes, as
-    places in `OUTCOMES`. The latest record counts, except that an error replaces only an error.
-    """
-    return new != _ERROR or old == _ERROR
-
-
-def _judged(
-    folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None, scorer: Scorer | None
-) -> JudgedRun:
-    """Judges all records; keeps the row of the one that counts for each sample."""
-    answer, repeated = spec.answer, spec.params.get("repeated")
-    places = {cell.key: place for place, cell in enumerate(manifest.cells)}
-    start = line_start(int(manifest.settings["seed"]), manifest.task)
-    finder = LineFinder((cell.line for cell in manifest.cells), start)
-    sizes = [cell.samples for cell in manifest.cells]
-    rows: list[array[int]] = [array("i") for _ in manifest.cells]
-    table = bytearray()
-    outcomes = {name: place for place, name in enumerate(OUTCOMES)}
-    answers: dict[int, int] = {}
-    first_s, last_s = math.inf, -math.inf
-    for number, record in enumerate(read_records(folder, warn)):
-        if record.at is not None:
-            first_s, last_s = min(first_s, record.at), max(last_s, record.at)
-        condition, length, index = record.condition, record.length, record.index
-        in_cells = [
-            place
-            for line in finder.find(length, index)
-            if (place := places.get((condition, line))) is not None and index < sizes[place]
-        ]
-        if not in_cells or not answer.fits(record.target):
-            continue
-        verdict = verdict_of(record, answer, scorer)
-        outcome = outcomes[verdict.outcome]
-        values = (
-            index,
-            outcome,
-            number,
-            length,
-            int(record.prompt_hash, 16),
-            hash(record.target),
-            answers.setdefault(verdict.answer, len(answers))
-            if isinstance(verdict.answer, int)
-            else -1,
-            as_float(verdict.signed_error),
-            collapsed(verdict, record.target, repeated),
-            as_float(verdict.first_divergence),
-            as_float(record.prompt_tokens),
-            as_float(record.output_tokens),
-        )
-        for place in in_cells:
-            row, cell_rows = _ROW.pack(place, *values), rows[place]
-            if index >= len(cell_rows):
-                cell_rows.extend([-1] * (index + 1 - len(cell_rows)))
-            row_number = cell_rows[index]
-            if row_number < 0:
-                cell_rows[index] = len(table) // _ROW.size
-                table += row
-            elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
-                table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
-    judged = np.frombuffer(table, _DTYPE)
-    ascending = sorted(answers)
-    places_of = np.empty(len(answers) + 1, np.int32)
-    places_of[-1] = -1  # where no integer was read
-    places_of[[answers[answer] for answer in ascending]] = np.arange(len(answers))
-    judged["answer"] = places_of[judged["answer"]]
-    # without a copy of the bytes
-    samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
-    times = (first_s, last_s) if first_s <= last_s else None
-    return JudgedRun(folder, manifest, samples, ascending, times, scorer)
 
 
 def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:
@@ -357,16 +269,6 @@ def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> di
 def line_columns(line: Line) -> dict[str, int]:
     """Column -> value of a line in CSV files: the columns `LINE`."""
     return dict(zip(LINE, astuple(line), strict=True))
-
-
-def as_float(value: object) -> float:
-    """`value` as a float: NaN if it is not a number, infinity if it is too large for a float."""
-    if not isinstance(value, int | float):
-        return _NAN
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:

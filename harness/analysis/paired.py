@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -88,21 +89,32 @@ class PairedArea:
         return PairedArea(self.second, self.first, *intervals)
 
 
-@dataclass(frozen=True, slots=True)
+Pair: TypeAlias = tuple[Curve, Curve]
+"""Two curves of equal shape: row i is the same row of symbols in both."""
+
+
+@dataclass(frozen=True, eq=False)
 class Paired:
     """First against second on the same samples."""
 
+    pair: Pair
     lengths: tuple[PairedLength, ...]
-    area: PairedArea
+    resamples: int = RESAMPLES
+    """Draws for the intervals of the areas."""
+    seed: int = 0
+
+    @cached_property
+    def area(self) -> PairedArea:
+        """The areas; computed where they are asked for, since most pairs of many runs need none."""
+        return mean_area([self.pair], resamples=self.resamples, seed=self.seed)
 
     @property
     def swapped(self) -> Paired:
         """The same with first and second exchanged."""
-        return Paired(tuple(line.swapped for line in self.lengths), self.area.swapped)
-
-
-Pair: TypeAlias = tuple[Curve, Curve]
-"""Two curves of equal shape: row i is the same row of symbols in both."""
+        first, second = self.pair
+        return replace(
+            self, pair=(second, first), lengths=tuple(line.swapped for line in self.lengths)
+        )
 
 
 def paired(first: Curve, second: Curve) -> Pair | None:
@@ -137,27 +149,47 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
     The interval at a length depends on the answers at that length alone. It has four times the
     draws, which cost little for one length.
     """
-    rows = []
-    for place, (line, n) in enumerate(zip(pair[0].lines, pair[0].n, strict=True)):
-        first, second = pair_at_length = pair[0].at([place]), pair[1].at([place])
-        accuracies = mean_area(
-            [pair_at_length], resamples=4 * resamples, seed=seed
-        )  # area = accuracy
-        only_first = int((first.correct > second.correct).sum())
-        only_second = int((second.correct > first.correct).sum())
-        rows.append(
+    first, second = pair
+    both = (first.correct * second.correct).sum(axis=0)
+    only_first = (first.correct > second.correct).sum(axis=0)
+    only_second = (second.correct > first.correct).sum(axis=0)
+    neither = first.n - both - only_first - only_second
+    table = np.stack([both, only_first, only_second, neither], axis=1).astype(int).tolist()
+    lengths = []
+    for line, counts in zip(first.lines, table, strict=True):
+        accuracies = _accuracies(tuple(counts), 4 * resamples, seed)
+        lengths.append(
             PairedLength(
                 line,
-                int(n),
+                sum(counts),
                 accuracies.first,
                 accuracies.second,
-                only_first,
-                only_second,
+                counts[1],
+                counts[2],
                 accuracies.difference_ci,
-                mcnemar(only_first, only_second),
+                mcnemar(counts[1], counts[2]),
             )
         )
-    return Paired(tuple(rows), mean_area([pair], resamples=resamples, seed=seed))
+    return Paired(pair, tuple(lengths), resamples, seed)
+
+
+@lru_cache(maxsize=1 << 14)
+def _accuracies(counts: tuple[int, int, int, int], resamples: int, seed: int) -> PairedArea:
+    """The accuracies of one line, which are its areas, with the intervals of their difference.
+
+    `counts` are the samples that both have right, the first alone, the second alone, and neither.
+    Kept, since the lines of many pairs have the same counts.
+    """
+    answers = np.repeat(
+        np.array([[1, 1], [1, 0], [0, 1], [0, 0]], float),
+        counts,
+        axis=0,
+    )
+    scored = np.ones((len(answers), 1))
+    first, second = (
+        Curve((Line.exact(1),), answers[:, [side]], scored, scored) for side in range(2)
+    )
+    return mean_area([(first, second)], resamples=resamples, seed=seed)
 
 
 def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:
@@ -202,6 +234,7 @@ def _even_ends(draws: Floats, observed: float, tail: float) -> tuple[float, floa
     )
 
 
+@lru_cache(maxsize=1 << 14)
 def mcnemar(only_first: int, only_second: int) -> float:
     """Two-sided p-value of McNemar's exact test (1947): the binomial test of the discordant pairs.
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
 
-from harness.analysis.comparability import check_same_task
+from harness.analysis.comparability import check_same_prompts, check_same_task
 from harness.analysis.comparison import Comparison, compare_runs
-from harness.analysis.curve import Curve, Threshold
+from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.family import Ranked, Ranking, corrected, in_family
-from harness.analysis.further import LengthDifference, Side, side_of, sides_difference
+from harness.analysis.further import LengthDifference, Sides
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
 from harness.analysis.paired import paired
-from harness.columns import LINE
 from harness.errors import CompareError
 from harness.spec import Condition
 
@@ -27,8 +26,6 @@ best one: the 66 full comparisons of 12 models take 8 to 16 s, the lengths of 4,
 _ORDER = "<=>"
 Pair: TypeAlias = tuple[int, int]
 """Two places, the smaller one first."""
-_Prompts: TypeAlias = dict[tuple[int, ...], int]
-"""Line and index of each sample -> the hash of its prompt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +93,18 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
     complete = len(ranked) <= MOST_IN_PAIRS
     count = len(ranked)
     pairs = list(combinations(range(count), 2))
+    sides = Sides(threshold)
     compared = {
         (left, right): comparison
         for left, right in pairs
         if complete or left == 0
-        if (comparison := _compare(ranked[left], ranked[right], condition, threshold))
+        if (comparison := _compare(ranked[left], ranked[right], condition, threshold, sides))
     }
     family = dict(zip(compared, in_family(list(compared.values())), strict=True))
     if complete:
         lengths = {pair: comparison.length for pair, comparison in family.items()}
     else:
-        sides = [one.run.conditions[condition] for one in ranked]
-        lengths = length_differences(sides, threshold)
+        lengths = length_differences([one.run.conditions[condition] for one in ranked], threshold)
         family = {
             pair: replace(comparison, length=lengths[pair]) for pair, comparison in family.items()
         }
@@ -152,43 +149,25 @@ def length_differences(
 
     A curve is fitted once for each set of samples, which is the same in most pairs.
     """
-    sides: dict[tuple[int, bytes], Side] = {}
-
-    def side(place: int, samples: Curve) -> Side:
-        key = place, repr(samples.lines).encode() + samples.scored.tobytes()
-        if key not in sides:
-            sides[key] = side_of(samples, threshold)
-        return sides[key]
-
-    prompts = [_prompts(one) for one in judged]
-    found = {}
+    sides, found = Sides(threshold), {}
     for left, right in combinations(range(len(judged)), 2):
-        curves = judged[left].curve, judged[right].curve
-        if curves[0] is None or curves[1] is None:
+        first, second = judged[left], judged[right]
+        if first.curve is None or second.curve is None or not _same_samples(first, second):
             continue
-        if not _same_samples(judged[left], judged[right], prompts[left], prompts[right]):
-            continue
-        pair = paired(curves[0], curves[1])
+        pair = paired(first.curve, second.curve)
         if pair is not None:
-            found[left, right] = sides_difference(side(left, pair[0]), side(right, pair[1]))
+            found[left, right] = sides.difference(*pair)
     return dict(zip(found, corrected(list(found.values())), strict=True))
 
 
-def _prompts(judged: JudgedCondition) -> _Prompts:
-    recorded = judged.recorded
-    columns = [recorded[name].tolist() for name in (*LINE, "index")]
-    return dict(zip(zip(*columns, strict=True), recorded["prompt"].tolist(), strict=True))
-
-
-def _same_samples(
-    first: JudgedCondition, second: JudgedCondition, left: _Prompts, right: _Prompts
-) -> bool:
+def _same_samples(first: JudgedCondition, second: JudgedCondition) -> bool:
     """Whether both were asked the same rows, and no sample of both with another prompt."""
     try:
         check_same_task(first.run, second.run)
+        check_same_prompts(first, second)
     except CompareError:
         return False
-    return left == right or all(right.get(key, prompt) == prompt for key, prompt in left.items())
+    return True
 
 
 def is_default(judged: JudgedCondition) -> bool:
@@ -207,12 +186,14 @@ def _condition(runs: Sequence[JudgedRun]) -> Condition:
 
 
 def _compare(
-    first: Ranked, second: Ranked, condition: Condition, threshold: Threshold
+    first: Ranked, second: Ranked, condition: Condition, threshold: Threshold, sides: Sides
 ) -> Comparison | None:
     """`None` if the models were not asked the same samples, or no sample is scored for both."""
     names = first.name, second.name
     try:
-        return compare_runs(first.run, second.run, threshold, names=names, conditions=[condition])
+        return compare_runs(
+            first.run, second.run, threshold, names=names, conditions=[condition], sides=sides
+        )
     except CompareError:
         return None
 

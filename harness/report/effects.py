@@ -46,12 +46,12 @@ class Effect:
     @cached_property
     def before(self) -> EffectiveLength:
         """The effective length with the baseline, on the paired samples only."""
-        return effective_length(self.compared.pair[1], self.threshold)
+        return effective_length(self.compared.paired.pair[1], self.threshold)
 
     @cached_property
     def after(self) -> EffectiveLength:
         """The effective length with the value, on the paired samples only."""
-        return effective_length(self.compared.pair[0], self.threshold)
+        return effective_length(self.compared.paired.pair[0], self.threshold)
 
     @property
     def where(self) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
 import numpy as np
 
 from harness.analysis.comparison import Comparison, ConditionComparison
-from harness.analysis.curve import Curve, Threshold, areas_under
+from harness.analysis.curve import RESAMPLES, Curve, Threshold, areas_under
 from harness.analysis.further import length_difference
-from harness.analysis.paired import Paired, compare_pairs, holm, mean_area
+from harness.analysis.paired import compare_pairs, holm
 from harness.spec import Condition
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -48,11 +48,11 @@ def compare(first: Curve, second: Curve) -> Comparison:
     Only the intervals of the single lines have fewer draws: no verdict goes by them.
     """
     threshold, pair = Threshold(), (first, second)
-    paired = Paired(compare_pairs(pair, resamples=_FEW).lengths, mean_area([pair]))
+    paired = replace(compare_pairs(pair, resamples=_FEW), resamples=RESAMPLES)
     p_values = tuple(holm([line.p for line in paired.lengths]))
     length = length_difference(*pair, threshold)
     one = ConditionComparison(
-        Condition(), pair, paired, p_values, same_targets=True, control=False, length=length
+        Condition(), paired, p_values, same_targets=True, control=False, length=length
     )
     return Comparison(
         task="simulation",
@@ -63,7 +63,6 @@ def compare(first: Curve, second: Curve) -> Comparison:
         threshold=threshold,
         conditions=(one,),
         length=length,
-        area=paired.area,
     )
 
 

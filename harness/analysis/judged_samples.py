@@ -1,0 +1,138 @@
+"""The verdict on each sample of a run, as a table: which record of a sample counts."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.diagnosis import collapsed
+from harness.analysis.judging import verdict_of
+from harness.columns import OUTCOMES
+from harness.journal.line_finder import LineFinder
+from harness.journal.manifest import Manifest
+from harness.journal.record import Warn, read_records
+from harness.score.verdict import Scorer
+from harness.spec import TaskSpec, line_start
+
+_ERROR = OUTCOMES.index("error")
+_COLUMNS = {
+    "cell": "i",
+    "index": "i",
+    "outcome": "b",
+    "record": "i",
+    "true_length": "i",
+    "prompt": "Q",
+    "target": "q",
+    "answer": "i",
+    "signed_error": "d",
+    "collapsed": "b",
+    "first_divergence": "d",
+    "prompt_tokens": "d",
+    "output_tokens": "d",
+}
+"""Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
+_ROW = Struct(f"<{''.join(_COLUMNS.values())}")
+_DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
+_NAN = float("nan")
+_OUTCOME_OFFSET = 8
+"""Offset in bytes of the outcome in a row."""
+
+
+def supersedes(new: int, old: int) -> bool:
+    """Whether a later record replaces an earlier one of the same sample; both are outcomes, as
+    places in `OUTCOMES`. The latest record counts, except that an error replaces only an error.
+    """
+    return new != _ERROR or old == _ERROR
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSamples:
+    """What a journal says after all of its records are judged."""
+
+    table: pd.DataFrame
+    """See `JudgedRun.samples`."""
+    answers: list[int]
+    """See `JudgedRun.answers`."""
+    times: tuple[float, float] | None
+    """See `JudgedRun.times`."""
+
+
+def judged_samples(
+    folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None, scorer: Scorer | None
+) -> JudgedSamples:
+    """Judges all records; keeps the row of the one that counts for each sample."""
+    answer, repeated = spec.answer, spec.params.get("repeated")
+    places = {cell.key: place for place, cell in enumerate(manifest.cells)}
+    start = line_start(int(manifest.settings["seed"]), manifest.task)
+    finder = LineFinder((cell.line for cell in manifest.cells), start)
+    sizes = [cell.samples for cell in manifest.cells]
+    rows: list[array[int]] = [array("i") for _ in manifest.cells]
+    table = bytearray()
+    outcomes = {name: place for place, name in enumerate(OUTCOMES)}
+    answers: dict[int, int] = {}
+    first_s, last_s = math.inf, -math.inf
+    for number, record in enumerate(read_records(folder, warn)):
+        if record.at is not None:
+            first_s, last_s = min(first_s, record.at), max(last_s, record.at)
+        condition, length, index = record.condition, record.length, record.index
+        in_cells = [
+            place
+            for line in finder.find(length, index)
+            if (place := places.get((condition, line))) is not None and index < sizes[place]
+        ]
+        if not in_cells or not answer.fits(record.target):
+            continue
+        verdict = verdict_of(record, answer, scorer)
+        outcome = outcomes[verdict.outcome]
+        values = (
+            index,
+            outcome,
+            number,
+            length,
+            int(record.prompt_hash, 16),
+            hash(record.target),
+            answers.setdefault(verdict.answer, len(answers))
+            if isinstance(verdict.answer, int)
+            else -1,
+            as_float(verdict.signed_error),
+            collapsed(verdict, record.target, repeated),
+            as_float(verdict.first_divergence),
+            as_float(record.prompt_tokens),
+            as_float(record.output_tokens),
+        )
+        for place in in_cells:
+            row, cell_rows = _ROW.pack(place, *values), rows[place]
+            if index >= len(cell_rows):
+                cell_rows.extend([-1] * (index + 1 - len(cell_rows)))
+            row_number = cell_rows[index]
+            if row_number < 0:
+                cell_rows[index] = len(table) // _ROW.size
+                table += row
+            elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
+                table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
+    judged = np.frombuffer(table, _DTYPE)
+    ascending = sorted(answers)
+    places_of = np.empty(len(answers) + 1, np.int32)
+    places_of[-1] = -1  # where no integer was read
+    places_of[[answers[answer] for answer in ascending]] = np.arange(len(answers))
+    judged["answer"] = places_of[judged["answer"]]
+    # without a copy of the bytes
+    samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
+    times = (first_s, last_s) if first_s <= last_s else None
+    return JudgedSamples(samples, ascending, times)
+
+
+def as_float(value: object) -> float:
+    """`value` as a float: NaN if it is not a number, infinity if it is too large for a float."""
+    if not isinstance(value, int | float):
+        return _NAN
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
