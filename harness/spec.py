@@ -239,6 +239,24 @@ class Axis(Part):
     """Value name -> what the prompt sees."""
 
 
+class Preset(Part):
+    """Settings of a task under a name, such as those of a paper: `--preset NAME` runs them.
+
+    What it leaves out is as without it, and the options of a command go over it.
+    """
+
+    title: Annotated[str, Field(min_length=1)]
+    """What it asks, and whose settings these are."""
+    lengths: Annotated[list[Length], Field(min_length=1)] | None = None
+    """Numbers of symbols, in place of the task's `lengths`."""
+    spread: Spread | None = None
+    """In place of the task's `spread`."""
+    samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
+    """Samples per cell, in place of the task's `samples`."""
+    axes: dict[Name, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    """Axis -> the value names that run, in place of its `default`."""
+
+
 class TaskSpec(Part):
     """One task file, as `tasks/task.schema.json` describes it to an editor."""
 
@@ -266,6 +284,8 @@ class TaskSpec(Part):
     axes: dict[Name, Axis] = Field(default_factory=dict)
     """What the task varies besides length; the prompt, and a generator that has a parameter of the
     axis's name, see the value. `separator` is also what `{{ sequence }}` is written with."""
+    presets: dict[Name, Preset] = Field(default_factory=dict)
+    """Settings under a name, for `--preset`."""
     prompt: Annotated[str, Field(min_length=1)]
     """A Jinja2 template."""
     system: Annotated[str, Field(pattern=r"\S")] | None = None
@@ -296,12 +316,14 @@ class TaskSpec(Part):
         return {name: list(axis.default) for name, axis in self.axes.items()}
 
     def digest(self) -> str:
-        """Hash of all that determines prompts and verdicts, without defaults and descriptions."""
+        """Hash of all that determines prompts and verdicts, without defaults, presets and
+        descriptions.
+        """
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
         content = without_defaults.model_dump(
-            mode="json", exclude={"title", "source", "lengths", "spread", "samples"}
+            mode="json", exclude={"title", "source", "lengths", "spread", "samples", "presets"}
         )
         content["answer"] = self.answer.given()
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()

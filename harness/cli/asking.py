@@ -26,6 +26,7 @@ from harness.cli.options import (
     OutOption,
     OwnTasksOption,
     PrecisionOption,
+    PresetOption,
     RunKeptCodeOption,
     SamplesOption,
     SeedOption,
@@ -43,6 +44,7 @@ from harness.cli.terminal import warn
 RUN_EXAMPLES = examples(
     "bench run --task counting --model tiny",
     "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
+    "bench run --task copying/first_last --model tiny --preset barbero",
     "bench run --task my_task.yaml --model oracle:50",
     "bench run --task counting --model gpt-4o,gpt-4.1-mini --dry-run",
     "bench run --task counting --model gpt-4o --budget 5",
@@ -65,6 +67,7 @@ def run(
     *,
     task: TaskOption,
     model: ModelOption,
+    preset: PresetOption = None,
     lengths: LengthsOption = None,
     spread: SpreadOption = None,
     samples: SamplesOption = None,
@@ -153,6 +156,8 @@ def run(
         seed=seed,
         leave_out=said_of_default_axes(context),
         in_bands=adaptive,
+        preset=preset,
+        notify=warn,
     )
     system_text = selection.system_prompt(plans, system)
     settings = [
@@ -197,7 +202,7 @@ def run(
     if adaptive:
         from harness.cli.adaptive import adaptive_chooser
 
-        chooser = adaptive_chooser(models[0], further=lengths is None)
+        chooser = adaptive_chooser(models[0], further=lengths is None and preset is None)
     for planned in plans:
         if warning := selection.repeats(planned):
             warn(warning)

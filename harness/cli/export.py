@@ -20,6 +20,7 @@ from harness.cli.options import (
     ModelOption,
     OutOption,
     OwnTasksOption,
+    PresetOption,
     RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
@@ -66,6 +67,7 @@ def batch(
             "--output", "-o", metavar="FILE", help="File to write; numbered files if it is large."
         ),
     ],
+    preset: PresetOption = None,
     lengths: LengthsOption = None,
     spread: SpreadOption = None,
     samples: SamplesOption = None,
@@ -96,6 +98,8 @@ def batch(
         axes=axis or [],
         seed=seed,
         leave_out=said_of_default_axes(context),
+        preset=preset,
+        notify=warn,
     )
     name, *others = listed(model)
     if others:
@@ -132,6 +136,7 @@ def lm_eval(
     *,
     task: TaskOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
+    preset: PresetOption = None,
     lengths: LengthsOption = None,
     spread: SpreadOption = None,
     samples: SamplesOption = None,
@@ -158,6 +163,8 @@ def lm_eval(
         axes=axis or [],
         seed=seed,
         leave_out=said_of_default_axes(context),
+        preset=preset,
+        notify=warn,
     )
     settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
     tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)

@@ -89,6 +89,14 @@ SpreadOption = Annotated[
         autocompletion=one_of("bands", "none"),
     ),
 ]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Lengths and axes that the task file has under this name, such as those of a paper; "
+        "other options go over it.",
+    ),
+]
 SamplesOption = Annotated[
     int | None, typer.Option(metavar="N", parser=whole(1), help="Samples per cell.")
 ]

@@ -34,6 +34,14 @@ def _summary(task: Task) -> dict[str, Any]:
         "lengths": list(task.lengths),
         "samples": task.samples,
         "requests": plan(task).size,
+        "presets": {
+            name: {
+                "title": preset.title,
+                "lengths": [line.length for line in plan(task, preset=name).lines],
+                "requests": plan(task, preset=name).size,
+            }
+            for name, preset in spec.presets.items()
+        },
         "file": task.path,
     }
 

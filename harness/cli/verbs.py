@@ -43,7 +43,10 @@ def show_tasks(names: str) -> None:
     for task in open_tasks(names):
         echo(f"# {task.name}: {task.path}", "")
         echo(*task.path.read_text(encoding="utf-8").split("\n"))
-        echo(f"# lines: {', '.join(map(str, plan(task).lines))}", "")
+        echo(f"# lines: {', '.join(map(str, plan(task).lines))}")
+        for name, preset in task.spec.presets.items():
+            echo(f"# --preset {name}, {plan(task, preset=name).size:,} requests: {preset.title}")
+        echo("")
         _echo_prompts(task)
 
 

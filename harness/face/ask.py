@@ -60,6 +60,7 @@ def run(
     task: TaskLike,
     model: str,
     *,
+    preset: str | None = None,
     lengths: Sequence[int] | None = None,
     samples: int | None = None,
     axes: Mapping[str, str | Sequence[str]] | None = None,
@@ -102,7 +103,13 @@ def run(
     notify = said.append if warn is None else warn
     try:
         planned = _plan(
-            load_task(task), lengths=lengths, samples=samples, axes=axes, spread=spread, seed=seed
+            load_task(task),
+            preset=preset,
+            lengths=lengths,
+            samples=samples,
+            axes=axes,
+            spread=spread,
+            seed=seed,
         )
         options = RunOptions.from_command(
             model=model,
@@ -144,6 +151,7 @@ def run(
 def _plan(
     task: Task,
     *,
+    preset: str | None,
     lengths: Sequence[int] | None,
     samples: int | None,
     axes: Mapping[str, str | Sequence[str]] | None,
@@ -162,6 +170,7 @@ def _plan(
         axes=values,
         spread=read_spread(spread),
         seed=seed,
+        preset=preset,
     )
     check_lengths(planned)
     return planned

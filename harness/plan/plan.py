@@ -23,6 +23,7 @@ from harness.spec import (
     Condition,
     Item,
     Line,
+    Preset,
     Sample,
     Spread,
     line_start,
@@ -36,7 +37,7 @@ _ID = re.compile(
     r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
     r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
 )
-_EXAMPLE = "counting/ones@1|separator=none,strategy=direct|length=20|seed=0|index=3"
+_EXAMPLE = "separators/two_symbols@1|separator=comma,share=half|length=20|seed=0|index=3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +109,26 @@ def plan(
     axes: Mapping[str, Sequence[str]] | None = None,
     spread: Spread | None = None,
     seed: int = 0,
+    preset: str | None = None,
 ) -> Plan:
-    """The task's defaults with the given options over them.
+    """The task's defaults, with its `preset` over them and the given options over both.
 
-    Given `lengths` are exact unless `spread` is `bands`; without them the task's own spread holds.
+    Given `lengths` are exact unless `spread` is `bands`; without them the spread of the preset or
+    of the task holds.
     `axes` maps an axis to value names, or to `["all"]`; axes that the task has not are left to
     the caller to complain about, since a group of tasks need not share them.
 
     Raises:
-        PlanError: an axis value that the task does not know, a length its items file lacks, or
-            bands of ready items.
+        PlanError: a preset or an axis value that the task does not know, a length its items file
+            lacks, or bands of ready items.
     """
+    chosen = None if preset is None else preset_of(task, preset)
+    own_spread: Spread = "none" if lengths else task.spec.usual_spread
+    if chosen is not None:
+        axes = {**chosen.axes, **(axes or {})}
+        samples = samples or chosen.samples
+        if not lengths:
+            lengths, own_spread = chosen.lengths, chosen.spread or own_spread
     conditions = _conditions(_chosen_values(task, axes or {}))
     if samples is not None and samples < 1:
         raise PlanError(f"samples must be at least 1, not {samples}", option="samples")
@@ -135,9 +145,17 @@ def plan(
             )
         if task.items_at(length) == 0:
             raise PlanError(f"task {task.name!r} has no item of length {length}", option="lengths")
-    own_spread: Spread = "none" if lengths else task.spec.usual_spread
     lines = lines_of(lengths or task.lengths, spread or own_spread)
     return Plan(task, conditions, lines, samples or task.samples, seed)
+
+
+def preset_of(task: Task, name: str) -> Preset:
+    """The preset of a task; raises `PlanError` if it has none of that name."""
+    presets = task.spec.presets
+    if name not in presets:
+        known = f"it has {', '.join(presets)}" if presets else "it has none"
+        raise PlanError(f"task {task.name!r} has no preset {name!r}; {known}")
+    return presets[name]
 
 
 def _chosen_values(task: Task, axes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -236,9 +254,11 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
         raise PlanError(f"not a sample id: {identifier!r}")
     if (match["task"], int(match["version"])) != (task.name, task.spec.version):
         raise PlanError(f"{identifier!r} is not of task {task.name}@{task.spec.version}")
-    axes = {axis: of_task.values for axis, of_task in task.spec.axes.items()}
-    condition = next((one for one in _conditions(axes) if one.label == match["condition"]), None)
-    if condition is None:
+    condition, axes = Condition.read(match["condition"]), task.spec.axes
+    is_known = list(condition) == list(axes) and all(
+        value in axes[axis].values for axis, value in condition.items()
+    )
+    if not is_known or condition.label != match["condition"]:
         raise PlanError(f"task {task.name!r} has no condition {match['condition']!r}")
     length, index = int(match["length"]), int(match["index"])
     available = task.items_at(length)

@@ -62,13 +62,18 @@ def plans(
     seed: int,
     in_bands: bool = False,
     leave_out: Callable[[str], None] | None = None,
+    preset: str | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> list[Plan]:
     """A plan for each task that `names` lists. With `in_bands` given lengths are bands where the
     task can have them and `spread` is not given. `leave_out` takes what is said of an axis that
-    tasks lack; without it an axis that no task has is an error.
+    tasks lack; without it an axis that no task has is an error. With a `preset` the tasks that do
+    not have it are left out, and `notify` gets a line that names them.
     """
     wanted_spread = read_spread(spread)
     tasks = open_tasks(names)
+    if preset is not None:
+        tasks = _with_preset(tasks, preset, names, notify)
     chosen_values = read_axes(axes)
     if leave_out is None:
         check_axes(chosen_values, tasks, names)
@@ -85,6 +90,7 @@ def plans(
             axes=chosen_values,
             spread=wanted_spread or (bands if task.spec.items is None else None),
             seed=seed,
+            preset=preset,
         )
         for task in tasks
     ]
@@ -97,6 +103,22 @@ def _some(names: Sequence[str]) -> str:
     """The first of the names, and how many others there are."""
     others = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {others} more" if others > 0 else "")
+
+
+def _with_preset(
+    tasks: Sequence[Task], preset: str, names: str, notify: Callable[[str], None] | None
+) -> list[Task]:
+    """The tasks that have the preset; raises `UsageError` if none has."""
+    having = [task for task in tasks if preset in task.spec.presets]
+    if not having:
+        known = sorted({name for task in tasks for name in task.spec.presets})
+        close = difflib.get_close_matches(preset, known, n=1)
+        guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+        raise UsageError(f"no preset {preset!r} in {names!r}; {guess}")
+    others = [task.name for task in tasks if task not in having]
+    if others and notify is not None:
+        notify(f"left out, as they have no preset {preset!r}: {', '.join(others)}")
+    return having
 
 
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:

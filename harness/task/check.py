@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.answer import Answer
 from harness.errors import TaskFileError
-from harness.spec import MAX_LENGTH, Axis, Separator, TaskSpec, taken_by
+from harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
 from harness.task import prompt
 from harness.task.source import Position, Problem, YamlFile, parse
 from harness.task.trial import did_you_mean, trial_problems
@@ -182,6 +182,8 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
     model: type[BaseModel] = TaskSpec
     if path and path[0] == "axes":
         model = Separator if "separator" in path[3:] else Axis
+    elif path and path[0] == "presets":
+        model = Preset
     elif path and path[0] == "answer":
         model = Answer
     return list(model.model_fields)
@@ -189,7 +191,11 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
 
 def _static_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
     """Problems beyond the types, in every part that has the right shape."""
-    for check in (_source_problems, _length_problems, _axis_problems, _prompt_problems):
+    checks = (
+        *(_source_problems, _length_problems, _axis_problems, _preset_problems),
+        _prompt_problems,
+    )
+    for check in checks:
         yield from check(file, data)
 
 
@@ -215,14 +221,59 @@ def _source_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
 
 
 def _length_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
-    lengths = data.get("lengths")
+    if data.get("lengths") == []:
+        yield Problem(file.position(["lengths"]), "lengths: must not be empty")
+    yield from _twice(file, ["lengths"], data.get("lengths"))
+
+
+def _twice(file: YamlFile, path: list[str | int], lengths: object) -> Iterator[Problem]:
+    """A problem for each of the `lengths` at `path` that is there already."""
     if not isinstance(lengths, list):
         return
-    if not lengths:
-        yield Problem(file.position(["lengths"]), "lengths: must not be empty")
     for place, length in enumerate(lengths):
         if length in lengths[:place] and not isinstance(length, bool):
-            yield Problem(file.position(["lengths", place]), f"length {length!r} is here twice")
+            yield Problem(file.position([*path, place]), f"length {length!r} is here twice")
+
+
+def _preset_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
+    presets, axes = data.get("presets"), data.get("axes")
+    for name, preset in presets.items() if isinstance(presets, dict) else ():
+        if not isinstance(preset, dict):
+            continue
+        path: list[str | int] = ["presets", name]
+        yield from _twice(file, [*path, "lengths"], preset.get("lengths"))
+        if "items" in data and preset.get("spread") == "bands":
+            place = file.position([*path, "spread"])
+            yield Problem(place, "'spread: bands' needs a generator; ready items have lengths")
+        chosen = preset.get("axes")
+        for axis, values in chosen.items() if isinstance(chosen, dict) else ():
+            known = axes.get(axis) if isinstance(axes, dict) else None
+            if known is None:
+                place = file.position([*path, "axes", axis], of_key=True)
+                remedy = did_you_mean(axis, list(axes)) if isinstance(axes, dict) else "it has none"
+                yield Problem(place, f"the task has no axis {axis!r}; {remedy}")
+            elif isinstance(known, dict) and isinstance(values, list):
+                names = known.get("values")
+                yield from _unknown_values(file, axis, [*path, "axes", axis], values, names)
+
+
+def _unknown_values(
+    file: YamlFile, axis: str, path: list[str | int], given: Sequence[object], known: object
+) -> Iterator[Problem]:
+    """A problem for each value name at `path` that the axis lacks, or that is there twice."""
+    if not isinstance(known, dict):
+        return
+    names = [str(name) for name in known]
+    for place, value in enumerate(given):
+        position = file.position([*path, place])
+        if not isinstance(value, str):
+            continue
+        if value not in names:
+            remedy = f"; {did_you_mean(value, names)}" if names else ""
+            yield Problem(position, f"axis {axis!r} has no value {value!r}{remedy}")
+        elif value in given[:place]:
+            kind = "default " if path[-1] == "default" else ""
+            yield Problem(position, f"{kind}{value!r} is here twice")
 
 
 def _axis_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
@@ -235,17 +286,8 @@ def _axis_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Probl
         if not isinstance(axis, dict):
             continue
         values, default = axis.get("values"), axis.get("default")
-        if isinstance(values, dict) and isinstance(default, list):
-            known = [str(value) for value in values]
-            for index, value in enumerate(default):
-                position = file.position(["axes", name, "default", index])
-                if not isinstance(value, str):
-                    continue
-                if value not in known:
-                    remedy = f"; {did_you_mean(value, known)}" if known else ""
-                    yield Problem(position, f"axis {name!r} has no value {value!r}{remedy}")
-                elif value in default[:index]:
-                    yield Problem(position, f"default {value!r} is here twice")
+        if isinstance(default, list):
+            yield from _unknown_values(file, name, ["axes", name, "default"], default, values)
         if isinstance(values, dict):
             yield from _value_problems(file, data, name, values)
 
