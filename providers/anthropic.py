@@ -34,7 +34,7 @@ from providers.catalog.endpoints import address_problem
 from providers.catalog.model_facts import model_facts
 from providers.http.errors import error_of
 from providers.http.sdk import bad_reply, http_client
-from providers.openai.form import is_count, read_json
+from providers.openai.form import is_count, read_json, tier_of
 from providers.secrets import keep_secret, redact_address
 
 if TYPE_CHECKING:
@@ -258,12 +258,22 @@ def _text(value: object) -> str | None:
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:
-    """Tokens of the exchange; those of a prompt that went to or came from a cache count too."""
-    kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    prompt_tokens = [usage[kind] for kind in kinds if is_count(usage.get(kind))]
+    """Tokens of the exchange; those of a prompt that went to or came from a cache count too. What
+    is not said of caches is 0, because no request asks for one.
+    """
+    kinds = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    counts = [usage[kind] if is_count(usage.get(kind)) else None for kind in kinds]
     output_tokens = usage.get("output_tokens")
-    return (
-        Usage(sum(prompt_tokens), output_tokens)
-        if prompt_tokens and is_count(output_tokens)
-        else None
+    if counts == [None] * len(kinds) or not is_count(output_tokens):
+        return None
+    fresh, read, write = (count or 0 for count in counts)
+    details = usage.get("output_tokens_details")
+    thought = details.get("thinking_tokens") if isinstance(details, dict) else None
+    return Usage(
+        fresh + read + write,
+        output_tokens,
+        read,
+        write,
+        thought if is_count(thought) and thought <= output_tokens else None,
+        tier_of(usage.get("service_tier")),
     )

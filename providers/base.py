@@ -54,10 +54,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one exchange, as the provider counts them."""
+    """Tokens of one exchange, as the provider counts them; `None` where it does not say."""
 
     prompt_tokens: int
+    """All of the prompt."""
     output_tokens: int
+    """All that was billed of the reply, with its thinking."""
+    cache_read_tokens: int | None = None
+    """Tokens of the prompt that a cache had."""
+    cache_write_tokens: int | None = None
+    """Tokens of the prompt that were written to a cache."""
+    thought_tokens: int | None = None
+    """Tokens of the thinking."""
+    tier: str | None = None
+    """The tier that served the request: `default`, `flex`, `priority`, `batch`, or another."""
 
 
 @dataclass(frozen=True, slots=True)

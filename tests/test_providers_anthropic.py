@@ -39,7 +39,7 @@ import httpx2  # noqa: E402  a dependency of the package
 
 KEY = "sk-ant-planted-0123456789"
 USAGE = {"input_tokens": 11, "output_tokens": 3}
-SEEN = Usage(11, 3)
+SEEN = Usage(11, 3, 0, 0)
 NAME = "claude-haiku-4-5-20251001"
 
 
@@ -157,7 +157,7 @@ CACHED = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
             message(THOUGHT, {"type": "redacted_thinking", "data": "x"}, "7", " eggs", 3),
             Reply("7 eggs", "stop", SEEN, NAME, None, "hm"),
         ),
-        (message("7", usage=USAGE | CACHED), Reply("7", "stop", Usage(1111, 3), NAME)),
+        (message("7", usage=USAGE | CACHED), Reply("7", "stop", Usage(1111, 3, 1000, 100), NAME)),
         (
             message("7", usage=USAGE | dict.fromkeys(CACHED)),
             Reply("7", "stop", SEEN, NAME),

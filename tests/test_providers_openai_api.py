@@ -146,7 +146,7 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (  # thinking is paid for, and counted in the total alone
             chat("7") | {"usage": dict(zip(USED, (32, 9, 1041), strict=True))},
-            Reply("7", "stop", Usage(32, 1009), "fake-model-1"),
+            Reply("7", "stop", Usage(32, 1009, thought_tokens=1000), "fake-model-1"),
         ),
         (
             chat("7") | {"usage": dict(zip(USED, (32, 1009, 1041), strict=True))},

@@ -21,7 +21,7 @@ Warn: TypeAlias = Callable[[str], None]
 FailureKind: TypeAlias = Literal["error", "overflow", "refused"]
 
 _HASH = re.compile(r"[0-9a-f]{1,16}")
-_MASKED = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch")
+_MASKED = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch", "tier")
 """Fields with text from servers, in which keys are masked."""
 
 
@@ -63,6 +63,12 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """When the record was written, in seconds since 1970."""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    thought_tokens: int | None = None
+    """Those of the prompt from a cache and into it, and those of the reply's thinking."""
+    tier: str | None = None
+    """The vendor's tier that served the request."""
     latency_s: float | None = None
     dropped_params: tuple[str, ...] | None = None
     """Parameters that the model does not take and that were left out."""
@@ -83,6 +89,16 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             raise ValueError("an invalid length, index or prompt_hash")
         self.prompt_tokens = token_count(self.prompt_tokens)
         self.output_tokens = token_count(self.output_tokens)
+        if self.cache_read_tokens is not None or self.cache_write_tokens is not None:
+            read, write = token_count(self.cache_read_tokens), token_count(self.cache_write_tokens)
+            fits = (read or 0) + (write or 0) <= (self.prompt_tokens or 0)
+            self.cache_read_tokens, self.cache_write_tokens = (
+                (read, write) if fits else (None, None)
+            )
+        if self.thought_tokens is not None:
+            thought = token_count(self.thought_tokens)
+            fits = thought is not None and thought <= (self.output_tokens or 0)
+            self.thought_tokens = thought if fits else None
 
     @property
     def is_error(self) -> bool:

@@ -26,6 +26,9 @@ def answered(
     record.model = reply.model
     if usage is not None:
         record.prompt_tokens, record.output_tokens = usage.prompt_tokens, usage.output_tokens
+        record.cache_read_tokens = usage.cache_read_tokens
+        record.cache_write_tokens = usage.cache_write_tokens
+        record.thought_tokens, record.tier = usage.thought_tokens, usage.tier
     record.latency_s = None if latency_s is None else round(latency_s, 4)
     record.dropped_params = reply.dropped_params or None
     record.logprobs = reply.logprobs

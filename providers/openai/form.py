@@ -6,6 +6,7 @@ Shared by all servers with this form, for chat and for plain completions.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, TypeGuard
 
@@ -36,6 +37,22 @@ _FINISH: dict[str, FinishReason] = {
     "content_filter": "content_filter",
     "SAFETY": "content_filter",
 }
+_PROMPT, _COMPLETION, _TOTAL = (
+    (("prompt_tokens",),),
+    (("completion_tokens",),),
+    (("total_tokens",),),
+)
+_READ_FROM_CACHE = (
+    ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Gemini, OpenRouter, vLLM, xAI, Groq
+    ("prompt_cache_hit_tokens",),  # DeepSeek
+    ("cached_tokens",),  # Moonshot
+)
+_WRITTEN_TO_CACHE = (("prompt_tokens_details", "cache_write_tokens"),)  # OpenAI, OpenRouter
+_THOUGHT = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
+"""Paths of figures in `usage`, the likelier first."""
+_TIERS = {"auto": None, "standard": "default", "on_demand": "default", "fast": "priority"}
+"""A vendor's word for a tier -> ours, where they differ."""
+_LONGEST_TIER = 32
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
 _READ, _SHOWN = 4096, 80
@@ -165,7 +182,7 @@ def reply_of(read: Any) -> Reply:
         raise BadReplyError("the reply is no JSON object")
     if read.get("error"):  # some routers forward an error with status 200
         raise _error_within(read)
-    choices, usage = read.get("choices"), _usage(read.get("usage"))
+    choices, usage = read.get("choices"), _usage(read.get("usage"), read.get("service_tier"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices", usage=usage)
     finish = _text(choices[0].get("finish_reason"))
@@ -221,26 +238,42 @@ def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
         return None
 
 
-def _usage(usage: object) -> Usage | None:
+def _usage(usage: object, tier: object = None) -> Usage | None:
     """The billed tokens; some vendors count thinking only in the total."""
     if not isinstance(usage, dict):
         return None
-    prompt_tokens, output_tokens = (
-        _whole(usage.get("prompt_tokens")),
-        _whole(usage.get("completion_tokens")),
-    )
-    if not (is_count(prompt_tokens) and is_count(output_tokens)):
+    prompt_tokens, completion_tokens = _count(usage, _PROMPT), _count(usage, _COMPLETION)
+    if prompt_tokens is None or completion_tokens is None:
         return None
-    total = _whole(usage.get("total_tokens"))
-    return Usage(
-        prompt_tokens,
-        max(output_tokens, total - prompt_tokens) if is_count(total) else output_tokens,
-    )
+    total = _count(usage, _TOTAL)
+    output_tokens = max(completion_tokens, 0 if total is None else total - prompt_tokens)
+    thought = _count(usage, _THOUGHT)
+    if not thought and output_tokens > completion_tokens:
+        thought = output_tokens - completion_tokens
+    read, write = _count(usage, _READ_FROM_CACHE), _count(usage, _WRITTEN_TO_CACHE)
+    if (read or 0) + (write or 0) > prompt_tokens:
+        read = write = None
+    if thought is not None and thought > output_tokens:
+        thought = None
+    return Usage(prompt_tokens, output_tokens, read, write, thought, tier_of(tier))
 
 
-def _whole(figure: object) -> object:
-    """A whole float as an int: the parser reads integers of more than 64 bits as floats."""
-    return int(figure) if isinstance(figure, float) and figure.is_integer() else figure
+def tier_of(word: object) -> str | None:
+    """The tier that a vendor's word names; `None` where it names none."""
+    return _TIERS.get(word, word[:_LONGEST_TIER]) if isinstance(word, str) and word else None
+
+
+def _count(usage: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> int | None:
+    """The first figure at one of the paths that is a number of tokens."""
+    for path in paths:
+        figure: object = usage
+        for name in path:
+            figure = figure.get(name) if isinstance(figure, dict) else None
+        # the parser reads integers of more than 64 bits as floats
+        whole = int(figure) if isinstance(figure, float) and figure.is_integer() else figure
+        if is_count(whole):
+            return whole
+    return None
 
 
 def is_count(value: object) -> TypeGuard[int]:
