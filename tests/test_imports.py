@@ -42,10 +42,7 @@ ARROWS = {
         *("providers.base", "providers.registry", "providers.secrets"),
     ],
     "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
-    "harness.report": [
-        *("harness.analysis", "harness.plan", "harness.journal"),
-        "providers.catalog",
-    ],
+    "harness.report": ["harness.analysis", "harness.journal"],
     "harness.face": [
         *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.analysis"),
         *("providers.base", "providers.registry"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from datetime import date
+from itertools import repeat
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from providers.base import (
     StopRunError,
     Usage,
 )
-from providers.catalog.model_facts import Prices, model_facts
+from providers.catalog.prices import Prices, Rates, Timetable
 from providers.scripted import ScriptedProvider
 from tests.conftest import records, right
 
@@ -44,9 +45,20 @@ if TYPE_CHECKING:
 
     from tests.conftest import Lab
 
-PRICES = Prices(input=2.0, output=10.0, as_of=date(2025, 10, 1))
-DOLLAR = Prices(input=0.0, output=1e6, as_of=date(2025, 10, 1))
+PRICES = Prices.constant(input=2.0, output=10.0, as_of=date(2025, 10, 1))
+DOLLAR = Prices.constant(input=0.0, output=1e6, as_of=date(2025, 10, 1))
 """A dollar a token of replies."""
+CHEAP, DEAR = (
+    (
+        (-1, Rates(factor, factor / 10, factor * 1.25, 5 * factor, 6 * factor, 7 * factor)),
+        (12, Rates(2 * factor, factor / 5, factor * 2.5, 8 * factor, 9 * factor, 7 * factor)),
+    )
+    for factor in (1.0, 2.0)
+)
+CHANGING = Prices(
+    {"default": Timetable((float("-inf"),), (0, 43_200), ((CHEAP, DEAR),))}, date(2025, 10, 1)
+)
+"""Dearer after noon, for prompts of more than 12 tokens, for what is written to a cache."""
 HUGE = 10**400
 
 
@@ -77,7 +89,7 @@ def test_a_token_has_a_byte_at_least(text: str, tokens: int) -> None:
 
 def test_a_million_tokens_cost_their_price() -> None:
     """Input and output each by their own."""
-    assert cost(PRICES, 1_000_000, 500_000) == 7.0
+    assert cost(PRICES, Usage(1_000_000, 500_000)) == 7.0
 
 
 def test_a_budget_is_spent_at_its_limit() -> None:
@@ -90,16 +102,6 @@ def test_a_budget_is_spent_at_its_limit() -> None:
     unknown = Budget()
     unknown.charge(Usage(10**9, 10**9))
     assert (unknown.spent, unknown.exhausted) == (0.0, False)
-
-
-def test_known_models_have_prices_with_their_date() -> None:
-    """And reasoning models that are not spelled out have none made up for them."""
-    prices = model_facts("openai/gpt-4o", {}).prices
-    assert prices is not None
-    assert prices.input < prices.output
-    assert prices.as_of <= date.today()  # noqa: DTZ011  a day of the vendor's
-    assert model_facts("openai/gpt-4o-audio-preview", {}).prices is None
-    assert model_facts("openai/o1-pro", {}).prices is None
 
 
 class TestUsage:
@@ -154,7 +156,7 @@ class TestUsage:
         _, used = meter.settle(reply, "1111 a", 10)
         asked = estimate_tokens("Be brief.") + estimate_tokens("1111 a")
         assert used == Usage(asked, estimate_tokens("one, two 4 ones"))
-        assert budget.spent == cost(PRICES, used.prompt_tokens, used.output_tokens)
+        assert budget.spent == cost(PRICES, used)
 
     def test_an_estimate_is_within_the_maximum(self) -> None:
         """A long row of digits may be few tokens; one that was cut off is as long as it may be."""
@@ -287,7 +289,7 @@ class Vendor(ScriptedProvider):
     async def complete(self, request: Request) -> Reply:
         assert self.budget.prices is not None
         bytes_sent = len("Be brief.") + len(request.prompt)
-        most = cost(self.budget.prices, bytes_sent, request.max_tokens + 5)
+        most = self.budget.worst(MaxUsage(bytes_sent, request.max_tokens + 5))
         self.at_stake = max(self.at_stake, self.owed + sum(self.worst.values()))
         self.worst[request.sample_id] = most
         self.greatest = max(self.greatest, most)
@@ -296,13 +298,15 @@ class Vendor(ScriptedProvider):
         del self.worst[request.sample_id]
         whole = self.random.choice((True, False))
         output = request.max_tokens + 5 if whole else self.random.randint(1, 5)
-        usage = Usage(self.random.randint(1, bytes_sent), output)
+        prompt = self.random.randint(1, bytes_sent)
+        written = self.random.choice((None, 0, self.random.randint(0, prompt)))
+        usage = Usage(prompt, output, cache_write_tokens=written)
         kind = self.random.randrange(8) if self.faulty else 7
         if kind == 0:
             raise OverloadedError("503")
         if kind == 1:
             raise BadRequestError("400")
-        self.owed += cost(self.budget.prices, usage.prompt_tokens, usage.output_tokens)
+        self.owed += cost(self.budget.prices, usage, self.budget.clock()) or 0.0
         if kind == 2:
             raise BadReplyError("no choices", usage=usage)
         return Reply("3", usage=usage)
@@ -349,16 +353,24 @@ class TestRuns:
         count=st.integers(1, 120),
         share=st.floats(0.0001, 1.2),
         rates=st.sampled_from(({}, {"rpm": 600.0}, {"tpm": 9000.0}, {"rpm": 60.0, "tpm": 900.0})),
+        prices=st.sampled_from((PRICES, CHANGING)),
     )
     def test_a_budget_holds_and_is_spent(
-        self, seed: int, connections: int, count: int, share: float, rates: dict[str, Any]
+        self,
+        *,
+        seed: int,
+        connections: int,
+        count: int,
+        share: float,
+        rates: dict[str, Any],
+        prices: Prices,
     ) -> None:
         """Whatever replies cost, take and fail of: it is passed by less than one request may cost,
         and where samples are left all of it is spent. Two runs share it, and the second gets what
         the first left.
         """
         limit = share * count * 2 * 0.0002
-        budget = Budget(PRICES, limit)
+        budget = Budget(prices, limit)
         vendor = Vendor(Random(seed), budget)
         limits = RunLimits(
             connections,
@@ -367,14 +379,15 @@ class TestRuns:
             max_elapsed_s=1e12,
             **rates,
         )
-        for _ in range(2):
+        for hour in (1, 14):
+            budget.clock = repeat(hour * 3600.0).__next__
             written = asked(vendor, count, limits, budget)
             assert vendor.worst == {}
             assert budget.spent == pytest.approx(vendor.owed)
             assert vendor.at_stake < limit + 1e-12
             assert budget.spent < limit + vendor.greatest
             assert len(written) == count or budget.spent >= limit
-            assert (budget._prompt, budget._output) == (0, 0)
+            assert not budget._in_flight
             assert not budget._waiting
 
     def test_short_replies_at_first_deceive_nobody(self) -> None:
@@ -409,7 +422,7 @@ class TestRuns:
         )
         asyncio.run(work)
         assert len(provider.requests) == 50
-        assert (budget._prompt, budget._output) == (0, 0)
+        assert not budget._in_flight
 
     def test_who_pauses_between_attempts_holds_no_money(self) -> None:
         """Another one leaves meanwhile."""
@@ -467,7 +480,7 @@ class TestRuns:
         asyncio.run(main())
         assert begun == ["id0", "id1"]
         assert written == (["id1"] if how == "stopped" else ["id0", "id1"])
-        assert (budget._prompt, budget._output) == (0, 0)
+        assert not budget._in_flight
         assert not budget._waiting
 
     def test_a_reply_that_cannot_be_written_gives_its_money_back(self) -> None:
@@ -479,7 +492,7 @@ class TestRuns:
 
         with pytest.raises(OSError, match="disk full"):
             asked(Vendor(Random(1), budget, faulty=False), 9, RunLimits(3), budget, append=full)
-        assert (budget._prompt, budget._output) == (0, 0)
+        assert not budget._in_flight
 
 
 def priced(folder: Path, model: str = "fake/model") -> str:

@@ -184,15 +184,14 @@ def test_a_batch_has_prices_of_its_own(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("EYECHART_MODELS", str(models))
     one_by_one, batch, other = (
         resolve_model("openai/a"),
-        resolve_model("openai/a", batch=True),
-        resolve_model("openai/b", batch=True),
+        resolve_model("openai/a", tier="batch"),
+        resolve_model("openai/b", tier="batch"),
     )
-    assert [model.prices and model.prices.output for model in (one_by_one, batch, other)] == [
-        4,
-        2,
-        4,
-    ]
-    assert [model.has_batch_price for model in (one_by_one, batch, other)] == [True, True, False]
+    models_of_both = (one_by_one, batch, other)
+    said = [model.prices.worst[0][1].said for model in models_of_both if model.prices is not None]
+    assert said == [4, 2, 4]
+    assert [model.has_tier_price for model in (one_by_one, batch, other)] == [True, True, False]
     assert [model.think_tokens for model in (batch, other)] == [8192, 0]
     assert batch.provider == "openai"
     assert resolve_model("nobody/x").prices is None
+    assert resolve_model("openai/gpt-4o", addresses=["http://127.0.0.1:9/v1"]).prices is None

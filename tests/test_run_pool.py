@@ -37,7 +37,7 @@ from providers.base import (
     UnknownModelError,
     Usage,
 )
-from providers.catalog.model_facts import Prices
+from providers.catalog.prices import Prices
 from providers.scripted import Script, ScriptedProvider
 from tests.conftest import as_line
 
@@ -410,7 +410,7 @@ class TestStopping:
 
     def test_what_was_paid_for_nothing_counts(self) -> None:
         """A reply without a choice has a usage and a price."""
-        budget = Budget(Prices(input=1e6, output=0, as_of=date(2026, 1, 1)), limit=30.0)
+        budget = Budget(Prices.constant(input=1e6, output=0, as_of=date(2026, 1, 1)), limit=30.0)
         paid = BadReplyError("no choices", usage=Usage(11, 0))
         done = Asked(lambda _request: paid, 100, progress=Progress(budget=budget))
         assert budget.spent == 33.0
@@ -726,7 +726,7 @@ class TestDraining:
 
     def test_when_the_money_is_spent_nobody_queues_for_a_rate(self) -> None:
         """Workers in line for a place in the minute go home."""
-        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        prices = Prices.constant(input=1.0, output=1.0, as_of=date(2025, 10, 1))
         budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
         progress = Progress(budget=budget)
@@ -786,7 +786,7 @@ class TestDraining:
 
     def test_no_money_no_request(self) -> None:
         """The reply that crosses the budget is kept, and is the last."""
-        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        prices = Prices.constant(input=1.0, output=1.0, as_of=date(2025, 10, 1))
         budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
         asked = Asked([reply], 9, progress=Progress(budget=budget))
@@ -795,7 +795,7 @@ class TestDraining:
 
     def test_replies_without_figures_are_charged_by_estimate(self) -> None:
         """So that a budget holds whatever the server reports."""
-        prices = Prices(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        prices = Prices.constant(input=1.0, output=1.0, as_of=date(2025, 10, 1))
         budget = Budget(prices)
         Asked([Reply("ninety 9")], 1, progress=Progress(budget=budget))
         tokens = estimate_tokens("prompt 0") + estimate_tokens("ninety 9")

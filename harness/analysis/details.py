@@ -58,8 +58,8 @@ class RunDetails:
     @cached_property
     def samples(self) -> pd.DataFrame:
         """One row for each detail: `cell`, `index`, `outcome` (place in `OUTCOMES`), `target`,
-        `answer`, `signed_error`, `characters`, `prompt_tokens`, `output_tokens`. NaN where a value
-        is unknown or not a number.
+        `answer`, `signed_error`, `characters`, `prompt_tokens`, `output_tokens`, `cost` (dollars).
+        NaN where a value is unknown or not a number.
         """
         rows = [
             (
@@ -72,12 +72,13 @@ class RunDetails:
                 as_float(detail.record.chars),
                 as_float(detail.record.prompt_tokens),
                 as_float(detail.record.output_tokens),
+                as_float(self.run.cost_of(detail.record)),
             )
             for detail in self.details
         ]
         names = ("cell", "index", "outcome", "target", "answer", "signed_error")
         kinds = dict.fromkeys(("cell", "index", "outcome"), int)
-        measured = ("characters", "prompt_tokens", "output_tokens")
+        measured = ("characters", "prompt_tokens", "output_tokens", "cost")
         return pd.DataFrame(rows, columns=[*names, *measured]).astype(
             {**kinds, **dict.fromkeys((*names[3:], *measured), float)}
         )

@@ -30,6 +30,8 @@ from harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
 from harness.errors import JournalError
 from harness.journal.manifest import Manifest, read_manifest
 from harness.journal.record import Record, Warn, read_records
+from harness.plan.cost import cost
+from harness.plan.resolved_model import ResolvedModel, resolve_model
 from harness.score.verdict import Scorer
 from harness.spec import Cell, Condition, Line, TaskSpec
 
@@ -39,6 +41,25 @@ UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
 _SCORED = [place for place, outcome in enumerate(OUTCOMES) if outcome not in NOT_SCORED]
 _CORRECT = OUTCOMES.index("correct")
 _DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """What the replies of a run, or of a part of it, cost, without attempts that failed."""
+
+    dollars: float
+    unknown: int
+    """Samples with a record whose tokens are not known: they are not counted."""
+    prices_of: str
+    """The date of the prices, and the list that they are from."""
+
+    def __str__(self) -> str:
+        return dollars_text(self.dollars)
+
+
+def dollars_text(dollars: float) -> str:
+    """`$12.34`, `$0.0012`."""
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +75,39 @@ class JudgedRun:
     `target` (its hash in this process), `answer` (place in `answers`; -1 where no integer was
     read), `signed_error` (of integers; infinite where too large for a float), `collapsed` (1, 0 or
     -1, see `diagnosis.collapsed`), `first_divergence` (of texts), `prompt_tokens`,
-    `output_tokens`. NaN where a value is unknown."""
+    `output_tokens`, `cost` (dollars). NaN where a value is unknown."""
     answers: Sequence[int]
     """The distinct integers that were read as answers, ascending."""
     times: tuple[float, float] | None = None
     """Times of the first and the last record, in seconds since 1970; `None` where unknown."""
     scorer: Scorer | None = None
     """The task's own scorer, if it has one."""
+    model: ResolvedModel | None = None
+    """What the catalog knows of its model, at the addresses where it was asked."""
+
+    @property
+    def prices_of(self) -> str:
+        """The date and the name of the list of prices behind `cost`; empty where there is none."""
+        prices = None if self.model is None else self.model.prices
+        return "" if prices is None else prices.of
+
+    def cost_of(self, record: Record) -> float | None:
+        """Dollars of a record's reply; `None` where its tokens or prices are not known."""
+        prices = None if self.model is None else self.model.prices
+        return None if prices is None else cost(prices, record, record.at)
+
+    @cached_property
+    def cost(self) -> RunCost | None:
+        """What its replies cost; `None` where that is known of none."""
+        return self.cost_at(range(len(self.manifest.cells)))
+
+    def cost_at(self, places: Collection[int]) -> RunCost | None:
+        """What the replies in the cells at `places` cost."""
+        of_cells = self.samples[self.samples["cell"].isin(places)].drop_duplicates("record")
+        known = of_cells["cost"].dropna()
+        if known.empty:
+            return None
+        return RunCost(float(known.sum()), len(of_cells) - len(known), self.prices_of)
 
     @cached_property
     def spec(self) -> TaskSpec:
@@ -179,6 +226,11 @@ class JudgedCondition:
             places=scored["cell"].to_numpy(),
         )
 
+    @property
+    def cost(self) -> RunCost | None:
+        """What its replies cost; `None` where that is known of none."""
+        return self.run.cost_at(self.places)
+
     @cached_property
     def curve(self) -> Curve | None:
         """Accuracy over length; `None` where nothing was scored."""
@@ -241,13 +293,23 @@ def read_run(
             )
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
     scorer = scorer_of(folder, manifest, tasks, run_kept_code=run_kept_code)
-    judged = judged_samples(folder, manifest, spec, warn, scorer)
-    return JudgedRun(folder, manifest, judged.table, judged.answers, judged.times, scorer)
+    model = _model_of(manifest)
+    judged = judged_samples(folder, manifest, spec, warn, scorer=scorer, model=model)
+    return JudgedRun(folder, manifest, judged.table, judged.answers, judged.times, scorer, model)
 
 
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
     """Sorts conditions by the order of the values in the task file."""
     return tuple(list(spec.axes[axis].values).index(name) for axis, name in condition.items())
+
+
+def _model_of(manifest: Manifest) -> ResolvedModel:
+    """The model of a run, at the addresses where it was asked."""
+    said = manifest.server.get("base_url")
+    given = said if isinstance(said, list) else [said]
+    return resolve_model(
+        manifest.model_name, addresses=[address for address in given if isinstance(address, str)]
+    )
 
 
 def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:

@@ -17,6 +17,8 @@ from harness.columns import OUTCOMES
 from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import Manifest
 from harness.journal.record import Warn, read_records
+from harness.plan.cost import cost
+from harness.plan.resolved_model import ResolvedModel
 from harness.score.verdict import Scorer
 from harness.spec import TaskSpec, line_start
 
@@ -35,6 +37,7 @@ _COLUMNS = {
     "first_divergence": "d",
     "prompt_tokens": "d",
     "output_tokens": "d",
+    "cost": "d",
 }
 """Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
 _ROW = Struct(f"<{''.join(_COLUMNS.values())}")
@@ -64,9 +67,16 @@ class JudgedSamples:
 
 
 def judged_samples(
-    folder: Path, manifest: Manifest, spec: TaskSpec, warn: Warn | None, scorer: Scorer | None
+    folder: Path,
+    manifest: Manifest,
+    spec: TaskSpec,
+    warn: Warn | None,
+    *,
+    scorer: Scorer | None,
+    model: ResolvedModel,
 ) -> JudgedSamples:
     """Judges all records; keeps the row of the one that counts for each sample."""
+    prices = model.prices
     answer, repeated = spec.answer, spec.params.get("repeated")
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
     start = line_start(int(manifest.settings["seed"]), manifest.task)
@@ -105,6 +115,7 @@ def judged_samples(
             as_float(verdict.first_divergence),
             as_float(record.prompt_tokens),
             as_float(record.output_tokens),
+            _NAN if prices is None else as_float(cost(prices, record, record.at)),
         )
         for place in in_cells:
             row, cell_rows = _ROW.pack(place, *values), rows[place]

@@ -133,12 +133,8 @@ def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_first: 
     if prices is not None:
         costs = [forecast.dollars(prices) for forecast in forecasts]
         expected, most = map(sum, zip(*costs, strict=True))
-        price_kind = "batch " if options.batch and model.has_batch_price else ""
-        assumed = "; no batch price is known" if options.batch and not price_kind else ""
+        assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
         what = "the first waves, without later ones" if is_first else "all"
-        echo(
-            f"cost of {what}: about ${expected:.2f}, at most ${most:.2f}, "
-            f"at the {price_kind}prices of {prices.as_of}{assumed}"
-        )
+        echo(f"cost of {what}: about ${expected:.2f}, at most ${most:.2f}, at {prices}{assumed}")
     elif model.provider not in ("tiny", "oracle", "scripted", "vllm") and not options.base_urls:
-        echo(f"cost: unknown, providers/catalog/models.yaml has no prices of {model.label}")
+        echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")

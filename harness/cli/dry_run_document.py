@@ -34,11 +34,11 @@ def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
         costs = [preview.forecast.dollars(prices) for preview in previews]
         dollars = (sum(expected for expected, _ in costs), sum(most for _, most in costs))
     return {
-        "model": options.name.label,
+        "model": model.label,
         "dollars": dollars[0],
         "most_dollars": dollars[1],
-        "prices_as_of": None if prices is None else str(prices.as_of),
-        "batch_prices": options.batch and model.has_batch_price,
+        "prices": None if prices is None else str(prices),
+        "tier_prices": model.has_tier_price,
     }
 
 

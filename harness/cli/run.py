@@ -82,7 +82,7 @@ def run(
         _share_log([request.server_log for request in begun.values()])
         runs = [_show(request, as_json=as_json) for request in begun.values()]
         if budget.spent > spent:
-            say(f"cost about ${budget.spent - spent:.4f}")
+            say(f"cost about ${budget.spent - spent:.4f} at {budget.prices}")
     except Exception:
         if asked.ended_by is not None and not interrupted:
             raise asked.ended_by from None  # this came first

@@ -90,7 +90,7 @@ def _engine(
         settings = options.model_settings()
         service = open_batches(options.name, settings)
         form = open_batch_form(options.name, settings)
-        if options.model.prices is not None and not options.model.has_batch_price:
+        if options.model.prices is not None and not options.model.has_tier_price:
             warn(f"no batch price of {options.model.label} is known; its list price is assumed")
         return BatchEngine(
             requests, BatchContext(service, form, budget, say, warn), old_runs, choose

@@ -140,7 +140,13 @@ class RunOptions:
         if batch:
             has_batches(name)
         variant = variant_of(label, settings.effort)
-        resolved = resolve_model(name.label, batch=batch, variant=variant, effort=settings.effort)
+        resolved = resolve_model(
+            name.label,
+            tier="batch" if batch else None,
+            addresses=tuple(base_urls),
+            variant=variant,
+            effort=settings.effort,
+        )
         refuse_other_arguments(out, resolved, label, server_args)
         if budget is not None and resolved.prices is None:
             raise UsageError(

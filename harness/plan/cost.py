@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from time import time
+from typing import NamedTuple, Protocol
 
 from harness.spec import token_count
 from providers.base import Reply, Usage
-from providers.catalog.model_facts import Prices
+from providers.catalog.prices import LEAST_WRITTEN, PER, Prices, rates_for
 
 _PIECE = re.compile(r"[^\W\d_]{1,5}|\d|[^\w\s]|_|\n")
-PER = 1_000_000
-"""Prices are for so many tokens."""
 _NOTHING = Usage(0, 0)
 _SHOWN_BITS = 64
 """Integers of up to so many bits are shown with all their digits."""
@@ -33,9 +32,68 @@ def most_tokens(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
-def cost(prices: Prices, prompt_tokens: float, output_tokens: float) -> float:
-    """Dollars."""
-    return (prompt_tokens * prices.input + output_tokens * prices.output) / PER
+class Used(Protocol):
+    """What an exchange took, where it is known: a `Usage`, or a record of a journal."""
+
+    @property
+    def prompt_tokens(self) -> int | None: ...
+    @property
+    def output_tokens(self) -> int | None: ...
+    @property
+    def cache_read_tokens(self) -> int | None: ...
+    @property
+    def cache_write_tokens(self) -> int | None: ...
+    @property
+    def thought_tokens(self) -> int | None: ...
+    @property
+    def tier(self) -> str | None: ...
+
+
+def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
+    """Dollars of an exchange at a time, in seconds since 1970; `None` without its tokens.
+
+    What is not known counts as the dearest: the hour, and tokens that may have been written to a
+    cache, or thought, where these cost more than others.
+    """
+    prompt, output = used.prompt_tokens, used.output_tokens
+    if prompt is None or output is None:
+        return None
+    rates = rates_for(prices.at(at_s, used.tier), prompt)
+    read, write, thought = used.cache_read_tokens or 0, used.cache_write_tokens, used.thought_tokens
+    if write is None:
+        may_write = rates.cache_write > rates.fresh and prompt >= LEAST_WRITTEN
+        write = prompt - read if may_write else 0
+    if thought is None:
+        thought = output if rates.thought > rates.said else 0
+    return (
+        (prompt - read - write) * rates.fresh
+        + read * rates.cache_read
+        + write * rates.cache_write
+        + (output - thought) * rates.said
+        + thought * rates.thought
+        + rates.request
+    ) / PER
+
+
+class MostRates(NamedTuple):
+    """Dollars per million tokens and requests that a request costs at most."""
+
+    prompt: float
+    output: float
+    request: float
+
+
+def most_rates(prices: Prices, prompt_tokens: float) -> MostRates:
+    """The dearest rates of a request with a prompt of so many tokens, or fewer."""
+    rates = rates_for(prices.worst, prompt_tokens)
+    prompt = max(rates.fresh, rates.cache_read, rates.cache_write)
+    return MostRates(prompt, max(rates.said, rates.thought), rates.request)
+
+
+def most_cost(rates: MostRates, prompt_tokens: float, output_tokens: int, n: int = 1) -> float:
+    """Dollars of `n` requests with so many tokens together."""
+    dollars = prompt_tokens * rates.prompt + output_tokens * rates.output + n * rates.request
+    return dollars / PER
 
 
 def sound_usage(usage: Usage | None, *, has_text: bool) -> Usage | None:
@@ -67,8 +125,9 @@ class Budget:
     this promise. Far from the limit no request waits; near it fewer and fewer are in flight, and at
     the end a single one: this is intended.
 
-    The promise does not cover a reply that costs more than its own maximum, nor one that is paid
-    for and never arrives.
+    The worst case of a request takes the dearest hour, tier of length and kind of token that its
+    prompt can meet. The promise does not cover a reply that costs more than its own maximum, nor
+    one that is paid for and never arrives.
     """
 
     prices: Prices | None = None
@@ -81,9 +140,12 @@ class Budget:
     prompt_scale: float = 1.0
     """Factor on the estimate of a prompt's most tokens: above 1 after a reply's usage has exceeded
     its estimate."""
-    _prompt: int = 0
-    _output: int = 0
-    """Tokens that all requests in flight take at most."""
+    clock: Callable[[], float] = time
+    """Seconds since 1970."""
+    _in_flight: Counter[MaxUsage] = field(default_factory=Counter)
+    _totals: dict[MostRates, list[int]] = field(default_factory=dict)
+    """Rates -> tokens of prompts and of replies that the requests in flight with these rates take
+    at most, and their number."""
     _waiting: deque[tuple[asyncio.Future[bool], MaxUsage]] = field(default_factory=deque)
 
     @property
@@ -108,17 +170,21 @@ class Budget:
         """Most dollars that such a request can cost; 0 if no prices are known."""
         if self.prices is None:
             return 0.0
-        return cost(self.prices, max_usage.prompt * self.prompt_scale, max_usage.output)
+        prompt = max_usage.prompt * self.prompt_scale
+        return most_cost(most_rates(self.prices, prompt), prompt, max_usage.output)
 
     def charge(self, usage: Usage) -> None:
         """Adds an exchange, where prices are known."""
         if self.prices is not None:
-            self.spent += cost(self.prices, usage.prompt_tokens, usage.output_tokens)
+            self.spent += cost(self.prices, usage, self.clock()) or 0.0
 
     def learn(self, prompt_tokens: int, estimate: int) -> None:
         """Raises `prompt_scale` if a prompt took more tokens than `estimate`, its maximum."""
         if prompt_tokens > estimate * self.prompt_scale and estimate:
             self.prompt_scale = prompt_tokens / estimate
+            self._totals.clear()
+            for max_usage, n in self._in_flight.items():
+                self._count(max_usage, n)
 
     async def admit(self, max_usage: MaxUsage) -> bool:
         """Waits, first come first served, until such a request may be sent, and counts it as in
@@ -142,8 +208,7 @@ class Budget:
 
     def release(self, max_usage: MaxUsage) -> None:
         """A request is no longer in flight; its cost has been charged."""
-        self._prompt -= max_usage.prompt
-        self._output -= max_usage.output
+        self._hold(max_usage, -1)
         while self._waiting and (self.exhausted or self._has_room()):
             turn, next_max_usage = self._waiting.popleft()
             if turn.done():  # it was cancelled
@@ -153,13 +218,30 @@ class Budget:
                 self._hold(next_max_usage)
             turn.set_result(not self.exhausted)
 
-    def _hold(self, max_usage: MaxUsage) -> None:
-        self._prompt += max_usage.prompt
-        self._output += max_usage.output
+    def _hold(self, max_usage: MaxUsage, n: int = 1) -> None:
+        """Counts `n` more requests in flight."""
+        if self.limit is None or self.prices is None:
+            return  # nothing waits
+        self._in_flight[max_usage] += n
+        if not self._in_flight[max_usage]:
+            del self._in_flight[max_usage]
+        self._count(max_usage, n)
+
+    def _count(self, max_usage: MaxUsage, n: int) -> None:
+        if self.prices is not None:
+            rates = most_rates(self.prices, max_usage.prompt * self.prompt_scale)
+            total = self._totals.setdefault(rates, [0, 0, 0])
+            for place, count in enumerate((*max_usage, 1)):
+                total[place] += n * count
 
     def _has_room(self) -> bool:
-        in_flight = self.worst(MaxUsage(self._prompt, self._output))
-        return self.limit is None or self.spent + in_flight < self.limit
+        if self.limit is None:
+            return True
+        in_flight = sum(
+            most_cost(rates, prompt * self.prompt_scale, output, n)
+            for rates, (prompt, output, n) in self._totals.items()
+        )
+        return self.spent + in_flight < self.limit
 
 
 @dataclass(slots=True)
@@ -205,9 +287,11 @@ class UsageMeter:
 
     def settle_nothing(self, usage: Usage | None) -> Usage:
         """Charges an exchange that brought no reply, by its figures if it has any; what it took."""
-        usage = self._sound(usage, 0) or _NOTHING
-        self.budget.charge(usage)
-        return usage
+        sound = self._sound(usage, 0)
+        if sound is None:
+            return _NOTHING
+        self.budget.charge(sound)
+        return sound
 
     def _estimate(self, reply: Reply, prompt: str, max_output: int) -> Usage:
         """What a reply without figures took; one that was cut off took its whole maximum."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from time import time
+from typing import TYPE_CHECKING, NamedTuple
 
-from harness.plan.cost import cost, estimate_tokens, most_tokens
+from harness.plan.cost import cost, estimate_tokens, most_cost, most_rates, most_tokens
 from harness.plan.plan import answer_budget, output_budget
 from harness.spec import CellKey, Sample
+from providers.base import Usage
 
 if TYPE_CHECKING:
     from harness.plan.context_fit import CellFit
     from harness.plan.plan import Plan
     from providers.base import Provider
-    from providers.catalog.model_facts import Prices
+    from providers.catalog.prices import Prices
 
 _MAX_COUNTED = 5000
 """Plans of up to so many samples are added up sample by sample."""
@@ -24,6 +26,16 @@ _SAMPLES_OF_A_BAND = 13
 """The same where lengths differ. A Fibonacci number: after so many they are spread most evenly."""
 _THINK_SHARE = 1 / 8
 """Share of its tokens for reasoning that a model is expected to use."""
+
+
+class _Likely(NamedTuple):
+    """One sample, and how many it stands for."""
+
+    weight: float
+    prompt: int
+    most_prompt: int
+    output: int
+    most_output: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +52,18 @@ class Forecast:
     """Expected."""
     most_output_tokens: int
     """At most: every reply uses its whole budget."""
+    samples: Sequence[_Likely] = field(default=(), repr=False)
 
     def dollars(self, prices: Prices) -> tuple[float, float]:
-        """Expected, and at most."""
-        return (
-            cost(prices, self.prompt_tokens, self.output_tokens),
-            cost(prices, self.most_prompt_tokens, self.most_output_tokens),
-        )
+        """Expected, at the prices of this hour and without caches; and at most."""
+        now_s = time()
+        expected = most = 0.0
+        for weight, prompt, most_prompt, output, most_output in self.samples:
+            used = Usage(prompt, output, cache_read_tokens=0, cache_write_tokens=0)
+            expected += weight * (cost(prices, used, now_s) or 0.0)
+            rates = most_rates(prices, most_prompt)
+            most += weight * most_cost(rates, most_prompt, most_output)
+        return expected, most
 
 
 async def forecast(
@@ -97,6 +114,7 @@ async def forecast(
         exact=counts is not None and whole,
         output_tokens=total(expected),
         most_output_tokens=total(budgets),
+        samples=tuple(map(_Likely, weights, tokens, at_most, expected, budgets)),
     )
 
 

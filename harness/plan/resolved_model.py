@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.spec import VARIANT
-from providers.catalog.model_facts import ModelFacts, Prices, model_facts
+from providers.catalog.model_facts import ModelFacts, model_facts
+from providers.catalog.price_list import offer
+from providers.catalog.prices import DEFAULT, Prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,10 @@ class ResolvedModel:
     the variant after it, where there is one."""
     facts: ModelFacts
     prices: Prices | None
-    """Those that this command pays; `None` where they are not known."""
+    """Those that this command pays, in the tier that it asks for; `None` where they are not known.
+    """
+    listed_window: int | None = None
+    """Most tokens of its prompts, as the list of prices says."""
     variant: str = ""
     """How it is served or asked; "" where nothing says so."""
 
@@ -33,21 +38,35 @@ class ResolvedModel:
         return self.facts.room_to_think
 
     @property
-    def has_batch_price(self) -> bool:
-        """Whether the price of a batch is known; else `prices` are the list prices."""
-        return self.facts.prices is not None and self.facts.prices.batch is not None
+    def has_tier_price(self) -> bool:
+        """Whether the price of the tier is known; else `prices` are the list prices."""
+        return self.prices is not None and self.prices.has(self.prices.tier)
 
     def window(self, server: Mapping[str, object]) -> int | None:
         """Tokens of prompt and reply together, at most: what the server says, else the catalog."""
         window = server.get("max_model_len")
-        return window if isinstance(window, int) and window else self.facts.window
+        if isinstance(window, int) and window:
+            return window
+        return self.facts.window or self.listed_window
 
 
 def resolve_model(
-    name: str, *, batch: bool = False, variant: str = "", effort: str | None = None
+    name: str,
+    *,
+    tier: str | None = None,
+    addresses: Sequence[str] = (),
+    variant: str = "",
+    effort: str | None = None,
 ) -> ResolvedModel:
-    """Looks up the model of that name; `batch` chooses the prices of a Batch API."""
+    """Looks up the model of that name, for requests in a tier; `addresses` are those at which it
+    is asked, where they are not its provider's own.
+
+    Prices of the user come first, then those of the vendor that has the address.
+    """
     facts = model_facts(name).at_effort(effort)
-    prices = facts.prices.in_batch() if facts.prices and batch else facts.prices
+    provider, _, model = name.partition("/")
+    offered = offer(provider, model, addresses)
+    prices = offered.prices if facts.prices is None else facts.prices.prices()
+    prices = None if prices is None else prices.in_tier(tier or DEFAULT)
     label = f"{name}{VARIANT}{variant}" if variant else name
-    return ResolvedModel(label, facts, prices, variant)
+    return ResolvedModel(label, facts, prices, offered.window, variant)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
 import pandas as pd
 
 from harness.analysis.interval import Z95
-from harness.plan.cost import PER
-from harness.plan.resolved_model import resolve_model
 from harness.report.charts import HEIGHT, WIDTH
 from harness.report.looks import LABEL, Spec
 from harness.report.panels import Figure, Panel, Rows
 from harness.report.section import Section, Series, key_of
-from providers.catalog.model_facts import Prices
 
 _NAMED = 12
 """With more models than this, names are in the tooltips only."""
@@ -44,20 +41,16 @@ def cost_figures(section: Section) -> list[Figure]:
     unless two models have replies with usage at the same lengths.
     """
     figures = []
-    prices = {
-        run_details.name: resolve_model(run_details.run.manifest.model_name).prices
-        for run_details in section.runs
-    }
     for measure in (_TOKENS, _DOLLARS):
         panels = []
         for title, panel_series in _by_condition(section).items():
-            rows = _rows(section, measure, panel_series, prices)
+            rows = _rows(section, measure, panel_series)
             if len(rows) > 1:
                 names = rows if len(rows) <= _NAMED else []
                 panels.append(Panel("", title, {"models": rows, "names": names}))
         if panels:
-            dates = {known.as_of for known in prices.values() if known is not None}
-            note = f"at the list prices of {max(dates)}" if measure is _DOLLARS and dates else ""
+            lists = sorted({details.run.prices_of for details in section.runs} - {""})
+            note = f"at the prices of {', '.join(lists)}" if measure is _DOLLARS and lists else ""
             spec = _chart(measure, section.lengths)
             figures.append(
                 Figure(measure.kind, measure.title, spec, tuple(panels), lengths=False, note=note)
@@ -72,19 +65,13 @@ def _by_condition(section: Section) -> dict[str, list[Series]]:
     return conditions
 
 
-def _rows(
-    section: Section,
-    measure: _Measure,
-    panel_series: Sequence[Series],
-    prices: Mapping[str, Prices | None],
-) -> Rows:
+def _rows(section: Section, measure: _Measure, panel_series: Sequence[Series]) -> Rows:
     """A row for each model with an effective length and usage, at the lengths they all have."""
     used: list[tuple[Series, pd.DataFrame]] = []
     for series in panel_series:
-        known = prices[series.run_details.name]
-        if key_of(series) not in section.estimates or (measure is _DOLLARS and known is None):
+        if key_of(series) not in section.estimates:
             continue
-        spent = _spent(series, known if measure is _DOLLARS else None)
+        spent = _spent(series, measure)
         if len(spent):
             used.append((series, spent))
     if not used:
@@ -120,15 +107,13 @@ def _rows(
     return rows
 
 
-def _spent(series: Series, prices: Prices | None) -> pd.DataFrame:
-    """Mean, variance and number of the samples with usage at each length; dollars with `prices`,
-    else tokens.
+def _spent(series: Series, measure: _Measure) -> pd.DataFrame:
+    """Mean, variance and number of the samples at each length of which it is known what they took:
+    dollars or tokens.
     """
-    samples = series.samples.dropna(subset=["prompt_tokens", "output_tokens"])
-    prompt, output = samples["prompt_tokens"], samples["output_tokens"]
-    weights = (PER, PER) if prices is None else (prices.input, prices.output)
-    each = (prompt * weights[0] + output * weights[1]) / PER
-    spent = each.groupby(samples["length"]).agg(["mean", "var", "count"])
+    taken = ["cost"] if measure is _DOLLARS else ["prompt_tokens", "output_tokens"]
+    samples = series.samples.dropna(subset=taken)
+    spent = samples[taken].sum(axis=1).groupby(samples["length"]).agg(["mean", "var", "count"])
     return spent.fillna({"var": 0.0})
 
 

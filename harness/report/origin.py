@@ -9,8 +9,6 @@ from typing import Any
 from harness import exact_json
 from harness.analysis.details import RunDetails
 from harness.analysis.judged_run import NOT_SCORED
-from harness.plan.cost import cost
-from providers.catalog.model_facts import model_facts
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,9 @@ def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
     prompt, output = (float(samples[name].sum()) for name in ("prompt_tokens", "output_tokens"))
     if prompt or output:
         yield "tokens", f"{prompt:,.0f} of prompts, {output:,.0f} of replies"
-    prices = model_facts(manifest.model_name).prices
-    if prices is not None:
-        spent = cost(prices, prompt, output)
-        yield "cost", f"${spent:,.4f} at the list prices of {prices.as_of}, retries not counted"
+    if (spent := run_details.run.cost) is not None:
+        missing = f", without {spent.unknown:,} replies of unknown size" if spent.unknown else ""
+        yield "cost", f"{spent} at the prices of {spent.prices_of}, retries not counted{missing}"
 
 
 def _value_text(value: Any) -> str:

@@ -29,6 +29,8 @@ class Endpoint(BaseModel):
     """Request parameters that the server does not accept."""
     rename: Mapping[str, str] = {}
     """Request parameter -> the server's name for it."""
+    prices: str | None = None
+    """The vendor's name in the list of prices; `None` if the list does not have it."""
 
     @field_validator("base_url")
     @classmethod

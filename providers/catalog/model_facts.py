@@ -10,12 +10,14 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 from providers.catalog.overridable import entries
+from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
 
 USER_FILE = "EYECHART_MODELS"
 """Environment variable that names the user's own file."""
+_Share = Annotated[float, Field(gt=0, le=1)]
 
 
-class Prices(BaseModel):
+class Listed(BaseModel):
     """US dollars per million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -23,15 +25,40 @@ class Prices(BaseModel):
     input: NonNegativeFloat
     output: NonNegativeFloat
     """For replies, with the thinking before them."""
+    cache_read: NonNegativeFloat | None = None
+    cache_write: NonNegativeFloat | None = None
+    """For tokens of prompts from a cache, and into it; as `input` where they are not given."""
+
+    def rates(self) -> Rates:
+        """The rates of each kind of token."""
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        return Rates(self.input, read, write, self.output, self.output)
+
+
+class PriceList(Listed):
+    """The prices of one model, as they are written in a file."""
+
     as_of: date
     """Date of the prices."""
-    batch: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Price in the vendor's Batch API, as a share of these; `None` if unknown."""
+    above: Mapping[PositiveInt, Listed] = {}
+    """Tokens -> the prices of all tokens of a request whose prompt has more tokens."""
+    batch: _Share | None = None
+    flex: _Share | None = None
+    """Price in the vendor's Batch API, and in its flex tier, as a share of these; `None` if
+    unknown."""
 
-    def in_batch(self) -> Prices:
-        """The prices in a batch; the list prices if the share is unknown."""
-        share = 1.0 if self.batch is None else self.batch
-        return self.model_copy(update={"input": self.input * share, "output": self.output * share})
+    def prices(self) -> Prices:
+        """The same as prices by tier."""
+        steps = (-1, self.rates()), *((n, one.rates()) for n, one in sorted(self.above.items()))
+        shares = {DEFAULT: 1.0, "batch": self.batch, "flex": self.flex}
+        tiers = {tier: _times(steps, share) for tier, share in shares.items() if share is not None}
+        return Prices(tiers, self.as_of)
+
+
+def _times(steps: Steps, share: float) -> Timetable:
+    cheaper = tuple((above, Rates(*(rate * share for rate in rates))) for above, rates in steps)
+    return Timetable((float("-inf"),), (0,), ((cheaper,),))
 
 
 class ModelFacts(BaseModel):
@@ -46,8 +73,9 @@ class ModelFacts(BaseModel):
     effort: str | None = None
     """Sent as `reasoning_effort`."""
     window: PositiveInt | None = None
-    """Most tokens of prompt and reply together."""
-    prices: Prices | None = None
+    """Most tokens of prompt and reply together; `None` where the list of prices says it."""
+    prices: PriceList | None = None
+    """The user's own; `None` where the list of prices has them."""
 
     def at_effort(self, effort: str | None) -> ModelFacts:
         """The facts of the model when it is asked for this reasoning effort; `None` changes
