@@ -131,19 +131,28 @@ def line_start(seed: int, task: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}|{task}|lengths".encode()).digest()[:8])
 
 
-Spread: TypeAlias = Literal["bands", "none"]
-"""Whether a task's lines are bands that meet, or exact lengths."""
+Spread: TypeAlias = Literal["bands", "fifth", "none"]
+"""Whether a task's lines are bands that meet, go from 0.8 to 1.2 times their nominal length (Dai &
+Fan 2026, arXiv 2605.02028), or are exact lengths."""
+
+
+def fifth_around(length: int) -> Line:
+    """The line from 0.8 to 1.2 times `length`, rounded outwards."""
+    return Line(length, max(1, length * 4 // 5), min(-(-length * 6 // 5), MAX_LENGTH))
 
 
 def lines_of(lengths: Iterable[int], spread: Spread) -> list[Line]:
     """The lines with these nominal lengths, ascending.
 
-    Bands end at the geometric mean of neighbouring lengths, rounded down, which belongs to the
-    shorter line. The first band begins at the shortest length, the last ends at the longest.
+    With `fifth` each is `fifth_around` its length, whatever the others are. Else bands end at the
+    geometric mean of neighbouring lengths, rounded down, which belongs to the shorter line. The
+    first band begins at the shortest length, the last ends at the longest.
     """
     nominal = sorted(set(lengths))
     if spread == "none" or not nominal:
         return [Line.exact(length) for length in nominal]
+    if spread == "fifth":
+        return [fifth_around(length) for length in nominal]
     ends = [*(math.isqrt(shorter * longer) for shorter, longer in pairwise(nominal)), nominal[-1]]
     starts = [nominal[0], *(end + 1 for end in ends[:-1])]
     return [Line(*line) for line in zip(nominal, starts, ends, strict=True)]
@@ -277,8 +286,9 @@ class TaskSpec(Part):
     """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
     spread: Spread | None = None
     """`bands`: the samples of a line have lengths around its nominal length, and the bands of
-    neighbouring lengths meet. `none`: exactly the lengths, as always with `items`. Default: `bands`
-    with a generator."""
+    neighbouring lengths meet. `fifth`: lengths from 0.8 to 1.2 times the nominal one, so that bands
+    may overlap. `none`: exactly the lengths, as always with `items`. Default: `bands` with a
+    generator."""
     samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
     """Samples per cell. With `items` all of them, unless given."""
     axes: dict[Name, Axis] = Field(default_factory=dict)

@@ -156,7 +156,11 @@ def test_parameters_are_those_of_bench() -> None:
         ("counting/ones", {"separator": True}, "no value 'True'"),
         ("counting/ones", {"separator": None}, "AXIS=VALUE"),
         ("counting/ones", {"lengths": "ten"}, "not 'ten'"),
-        ("counting/ones", {"spread": "all"}, "--spread must be 'bands' or 'none', not 'all'"),
+        (
+            "counting/ones",
+            {"spread": "all"},
+            "--spread must be 'fifth', 'bands' or 'none', not 'all'",
+        ),
         ("counting/ones", {"lengths": ["5", "-1"]}, "not '-1'"),
         ("counting/ones", {"samples": "few"}, "samples must be a whole number, not 'few'"),
         ("counting/ones", {"samples": True}, "must be a whole number"),

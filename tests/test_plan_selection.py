@@ -28,7 +28,7 @@ def test_a_spread_is_one_of_two_words() -> None:
     """Anything else is one line."""
     assert [read_spread(given) for given in (None, "bands", "none")] == [None, "bands", "none"]
     for wrong in ("", "band", "Bands", "true"):
-        with pytest.raises(UsageError, match="--spread must be 'bands' or 'none', not"):
+        with pytest.raises(UsageError, match="--spread must be 'fifth', 'bands' or 'none', not"):
             read_spread(wrong)
 
 

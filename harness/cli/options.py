@@ -83,10 +83,10 @@ LengthsOption = Annotated[
 SpreadOption = Annotated[
     str | None,
     typer.Option(
-        metavar="bands|none",
+        metavar="bands|fifth|none",
         help="Bands around the lengths, or exact ones; default: as the task has it, and exact "
         "with --lengths, but bands with --adaptive.",
-        autocompletion=one_of("bands", "none"),
+        autocompletion=one_of("bands", "fifth", "none"),
     ),
 ]
 PresetOption = Annotated[

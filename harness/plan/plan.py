@@ -113,7 +113,7 @@ def plan(
 ) -> Plan:
     """The task's defaults, with its `preset` over them and the given options over both.
 
-    Given `lengths` are exact unless `spread` is `bands`; without them the spread of the preset or
+    Given `lengths` are exact unless `spread` says otherwise; without them the spread of the preset or
     of the task holds.
     `axes` maps an axis to value names, or to `["all"]`; axes that the task has not are left to
     the caller to complain about, since a group of tasks need not share them.
@@ -134,7 +134,7 @@ def plan(
         raise PlanError(f"samples must be at least 1, not {samples}", option="samples")
     if samples is not None and samples > MAX_SAMPLES:
         raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}", option="samples")
-    if spread == "bands" and task.spec.items is not None:
+    if spread in ("bands", "fifth") and task.spec.items is not None:
         raise PlanError(
             f"task {task.name!r} has ready items, so its lengths cannot be bands", option="spread"
         )

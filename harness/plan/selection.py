@@ -198,7 +198,7 @@ def read_spread(given: str | None) -> Spread | None:
             return spread
     if given is None:
         return None
-    raise UsageError(f"--spread must be 'bands' or 'none', not {given!r}")
+    raise UsageError(f"--spread must be 'fifth', 'bands' or 'none', not {given!r}")
 
 
 def read_precision(given: float | None) -> float:

@@ -213,10 +213,10 @@ def _source_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
         if data.get("params"):
             place = file.position(["params"], of_key=True)
             yield Problem(place, "'params' go to a generator; with 'items' there is none")
-        if data.get("spread") == "bands":
+        if (spread := data.get("spread")) in ("bands", "fifth"):
             place = file.position(["spread"])
             yield Problem(
-                place, "'spread: bands' needs a generator; ready items have their lengths"
+                place, f"'spread: {spread}' needs a generator; ready items have their lengths"
             )
 
 
