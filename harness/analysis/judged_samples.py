@@ -93,7 +93,7 @@ def judged_samples(
         condition, length, index = record.condition, record.length, record.index
         in_cells = [
             place
-            for line in finder.find(length, index)
+            for line in finder.of(record)
             if (place := places.get((condition, line))) is not None and index < sizes[place]
         ]
         if not in_cells or not answer.fits(record.target):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from harness.answer import Target
 from harness.errors import JournalError
 from harness.journal.line_finder import LineFinder
-from harness.journal.record import Warn, read_records
+from harness.journal.record import Record, Warn, read_records
 from harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample
 
 
@@ -55,7 +55,16 @@ class Answered:
 
     def add(self, condition: Condition, length: int, index: int, mark: int) -> None:
         """Adds a sample, or replaces its mark: in each cell that has it, else under its length."""
-        for line in self._finder.find(length, index) or (Line.exact(length),):
+        lines = self._finder.find(length, index) or (Line.exact(length),)
+        self._add(condition, lines, index, mark)
+
+    def add_record(self, record: Record, mark: int) -> None:
+        """Adds the sample of a record, as `add`."""
+        lines = self._finder.of(record) or (Line.exact(record.length),)
+        self._add(record.condition, lines, record.index, mark)
+
+    def _add(self, condition: Condition, lines: Sequence[Line], index: int, mark: int) -> None:
+        for line in lines:
             hashes = self._hashes.get((condition, line))
             if hashes is None:
                 hashes = self._hashes[condition, line] = array("Q")
@@ -120,12 +129,11 @@ def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Ans
     for record in read_records(folder, warn):
         if record.index >= MAX_SAMPLES:
             continue
-        place = record.condition, record.length, record.index
         failure = record.failure
         if failure is not None and failure.kind == "error":
-            index.failed.add(*place, text_mark(failure.message))
+            index.failed.add_record(record, text_mark(failure.message))
             continue
         unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
         mark = _mark(record.prompt_hash, record.target)
-        (index.unsent if unsent else index).add(*place, mark)
+        (index.unsent if unsent else index).add_record(record, mark)
     return index

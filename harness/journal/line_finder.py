@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from harness.journal.record import Record
 from harness.spec import Line
 
 
@@ -26,3 +27,15 @@ class LineFinder:
         if len(candidates) == 1 and candidates[0].is_exact:
             return candidates
         return [line for line in candidates if line.length_of(index, self._start) == length]
+
+    def of(self, record: Record) -> Sequence[Line]:
+        """The lines that the sample of a record is on; that of a reply recorded elsewhere is on
+        the line that the record names.
+        """
+        if record.line is None:
+            return self.find(record.length, record.index)
+        return [
+            line
+            for line in self._lines
+            if line.length == record.line and line.low <= record.length <= line.high
+        ]

@@ -42,8 +42,32 @@ from providers.secrets import masked_fields
 MANIFEST = "manifest.json"
 REPEATS = "repeats"
 """In a run's folder: the runs that asked its samples again, numbered from 1."""
-_MASKED = ("server", "answered_by", "commands")
+_MASKED = ("server", "answered_by", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """A file of replies that somebody else collected."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(slots=True)
+class Recorded:
+    """Where the replies of a recorded run come from."""
+
+    by: str = ""
+    """Who collected them; "" where that is not known."""
+    at: str = ""
+    """When they were collected: a year, a month or a date; "" where that is not known."""
+    files: list[RecordedFile] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        parts = [f"by {self.by}" if self.by else "", f"in {self.at}" if self.at else ""]
+        files = ", ".join(file.name for file in self.files)
+        return " ".join(["recorded", *filter(None, parts), f"({files})"])
 
 
 @dataclass(slots=True)
@@ -65,6 +89,8 @@ class Manifest:
     """Path of the task file, if it is the user's own."""
     kept: str = ""
     """Name of the kept file that the items came from, see `journal.kept`."""
+    recorded: Recorded | None = None
+    """Where the replies come from; `None` of a run that was asked."""
     server: dict[str, Any] = field(default_factory=dict)
     """Facts that the provider gives about the model and its server."""
     answered_by: list[str] = field(default_factory=list)
@@ -250,11 +276,26 @@ class _CellInFile(_InFile):
 
 class _SettingsInFile(_InFile):
     seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
     max_tokens: PositiveInt | None
-    api: Literal["chat", "completions"]
+    api: Literal["chat", "completions"] | None
     system: str | None
     effort: str | None = None
+
+
+class _RecordedFileInFile(_InFile):
+    name: str
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _RecordedInFile(_InFile):
+    by: str
+    at: str
+    files: list[_RecordedFileInFile]
+
+    def recorded(self) -> Recorded:
+        files = [RecordedFile(file.name, file.sha256) for file in self.files]
+        return Recorded(self.by, self.at, files)
 
 
 class _ManifestInFile(_InFile):
@@ -270,6 +311,7 @@ class _ManifestInFile(_InFile):
     repeat: Annotated[int, Field(ge=0)] = 0
     file: str = ""
     kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
+    recorded: _RecordedInFile | None = None
     server: dict[str, JsonValue] = {}
     answered_by: list[str] = []
     software: dict[str, str] = {}
@@ -328,7 +370,11 @@ def _checked(read: _ManifestInFile) -> Manifest:
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("cells: a cell is there twice")
     fields = {name: getattr(read, name) for name in _ManifestInFile.model_fields}
-    typed = {"settings": dict(read.settings), "cells": cells, "completed": completed}
+    recorded = None if read.recorded is None else read.recorded.recorded()
+    if recorded is None and (read.settings.temperature is None or read.settings.api is None):
+        raise ValueError("settings: the temperature or the api of an asked run is missing")
+    typed: dict[str, Any] = {"cells": cells, "completed": completed, "recorded": recorded}
+    typed["settings"] = dict(read.settings)
     return Manifest(**fields | typed | {"adaptive": adaptive})
 
 

@@ -21,7 +21,9 @@ Warn: TypeAlias = Callable[[str], None]
 FailureKind: TypeAlias = Literal["error", "overflow", "refused"]
 
 _HASH = re.compile(r"[0-9a-f]{1,16}")
-_MASKED = ("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch", "tier")
+_MASKED = (
+    *("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch", "tier", "prompt"),
+)
 """Fields with text from servers, in which keys are masked."""
 
 
@@ -46,6 +48,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     index: int
     target: Target
     prompt_hash: str
+    line: int | None = None
+    """Nominal length of the line of a reply recorded elsewhere, whose length no index gives."""
     accept: tuple[str, ...] | None = None
     """Other correct answers."""
     reply: str | None = None
@@ -76,6 +80,10 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """Each token of the reply with its log probability."""
     batch: str | None = None
     """Id of the batch that the reply came from."""
+    prompt: str | None = None
+    """The prompt of a recorded reply, where it is known and not one of the task's own."""
+    origin: str | None = None
+    """Mark of the row of the recorded file that the reply came from, see `harness.recorded`."""
 
     def __post_init__(self) -> None:
         """Checks what resuming and judging rely on.

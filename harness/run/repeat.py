@@ -51,6 +51,11 @@ def _problem(request: RunRequest) -> str:
     remedy = "the same command without --repeat"
     if not (folder / MANIFEST).exists():
         return f"{request.name}: there is no run to repeat in {folder}; {remedy} makes it"
+    if read_manifest(folder).recorded is not None:
+        return (
+            f"{request.name}: the replies in {folder} were recorded elsewhere and cannot be asked "
+            "again; use another --out"
+        )
     asked = {condition for condition, _ in plan.sizes}
     absent = [condition.label for condition in plan.conditions if condition not in asked]
     if absent:

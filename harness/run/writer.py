@@ -294,6 +294,10 @@ def _manifest(request: RunRequest) -> Manifest:
     task, folder = request.plan.task, request.folder
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder, to_continue=True)
+        if manifest.recorded is not None:
+            raise JournalError(
+                f"{folder} holds recorded replies, which asked ones never join; use another --out"
+            )
         identity = request.model.label, task.spec.digest(), asdict(request.settings)
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
