@@ -19,10 +19,17 @@ def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
     if len(differ):
         place = places[differ[0]]
         index = int(left.keys[place, -1])
-        raise CompareError(
+        where = (
             f"the prompts of {len(differ):,} samples differ, the first at "
-            f"length {int(left.true_lengths[place])}, index {index}: the task's "
-            "generator or items changed and its version did not; run both with the same"
+            f"length {int(left.true_lengths[place])}, index {index}"
+        )
+        if first.run.manifest.recorded is not None or second.run.manifest.recorded is not None:
+            raise CompareError(
+                f"{where}: recorded replies are compared only where both models were asked the same"
+            )
+        raise CompareError(
+            f"{where}: the task's generator or items changed and its version did not; run both "
+            "with the same"
         )
 
 

@@ -110,8 +110,8 @@ class Prompts:
         drawn_index = -1
         seed = int(run_details.run.manifest.settings["seed"])
         for detail in run_details.details:
-            if self.task is None:
-                yield None
+            if self.task is None or detail.record.prompt is not None:
+                yield detail.record.prompt
                 continue
             if detail.record.index != drawn_index:
                 drawn, drawn_index = {}, detail.record.index

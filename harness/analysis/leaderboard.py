@@ -185,6 +185,8 @@ def _fingerprint(cells: Sequence[Cell]) -> str | None:
 
 
 def _settings(manifest: Manifest) -> str:
+    if manifest.recorded is not None:
+        return str(manifest.recorded)
     return " ".join(
         shlex.quote(f"{name}={'auto' if value is None else value}")
         for name, value in manifest.settings.items()

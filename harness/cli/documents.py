@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,7 @@ def run_document(run: JudgedRun, threshold: Threshold | None = None) -> dict[str
         "task_version": manifest.task_version,
         "repeat": manifest.repeat,
         "settings": manifest.settings,
+        "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
         "folder": run.folder,
         "missing": run.missing,
         **threshold_columns(threshold),

@@ -83,6 +83,8 @@ def show_run(
     path = write_results(judged_run, threshold)
     print_table(judged_run, threshold, conditions)
     tell(run_finding(judged_run, threshold, conditions))
+    if (recorded := judged_run.manifest.recorded) is not None:
+        tell(f"The replies were {recorded}, and not asked.")
     echo(str(path), "")
     return followed(judged_run)
 

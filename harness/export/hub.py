@@ -176,6 +176,8 @@ def _notes(publishable: Publishable, judged: JudgedCondition, cells: pd.DataFram
     if judged.condition:
         yield ", ".join(f"{axis}={value}" for axis, value in judged.condition.items())
     settings = {**manifest.settings, "max_tokens": manifest.settings.get("max_tokens") or "auto"}
+    if manifest.recorded is not None:
+        settings = {"recorded": str(manifest.recorded)}
     known = {name: value for name, value in settings.items() if value is not None}
     yield ", ".join(f"{name} {_value_text(value)}" for name, value in known.items())
     data = f", data {manifest.fingerprint[:8]}" if manifest.fingerprint else ""

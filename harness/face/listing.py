@@ -22,6 +22,8 @@ class ListedRun:
     task: str
     task_version: int
     settings: dict[str, Any]
+    recorded: bool
+    """Whether the replies were recorded elsewhere, and not asked."""
     answered: int
     """Planned samples with an answer, and those that are known not to fit the window."""
     planned: int
@@ -59,6 +61,7 @@ def _listed(folder: Path, warn: Warn) -> ListedRun:
         task=manifest.task,
         task_version=manifest.task_version,
         settings=manifest.settings,
+        recorded=manifest.recorded is not None,
         answered=done,
         planned=sum(cell.samples for cell in manifest.cells),
         updated=manifest.updated,

@@ -267,7 +267,8 @@ def list_runs(out: str | Path = "results") -> pd.DataFrame:
     """A row for each run under `out`, as `bench runs` lists them; warns of those that cannot be
     read.
     """
-    columns = ["model", "task", "task_version", "settings", "answered", "planned", "updated"]
+    columns = ["model", "task", "task_version", "settings", "recorded"]
+    columns += ["answered", "planned", "updated"]
     rows = [run.row() for run in listed_runs(Path(out), as_warning)]
     return pd.DataFrame(rows, columns=[*columns, "folder"])
 

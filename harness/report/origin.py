@@ -35,8 +35,10 @@ def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
     yield "task", f"{manifest.task} version {manifest.task_version}"
     yield "task digest", manifest.task_digest[:16]
     yield "dataset fingerprint", manifest.fingerprint or "not complete"
+    if manifest.recorded is not None:
+        yield "recorded", str(manifest.recorded).removeprefix("recorded ")
     settings = {name: _value_text(value) for name, value in manifest.settings.items()}
-    if manifest.settings.get("max_tokens") is None:
+    if manifest.settings.get("max_tokens") is None and manifest.recorded is None:
         settings["max_tokens"] = "auto"
     yield "settings", ", ".join(f"{name} {value}" for name, value in settings.items() if value)
     yield (

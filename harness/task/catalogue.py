@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from harness.task.check import read_spec
 from harness.task.functions import ItemError, describe
 from harness.task.generator import (
     Generator,
+    item_lengths,
     load_generator,
     load_items,
 )
@@ -81,6 +83,22 @@ class Task:
     def items_at(self, length: int) -> int | None:
         """Number of items of `length`; `None`, for no limit, if they are generated."""
         return None if self.spec.items is None else len(self._items.get(length, ()))
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Length and index of each item of the items file, in its order."""
+        if self.spec.items is None:
+            return []
+        numbers: Counter[int] = Counter()
+        places = []
+        for length in item_lengths(self.path, self.spec.items):
+            places.append((length, numbers[length]))
+            numbers[length] += 1
+        return places
+
+    def item_at(self, length: int, index: int) -> Item | None:
+        """An item of the items file; `None` where items are generated."""
+        return None if self.spec.items is None else self._items[length][index]
 
     def draw(self, rng: random.Random, condition: Condition, length: int, index: int) -> Item:
         """The item of one sample: the one in the items file, else one generated from `rng`.

@@ -119,6 +119,12 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
     return by_length
 
 
+def item_lengths(task_file: Path, file_name: str) -> list[int]:
+    """The length of each item of a sound items file, in the file's order."""
+    text = (task_file.parent / file_name).read_text(encoding="utf-8")
+    return [exact_json.loads(line)["length"] for line in text.split("\n") if line.strip()]
+
+
 _ITEM_KEYS = ("variables", "target", "length")
 _MORE_KEYS = ("accept", "metadata")
 

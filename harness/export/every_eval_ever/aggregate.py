@@ -357,7 +357,9 @@ class Evaluation:
             "execution_command": manifest.commands[-1] if manifest.commands else None,
             "prompt_template": self.spec.prompt,
         }
-        if arguments["max_tokens"] is None:
+        if manifest.recorded is not None:
+            settings = {"recorded": str(manifest.recorded)}
+        elif arguments["max_tokens"] is None:
             settings["max_tokens"] = "auto"
         return {
             "generation_args": {

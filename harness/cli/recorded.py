@@ -1,0 +1,112 @@
+"""`bench import --model NAME`: replies that somebody else collected, made into a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from harness.analysis.judged_run import read_run
+from harness.cli.results import show_run
+from harness.cli.terminal import say, warn
+from harness.errors import COMPLETE, INCOMPLETE, UsageError
+from harness.plan.selection import open_tasks
+from harness.recorded.fields import Columns
+from harness.recorded.recorder import Imported, ImportRequest, import_recorded
+from harness.task.catalogue import Task
+from providers.base import BatchForm, ModelSettings
+from providers.registry import open_batch_form, parse_model
+
+_SHOWN = 20
+"""Most problems that are said one by one."""
+_MOMENT = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+
+
+def import_files(
+    files: Sequence[Path],
+    out: Path,
+    tasks: str,
+    model: str,
+    *,
+    fields: Iterable[str] = (),
+    axes: Iterable[str] = (),
+    where: Iterable[str] = (),
+    by: str = "",
+    at: str = "",
+    command: str = "",
+) -> int:
+    """Makes a run of `model` from recorded replies, judges it and prints its table; returns the
+    exit code.
+    """
+    task = _only_task(tasks)
+    if not model.strip():
+        raise UsageError("--model is empty; it is the name of the model that replied")
+    if at and not _MOMENT.fullmatch(at):
+        raise UsageError(f"--recorded-at is a year, a month or a date (2026-04), not {at!r}")
+    for path in files:
+        if not path.is_file():
+            raise UsageError(f"no file {str(path)!r}")
+    request = ImportRequest(
+        files=files,
+        task=task,
+        model=model.strip(),
+        out=out,
+        columns=Columns.read(fields, task.spec.axes),
+        fixed=dict(_pairs("--axis", axes)),
+        where=_pairs("--where", where),
+        by=by,
+        at=at,
+        command=command,
+    )
+    imported = import_recorded(request, _batch_form, warn)
+    return _tell(request, imported)
+
+
+def _tell(request: ImportRequest, imported: Imported) -> int:
+    """Says what became of the rows and shows the run; returns the exit code."""
+    problems = imported.problems
+    for problem in problems[:_SHOWN]:
+        warn(problem)
+    if len(problems) > _SHOWN:
+        warn(f"… and {len(problems) - _SHOWN:,} more rows that cannot be used")
+    others = f", {imported.others:,} of other rows" if imported.others else ""
+    say(
+        f"{imported.new:,} new replies, {imported.known:,} known before{others}, "
+        f"{len(problems):,} rows that cannot be used"
+    )
+    if not (imported.new or imported.known):
+        warn("no reply was taken")
+        return INCOMPLETE
+    judged_run = read_run(request.folder, warn, tasks=str(request.task.path))
+    show_run(judged_run)
+    if missing := judged_run.missing:
+        warn(f"{request.task.name}: {missing:,} samples have no reply in what was recorded")
+    return INCOMPLETE if problems or missing else COMPLETE
+
+
+def _only_task(tasks: str) -> Task:
+    if not tasks:
+        raise UsageError("--model makes a run of recorded replies, which needs --task as well")
+    opened = open_tasks(tasks)
+    if len(opened) > 1:
+        names = ", ".join(task.name for task in opened)
+        raise UsageError(f"recorded replies are to one task, and --task names {names}")
+    return opened[0]
+
+
+def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals):
+            raise UsageError(f"{option} is NAME=VALUE, not {text!r}")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
+@cache
+def _batch_form() -> BatchForm:
+    """What reads a line of replies in OpenAI's Batch form, whoever gave them."""
+    name = parse_model("openai/recorded")
+    return open_batch_form(name, ModelSettings(name.model))

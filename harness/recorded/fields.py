@@ -1,0 +1,267 @@
+"""What a row of a recorded file says: the reply and what belongs to it, by named columns."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from harness import exact_json
+from harness.errors import UsageError
+from harness.spec import token_count
+
+Row: TypeAlias = Mapping[str, Any]
+
+SAMPLE_FIELDS = ("id", "item", "prompt", "target", "length", "line", "index")
+"""Fields that say which sample a reply belongs to."""
+REPLY_FIELDS = (
+    "reply",
+    "finish_reason",
+    "cut_off",
+    "refusal",
+    "reasoning",
+    "error",
+    "model",
+    "prompt_tokens",
+    "output_tokens",
+    "latency_s",
+)
+"""Fields that say what was replied."""
+_FINISH = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "completed"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
+    **dict.fromkeys(("content_filter", "refusal", "safety"), "content_filter"),
+}
+"""How others call the three reasons that a verdict depends on -> our name."""
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
+
+
+class RowError(Exception):
+    """A row that cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReply:
+    """One reply, with what its row says of the sample. What the row lacks is `None`."""
+
+    origin: str
+    """Mark of the row: hash of its content, and which of its equals in the import it is."""
+    reply: str | None = None
+    finish_reason: str | None = None
+    refusal: str | None = None
+    reasoning: str | None = None
+    error: str | None = None
+    """Why there is no reply."""
+    model: str | None = None
+    """Who answered, as the row says."""
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    latency_s: float | None = None
+    id: str | None = None
+    item: str | None = None
+    """Number of the item in the items file, from 0, or the `id` in its metadata."""
+    prompt: str | None = None
+    target: object = None
+    length: int | None = None
+    line: int | None = None
+    """Nominal length of the line."""
+    index: int | None = None
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Axis -> what the row gives as its value."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a row has which field. A column that no option names has the field's name."""
+
+    axes: tuple[str, ...]
+    """The axes of the task, which are fields as well."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Field -> its column. Dots go into objects and lists: `choices.0.text`."""
+
+    @classmethod
+    def read(cls, given: Iterable[str], axes: Iterable[str]) -> Columns:
+        """The columns of `--field FIELD=COLUMN[,…]`.
+
+        Raises:
+            UsageError: an option has another form, or there is no such field.
+        """
+        axes = tuple(axes)
+        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, *axes]
+        named: dict[str, str] = {}
+        for part in (part for option in given for part in option.split(",")):
+            name, equals, column = (text.strip() for text in part.partition("="))
+            if not (name and equals and column):
+                raise UsageError(f"--field is FIELD=COLUMN[,FIELD=COLUMN], not {part!r}")
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+                raise UsageError(f"--field has no field {name!r}; {remedy}")
+            named[name] = column
+        return cls(axes, named)
+
+    def values(self, row: Row, by_form: Row) -> dict[str, Any]:
+        """Field -> its value: from the column that was named, else from what the form of the file
+        says (`by_form`), else from the column of that name. Empty values are left out.
+
+        Raises:
+            RowError: the row lacks a column that was named.
+        """
+        values: dict[str, Any] = {}
+        for name in (*REPLY_FIELDS, *SAMPLE_FIELDS, *self.axes):
+            if name in self.named:
+                value = _at(row, self.named[name])
+            elif by_form:
+                value = None if name in self.axes else by_form.get(name)
+            else:
+                value = row.get(name)
+            if value is not None and (value != "" or name == "reply" or name in self.axes):
+                values[name] = value
+        return values
+
+
+def _at(row: Row, column: str) -> Any:
+    if column in row:
+        return row[column]
+    value: Any = row
+    for part in column.split("."):
+        try:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        except (LookupError, TypeError, ValueError):
+            known = ", ".join(map(str, row))
+            raise RowError(f"no column {column!r}; it has {known}") from None
+    return value
+
+
+def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], origin: str) -> RecordedReply:
+    """The reply of a row.
+
+    Raises:
+        RowError: there is neither a reply nor an error, or a value cannot be read.
+    """
+    error = values.get("error")
+    reply = values.get("reply")
+    if error is not None and error is not False:
+        reply, error = None, _text(error)
+    elif reply is None:
+        raise RowError("it has no reply; name the column of the replies with --field reply=COLUMN")
+    return RecordedReply(
+        origin=origin,
+        reply=None if reply is None else _text(reply),
+        finish_reason=_finish(values),
+        refusal=_optional(values, "refusal", _text),
+        reasoning=_optional(values, "reasoning", _text),
+        error=error or None,
+        model=_optional(values, "model", _text),
+        prompt_tokens=_optional(values, "prompt_tokens", _tokens),
+        output_tokens=_optional(values, "output_tokens", _tokens),
+        latency_s=_optional(values, "latency_s", _number),
+        id=_optional(values, "id", _text),
+        item=_optional(values, "item", _text),
+        prompt=_optional(values, "prompt", prompt_text),
+        target=values.get("target"),
+        length=_optional(values, "length", whole),
+        line=_optional(values, "line", whole),
+        index=_optional(values, "index", whole),
+        axes={axis: _text(values[axis]) for axis in axes if axis in values},
+    )
+
+
+def _optional(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> Any:
+    if name not in values:
+        return None
+    try:
+        return read(values[name])
+    except ValueError:
+        raise RowError(f"{name} is {_shown(values[name])}, {_KINDS[read]}") from None
+
+
+def _finish(values: Mapping[str, Any]) -> str | None:
+    if "cut_off" in values:
+        said = str(values["cut_off"]).strip().lower()
+        if said not in (*_TRUE, *_FALSE):
+            raise RowError(f"cut_off is {_shown(values['cut_off'])}, neither true nor false")
+        if said in _TRUE:
+            return "length"
+    if "finish_reason" not in values:
+        return None
+    given = _text(values["finish_reason"])
+    return _FINISH.get(given.lower(), given)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return str(value)
+    return exact_json.dumps(value).decode()
+
+
+def prompt_text(value: object) -> str:
+    """The text of a prompt; of messages, that of the last one of the user."""
+    messages = value
+    if isinstance(value, str) and value.lstrip().startswith("[{"):
+        try:
+            messages = exact_json.loads(value)
+        except ValueError:
+            return value
+    if isinstance(messages, list):
+        texts = [
+            one.get("content")
+            for one in messages
+            if isinstance(one, dict) and one.get("role") == "user"
+        ]
+        if texts and isinstance(texts[-1], str):
+            return texts[-1]
+    return _text(value)
+
+
+def whole(value: object) -> int:
+    """A whole number that is not below 0; raises `ValueError`."""
+    number = int(value) if isinstance(value, str) else value
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ValueError("no whole number")
+    return number
+
+
+def _tokens(value: object) -> int:
+    count = token_count(whole(value))
+    if count is None:
+        raise ValueError("no number of tokens")
+    return count
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        raise ValueError("no number")  # noqa: TRY004  the row's fault
+    return float(value)
+
+
+_KINDS: Mapping[Callable[[Any], Any], str] = {
+    whole: "no whole number",
+    _tokens: "no number of tokens",
+    _number: "no number",
+}
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:39]}…"  # noqa: PLR2004  a line's worth
+
+
+class Origins:
+    """Marks rows by their content, so that a row is known when its file is imported again."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def mark(self, values: Mapping[str, Any]) -> str:
+        """The mark of a row: equal rows of one import have different marks."""
+        content = exact_json.dumps({name: values[name] for name in sorted(values)})
+        short = hashlib.sha256(content).hexdigest()[:24]
+        self._seen[short] = number = self._seen.get(short, 0) + 1
+        return short if number == 1 else f"{short}-{number}"

@@ -1,0 +1,20 @@
+"""One row of a recorded file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.recorded.fields import Row
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One row of a file."""
+
+    number: int
+    """Its line in the file, from 1; of a CSV file the line on which it ends; of an Inspect log, the
+    number of the sample."""
+    row: Row | None
+    """`None` where it cannot be read."""
+    why: str = ""
+    """Why it cannot."""

@@ -1,0 +1,279 @@
+"""`bench import --model`: replies that somebody else collected, as a run like any other."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.analysis.judged_run import read_run
+from harness.journal.manifest import find_runs, read_manifest
+from harness.recorded.fields import RowError, prompt_text, whole
+from tests.conftest import Done, Lab, records
+
+ITEMS = """\
+version: 1
+title: Words
+items: words.jsonl
+axes:
+  hint: {default: [no], values: {no: "", yes: "Take care."}}
+prompt: "Count {{ word }}. {{ hint }} End with {{ phrase }}"
+answer: integer
+"""
+
+
+def words(lab: Lab) -> Path:
+    """A task of four ready items, two of which have the same length."""
+    items = [
+        {"variables": {"word": f"w{n}"}, "target": n, "length": n, "metadata": {"id": f"x{place}"}}
+        for place, n in enumerate((3, 4, 3, 5))
+    ]
+    folder = lab.folder / "lab"
+    (folder / "words.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    (folder / "words.yaml").write_text(ITEMS)
+    return folder / "words.yaml"
+
+
+def lines(path: Path, rows: Sequence[Mapping[str, Any] | str]) -> Path:
+    """A file of JSON Lines; a text is written as it is."""
+    texts = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+    path.write_text("".join(f"{text}\n" for text in texts))
+    return path
+
+
+def take(lab: Lab, file: Path, task: Path, *arguments: str, model: str = "them") -> Done:
+    """`bench import` of recorded replies."""
+    command = ("import", file, "--task", task, "--model", model, "--out", lab.out)
+    return lab.bench(*command, *arguments)
+
+
+def outcomes(lab: Lab) -> dict[str, int]:
+    """Outcome -> its number in the only run; without those that are not there."""
+    cells = read_run(lab.the_run()).cells
+    names = ("correct", "incorrect", "unparsed", "truncated", "error", "not_run")
+    return {name: int(cells[name].sum()) for name in names if cells[name].sum()}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl.gz", "lm-eval", "batch", "id", "prompt"])
+def test_replies_find_their_items(lab: Lab, form: str) -> None:
+    """By number, by id in the metadata, by sample id, or by prompt; in the form of each tool."""
+    task, said = words(lab), ["3", "9", "Final answer: 3", "5"]
+    path, options = lab.folder / "them.jsonl", ["--axis", "hint=yes"]
+    if form == "csv":
+        path = path.with_suffix(".csv")
+        cells = [f'{place},"{reply}",Take care.\n' for place, reply in enumerate(said)]
+        path.write_text("number,said,how\n" + "".join(cells))
+        options = ["--field", "reply=said,item=number,hint=how"]
+    elif form == "jsonl.gz":
+        path = path.with_suffix(".jsonl.gz")
+        rows = [{"out": {"texts": [reply]}, "q": f"x{n}"} for n, reply in enumerate(said)]
+        path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+        options += ["--field", "reply=out.texts.0", "--field", "item=q"]
+    elif form == "lm-eval":
+        rows = [{"doc_id": n, "doc": {}, "resps": [[reply]]} for n, reply in enumerate(said)]
+        lines(path, rows)
+    elif form == "batch":
+        lines(path, [batch_line(f"x{n}", reply) for n, reply in enumerate(said)])
+    elif form == "id":
+        places = ((3, 0), (4, 0), (3, 1), (5, 0))
+        name = "lab/words@1|hint=yes|length={}|seed=0|index={}"
+        ids = [name.format(*place) for place in places]
+        lines(path, [{"id": one, "reply": r} for one, r in zip(ids, said, strict=True)])
+    else:
+        prompts = [f"Count w{n}. Take care. End with Final answer:" for n in (3, 4, 5)]
+        rows = [{"prompt": p, "reply": r} for p, r in zip(prompts, ["3", "9", "5"], strict=True)]
+        lines(path, rows)
+    assert take(lab, path, task, *options).code == 0
+    assert outcomes(lab) == {"correct": 2 if form == "prompt" else 3, "incorrect": 1}
+    manifest = read_manifest(lab.the_run())
+    assert {cell.condition.label for cell in manifest.cells} == {"hint=yes"}
+    assert manifest.fingerprint is not None
+    shown = lab.bench("samples", lab.the_run(), "--task", task, "--json", "--limit", "1")
+    assert json.loads(shown.out)["prompt"] == "Count w3. Take care. End with Final answer:"
+
+
+def batch_line(custom_id: str, reply: str) -> dict[str, Any]:
+    """A line of replies of OpenAI's Batch API to somebody else's request."""
+    choice = {"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 9, "completion_tokens": 4}
+    body = {"model": "gpt-x", "choices": [choice], "usage": usage}
+    response = {"status_code": 200, "body": body}
+    return {"id": "b", "custom_id": custom_id, "response": response, "error": None}
+
+
+def test_requests_beside_a_batch_give_the_prompts(lab: Lab) -> None:
+    """Then a reply is found by what was asked, and its usage is kept."""
+    task, body = words(lab), {"messages": [{"role": "user", "content": "Count w4.  End with "}]}
+    body["messages"][0]["content"] = "Count w4.  End with Final answer:"
+    asked = lines(lab.folder / "asked.jsonl", [{"custom_id": "mine", "body": body}])
+    replies = lines(lab.folder / "said.jsonl", [batch_line("mine", "Final answer: 4")])
+    command = ("import", asked, replies, "--task", task, "--model", "them", "--out", lab.out)
+    assert lab.bench(*command).code == 0
+    (record,) = records(lab.the_run())
+    assert record["id"] == "lab/words@1|hint=no|length=4|seed=0|index=0"
+    usage = (record["prompt_tokens"], record["output_tokens"], record["model"])
+    assert usage == (9, 4, "gpt-x")
+
+
+GIVEN = [
+    {"said": "3", "n": 3, "sep": ", ", "line": 3},
+    "no JSON",
+    {"said": "4", "n": 3, "sep": ",", "line": 3, "tokens": 7, "cut": False},
+    {"said": "", "n": 5, "sep": ",", "line": 3},
+    {"n": 5, "sep": ",", "line": 5, "broke": "503"},
+    {"said": "Let me see", "n": 5, "sep": ",", "line": 5, "cut": True},
+    {"said": "3", "n": 3, "sep": ",", "line": 3},
+    {"said": "3", "n": 3, "sep": ",", "line": 3},
+    {"said": "3", "n": "three", "sep": ",", "line": 3},
+]
+OF_GIVEN = ("--field", "reply=said,target=n,length=n,separator=sep")
+
+
+def test_a_row_may_bring_its_sample(lab: Lab) -> None:
+    """What it lacks stays empty; bad lines are named and do not stop the rest; equal rows of one
+    file are different replies, and the same file again changes nothing.
+    """
+    rows = [{"cut": "", "broke": "", **row} if isinstance(row, dict) else row for row in GIVEN]
+    rows = [{"said": None, **row} if isinstance(row, dict) else row for row in rows]
+    path = lines(lab.folder / "them.jsonl", rows)
+    fields = (*OF_GIVEN, "--field", "cut_off=cut,error=broke")
+    done = take(lab, path, lab.ones, *fields, "--recorded-by", "Ann", "--recorded-at", "2026-04")
+    assert done.code == 1
+    said = done.err.splitlines()
+    assert [line.partition(": ")[2] for line in said[:4]] == [
+        f"{path}:1: axis 'separator' has no value ', '; it has none, space, comma",
+        f"{path}:2: no JSON: invalid literal, expected 'null'",
+        f"{path}:4: length 5 is not on the line 3 of the task",
+        f"{path}:9: length is 'three', no whole number",
+    ]
+    assert said[4] == "5 new replies, 0 known before, 4 rows that cannot be used"
+    assert outcomes(lab) == {"correct": 2, "incorrect": 1, "truncated": 1, "error": 1}
+    assert "The replies were recorded by Ann in 2026-04 (them.jsonl), and not asked." in done.out
+    written = records(lab.the_run())
+    facts = ("line", "length", "index", "target")
+    assert [tuple(one[name] for name in facts) for one in written] == [
+        *((3, 3, 0, 3), (5, 5, 0, 5), (5, 5, 1, 5), (3, 3, 1, 3), (3, 3, 2, 3))
+    ]
+    first = written[0]
+    assert (first["finish_reason"], first["prompt_tokens"], first["latency_s"]) == (None,) * 3
+    assert not first.keys() & {"at", "chars", "attempts", "prompt"}
+    before = {file: file.read_bytes() for file in lab.the_run().rglob("*") if file.is_file()}
+    again = take(lab, path, lab.ones, *fields)
+    assert "0 new replies, 5 known before" in again.err
+    assert {
+        file: file.read_bytes() for file in lab.the_run().rglob("*") if file.is_file()
+    } == before
+    lines(path, [*rows, {"said": "5", "n": 5, "sep": ",", "line": 5, "cut": "", "broke": ""}])
+    assert "1 new replies, 5 known before" in take(lab, path, lab.ones, *fields).err
+    assert len(read_manifest(lab.the_run()).recorded.files) == 2
+
+
+def test_recorded_replies_are_compared_shown_and_exported(lab: Lab) -> None:
+    """As those of any other run; two recorded runs are paired where both were asked the same."""
+    rows = [{"said": str(n), "n": n, "sep": ","} for n in (3, 3, 5, 5)]
+    path = lines(lab.folder / "them.jsonl", rows)
+    other = [{"said": "3", "n": n, "sep": ","} for n in (3, 3, 5, 5)]
+    theirs = lines(lab.folder / "others.jsonl", other)
+    for file, model in ((path, "vendor/one"), (theirs, "vendor/two")):
+        assert take(lab, file, lab.ones, *OF_GIVEN, model=model).code == 0
+    first, second = find_runs(lab.out)
+    compared = lab.bench("compare", first, second)
+    assert compared.code == 0
+    assert "vendor/one" in compared.out
+    assert "4 of 4 recorded" in lab.bench("runs", "--out", lab.out).out
+    page = lab.folder / "page.html"
+    assert lab.bench("report", first, second, "-o", page).code == 0
+    assert "them.jsonl" in page.read_text()
+    board = lab.out / "leaderboard.csv"
+    assert lab.bench("leaderboard", "--out", lab.out).code == 0
+    assert "recorded (them.jsonl)" in board.read_text()
+    assert "auto" not in board.read_text()
+
+
+def test_asked_and_recorded_never_mix(lab: Lab) -> None:
+    """Neither in a run that was asked, nor in one that was recorded."""
+    path = lines(lab.folder / "them.jsonl", [{"said": "3", "n": 3, "sep": ","}])
+    lab.bench_run("--model", "oracle:5")
+    folder = lab.the_run()
+    before = (folder / "samples.jsonl").read_bytes()
+    take(lab, path, lab.ones, *OF_GIVEN, model="oracle/5").one_line(1, str(folder), "recorded")
+    assert (folder / "samples.jsonl").read_bytes() == before
+    take(lab, path, lab.ones, *OF_GIVEN, model="oracle/9")
+    asked = lab.bench_run("--model", "oracle:9")
+    assert "recorded replies, which asked ones never join" in asked.err
+    assert asked.code == 1
+    repeated = lab.bench_run("--model", "oracle:9", "--repeat")
+    assert "recorded elsewhere and cannot be asked again" in repeated.err
+
+
+def test_one_run_is_of_one_model(lab: Lab) -> None:
+    """Rows of another one are refused, or left out with --where."""
+    rows = [{"reply": "3", "target": 3, "length": 3, "model": name} for name in ("a", "b", "a")]
+    path = lines(lab.folder / "them.jsonl", rows)
+    done = take(lab, path, lab.plain)
+    assert done.code == 1
+    assert f"{path}:2: 'b' answered it, and 'a' the rows before" in done.err
+    chosen = take(lab, path, lab.plain, "--where", "model=b", model="b")
+    assert chosen.code == 0
+    assert "1 new replies, 0 known before, 2 of other rows" in chosen.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words_of"),
+    [
+        (["--field", "rply=x"], ["'rply'", "'reply'"]),
+        (["--field", "reply"], ["FIELD=COLUMN"]),
+        (["--axis", "hint=yes"], ["no axis 'hint'"]),
+        (["--axis", "separator=dot"], ["no value 'dot'"]),
+        (["--where", "x"], ["--where"]),
+        (["--recorded-at", "May"], ["2026-04"]),
+    ],
+)
+def test_wrong_options_are_one_line(lab: Lab, arguments: list[str], words_of: list[str]) -> None:
+    """Before anything is written."""
+    path = lines(lab.folder / "them.jsonl", [{"reply": "3"}])
+    take(lab, path, lab.ones, *arguments).one_line(2, *words_of)
+    assert not lab.out.exists()
+
+
+def test_a_file_without_a_usable_row_makes_no_run(lab: Lab) -> None:
+    """Each row says what it lacks; options of recorded replies need a model."""
+    path = lines(lab.folder / "them.jsonl", [{"text": "3"}, {"reply": "3"}, {"reply": "3", "n": 3}])
+    done = take(lab, path, lab.plain)
+    assert done.code == 1
+    assert f"{path}:1: it has no reply; name the column" in done.err
+    assert "it needs its target and length" in done.err
+    assert not find_runs(lab.out)
+    lab.bench("import", path, "--field", "reply=text", "--out", lab.out).one_line(2, "--model")
+
+
+@pytest.mark.parametrize(("given", "number"), [("7", 7), (7.0, 7), (0, 0)])
+def test_whole_numbers(given: object, number: int) -> None:
+    """Also where a file writes them as texts or with a point."""
+    assert whole(given) == number
+
+
+@pytest.mark.parametrize("given", [True, -1, 1.5, "x", None])
+def test_what_is_no_whole_number(given: object) -> None:
+    """And is refused."""
+    with pytest.raises((ValueError, RowError)):
+        whole(given)
+
+
+def test_the_prompt_of_a_chat() -> None:
+    """Is what the user said last, also where the messages are written as a text."""
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    assert prompt_text(messages) == prompt_text(json.dumps(messages)) == "u"
+    assert prompt_text("[{no list") == "[{no list"
+
+
+def test_a_log_of_inspect_needs_its_package(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what to install."""
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    log = lines(lab.folder / "log.eval", ["any"])
+    take(lab, log, words(lab), "--axis", "hint=yes").one_line(2, "pip install 'eyechart[inspect]'")
