@@ -67,6 +67,8 @@ ESTIMATE = (
 """Columns of an effective length."""
 ESTIMATE_TEXTS = ("effective_length_bound", "one_threshold", "tested_length_bound")
 """Those of them that are texts."""
+CAPACITY = ("capacity", "capacity_bound", "capacity_fails_at")
+"""Last columns of `effective_length.csv` of a task that asks for the statistic `capacity`."""
 EFFECTIVE_LENGTH = (
     "adaptive",
     "n",
@@ -130,7 +132,7 @@ ACCURACY_AT = "accuracy_at_"
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS, REACHES),
-    "effective_length.csv": (*RUN, *EFFECTIVE_LENGTH),
+    "effective_length.csv": (*RUN, *EFFECTIVE_LENGTH, *CAPACITY),
     "diagnosis.csv": (*RUN, *DIAGNOSIS),
     "what 'bench score --by' writes": (*RUN, *GROUPS),
     "a report's tables": ("scored", "characters"),

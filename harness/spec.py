@@ -309,6 +309,11 @@ class TaskSpec(Part):
     of `answer`, which still gives the phrase and the type of the targets. It takes the reply and
     the target, and returns `correct`, `incorrect` or `unparsed`, or a pair of that and a reason."""
 
+    statistics: list[Literal["capacity"]] = Field(default_factory=list)
+    """What is computed of a run besides its effective length. `capacity`, of integers: the longest
+    line at which every reply can be read and the mean relative error is at most 5 % (Dai & Fan
+    2026, arXiv 2605.02028)."""
+
     @model_validator(mode="before")
     @classmethod
     def _short_answer(cls, data: object) -> object:
@@ -332,9 +337,10 @@ class TaskSpec(Part):
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
-        content = without_defaults.model_dump(
-            mode="json", exclude={"title", "source", "lengths", "spread", "samples", "presets"}
-        )
+        described = {
+            *("title", "source", "lengths", "spread", "samples", "statistics", "presets"),
+        }
+        content = without_defaults.model_dump(mode="json", exclude=described)
         content["answer"] = self.answer.given()
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 

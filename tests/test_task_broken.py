@@ -612,7 +612,7 @@ ITEM_FILES = [
     ),
     ready(
         *("items: rows.jsonl", "items: rows.jsonl\nspread: both"),
-        "4:9 spread: must be one of 'bands', 'none', not 'both'",
+        "4:9 spread: must be one of 'bands', 'fifth', 'none', not 'both'",
     ),
     ready("items: rows.jsonl", "items: rows.jsonl\nsamples: 0", "4:10 samples: must be greater"),
     ready("{{ row }}", "{{ rwo }}", "5:27 undefined variable 'rwo'; did you mean 'row'?"),

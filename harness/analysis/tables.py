@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.analysis.capacity import STATISTIC, capacity_columns
 from harness.analysis.cells import csv_text
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import Bound, Span
 from harness.analysis.judged_run import NOT_SCORED, JudgedRun
-from harness.columns import DIAGNOSIS, EFFECTIVE_LENGTH, ESTIMATE, ESTIMATE_TEXTS, REACHES, RUN
+from harness.columns import (
+    CAPACITY,
+    DIAGNOSIS,
+    EFFECTIVE_LENGTH,
+    ESTIMATE,
+    ESTIMATE_TEXTS,
+    REACHES,
+    RUN,
+)
 from harness.journal.files import replace_file
 
 _DIGITS = 6
@@ -37,9 +46,11 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
 
     `…_bound` is `<` or `>` where a length is below or above the tested range, and an end of an
     interval that is not in it is empty. The area of an adaptive condition is empty, since its
-    samples are where the accuracy falls. `error_growth` is empty for answers that are texts.
+    samples are where the accuracy falls. `error_growth` is empty for answers that are texts. A task
+    that asks for the statistic `capacity` has its columns last.
     """
     manifest = run.manifest
+    has_capacity = STATISTIC in run.spec.statistics
     rows = []
     for condition, judged in run.conditions.items():
         estimate = judged.effective_length(threshold)
@@ -55,10 +66,14 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
+                **(capacity_columns(judged) if has_capacity else {}),
             }
         )
-    table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *EFFECTIVE_LENGTH])
+    columns = [*EFFECTIVE_LENGTH, *(CAPACITY if has_capacity else ())]
+    table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
     numbers = [*(name for name in ESTIMATE if name not in ESTIMATE_TEXTS), "error_growth"]
+    if has_capacity:
+        numbers += ["capacity", "capacity_fails_at"]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
 

@@ -40,6 +40,7 @@ from harness.cli.options import (
     said_of_default_axes,
 )
 from harness.cli.terminal import warn
+from harness.errors import UsageError
 
 RUN_EXAMPLES = examples(
     "bench run --task counting --model tiny",

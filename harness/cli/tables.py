@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from harness.analysis.capacity import STATISTIC, capacity
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, EffectiveLength
 from harness.analysis.interval import span_text
@@ -149,6 +150,9 @@ def _shown(
             else str(estimate.length),
             INTERVAL: Text("" if estimate is None else span_text(estimate.length_ci), "dim"),
         }
+        if STATISTIC in part.run.spec.statistics:
+            found = capacity(part)
+            summary[STATISTIC] = "-" if found is None else str(found.length)
         if has_note:
             summary[NO_SINGLE_THRESHOLD] = "yes" if estimate and estimate.note else ""
         summary |= {name: _count(part.cells[[name]]) for name in unanswered}

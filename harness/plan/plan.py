@@ -113,9 +113,9 @@ def plan(
 ) -> Plan:
     """The task's defaults, with its `preset` over them and the given options over both.
 
-    Given `lengths` are exact unless `spread` says otherwise; without them the spread of the preset or
-    of the task holds. `axes` maps an axis to value names, or to `["all"]`; axes that the task has
-    not are left to the caller to complain about, since a group of tasks need not share them.
+    Given `lengths` are exact unless `spread` says otherwise; without them the spread of the preset
+    or of the task holds. `axes` maps an axis to value names, or to `["all"]`; axes that the task
+    has not are left to the caller to complain about, since a group of tasks need not share them.
 
     Raises:
         PlanError: a preset or an axis value that the task does not know, a length its items file

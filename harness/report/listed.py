@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from harness.analysis import tables
+from harness.analysis.capacity import STATISTIC, capacity
 from harness.analysis.interval import Bound, Span, span_text
 from harness.analysis.standing import Standing
 from harness.columns import SIGNS
@@ -81,6 +82,9 @@ def estimates_table(section: Section) -> ReportTable:
         if section.integer:
             growth = series.judged.error_growth
             row["error growth"] = None if growth is None else round(growth, 2)
+        if STATISTIC in series.run_details.run.spec.statistics:
+            found = capacity(series.judged)
+            row[STATISTIC] = None if found is None else _bound(found.length)
         rows.append(row)
     return _report_table(_file_name(section, "effective-length"), f"How far: {section.name}", rows)
 

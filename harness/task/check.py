@@ -192,11 +192,24 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
 def _static_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
     """Problems beyond the types, in every part that has the right shape."""
     checks = (
-        *(_source_problems, _length_problems, _axis_problems, _preset_problems),
-        _prompt_problems,
+        *(_statistic_problems, _source_problems, _length_problems, _axis_problems),
+        *(_preset_problems, _prompt_problems),
     )
     for check in checks:
         yield from check(file, data)
+
+
+def _statistic_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
+    given, answer = data.get("statistics"), data.get("answer")
+    kind = answer.get("type") if isinstance(answer, dict) else answer
+    if isinstance(given, list) and "capacity" in given and kind != "integer":
+        place = file.position(["statistics"])
+        yield Problem(place, f"'capacity' needs answers that are integers, not {kind!r}")
+    if data.get("scorer") and given:
+        place = file.position(["statistics"])
+        yield Problem(
+            place, "'capacity' needs the answers read, which a scorer of its own does not give"
+        )
 
 
 def _source_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:

@@ -1,0 +1,76 @@
+"""The stable counting capacity of Dai & Fan 2026 (arXiv 2605.02028), for tasks that ask for it.
+
+It is no accuracy: a reply that misses the count by a few per cent is good enough, and one that
+cannot be read is not, however many others can.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.analysis.interval import Bound
+from harness.analysis.judged_run import JudgedCondition, as_float
+from harness.columns import CAPACITY
+
+MOST_RELATIVE_ERROR = 0.05
+"""The largest mean relative error at which a line passes."""
+STATISTIC = "capacity"
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How long a row a model counts to within 5 % in the mean."""
+
+    length: Bound
+    """The longest line that passes; `<` the shortest line where none does, `>` the longest line
+    where that passes."""
+    fails_at: int | None
+    """The shortest line beyond it that does not pass; `None` where there is none."""
+
+
+def capacity(judged: JudgedCondition) -> Capacity | None:
+    """The capacity under a condition: the longest nominal length at which every planned sample was
+    answered with a number that can be read, and the mean of |answer - target| / |target| is at most
+    5 %. `None` where nothing was scored.
+    """
+    if judged.scored_cells.empty:
+        return None
+    lengths = {cell.length for cell in judged.planned}
+    failed = {
+        cell.length
+        for place, cell in zip(judged.places, judged.planned, strict=True)
+        if not _passes(judged, place, cell.samples)
+    }
+    if failed == lengths:
+        return Capacity(Bound("<", min(lengths)), min(lengths))
+    longest = max(lengths - failed)
+    fails_at = min((length for length in failed if length > longest), default=None)
+    return Capacity(Bound(">" if fails_at is None else "=", longest), fails_at)
+
+
+def _passes(judged: JudgedCondition, place: int, planned: int) -> bool:
+    """Whether the samples of one cell are all read and near enough to their targets."""
+    run = judged.run
+    samples = run.samples[run.samples["cell"] == place]
+    answers = [int(answer) for answer in samples["answer"]]
+    if len(samples) < planned or not answers or min(answers) < 0:
+        return False
+    errors = samples["signed_error"].to_numpy()
+    targets = np.array([as_float(run.answers[answer]) for answer in answers]) - errors
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(errors == 0, 0.0, np.abs(errors) / np.abs(targets))
+    mean = float(relative.mean())
+    return math.isfinite(mean) and mean <= MOST_RELATIVE_ERROR
+
+
+def capacity_columns(judged: JudgedCondition) -> dict[str, Any]:
+    """Column -> value of the capacity in CSV files: the columns `CAPACITY`."""
+    found = capacity(judged)
+    if found is None:
+        return dict.fromkeys(CAPACITY)
+    sign = "" if found.length.sign == "=" else found.length.sign
+    return dict(zip(CAPACITY, (found.length.length, sign, found.fails_at), strict=True))
