@@ -64,6 +64,7 @@ def test_replies_find_their_items(lab: Lab, form: str) -> None:
     """By number, by id in the metadata, by sample id, or by prompt; in the form of each tool."""
     task, said = words(lab), ["3", "9", "Final answer: 3", "5"]
     path, options = lab.folder / "them.jsonl", ["--axis", "hint=yes"]
+    rows: list[dict[str, Any]]
     if form == "csv":
         path = path.with_suffix(".csv")
         cells = [f'{place},"{reply}",Take care.\n' for place, reply in enumerate(said)]
@@ -120,7 +121,7 @@ def test_requests_beside_a_batch_give_the_prompts(lab: Lab) -> None:
     assert usage == (9, 4, "gpt-x")
 
 
-GIVEN = [
+GIVEN: list[dict[str, Any] | str] = [
     {"said": "3", "n": 3, "sep": ", ", "line": 3},
     "no JSON",
     {"said": "4", "n": 3, "sep": ",", "line": 3, "tokens": 7, "cut": False},
@@ -138,8 +139,8 @@ def test_a_row_may_bring_its_sample(lab: Lab) -> None:
     """What it lacks stays empty; bad lines are named and do not stop the rest; equal rows of one
     file are different replies, and the same file again changes nothing.
     """
-    rows = [{"cut": "", "broke": "", **row} if isinstance(row, dict) else row for row in GIVEN]
-    rows = [{"said": None, **row} if isinstance(row, dict) else row for row in rows]
+    empty = {"said": None, "cut": "", "broke": ""}
+    rows = [row if isinstance(row, str) else {**empty, **row} for row in GIVEN]
     path = lines(lab.folder / "them.jsonl", rows)
     fields = (*OF_GIVEN, "--field", "cut_off=cut,error=broke")
     done = take(lab, path, lab.ones, *fields, "--recorded-by", "Ann", "--recorded-at", "2026-04")
@@ -170,7 +171,9 @@ def test_a_row_may_bring_its_sample(lab: Lab) -> None:
     } == before
     lines(path, [*rows, {"said": "5", "n": 5, "sep": ",", "line": 5, "cut": "", "broke": ""}])
     assert "1 new replies, 5 known before" in take(lab, path, lab.ones, *fields).err
-    assert len(read_manifest(lab.the_run()).recorded.files) == 2
+    recorded = read_manifest(lab.the_run()).recorded
+    assert recorded is not None
+    assert [file.name for file in recorded.files] == ["them.jsonl"] * 2
 
 
 def test_recorded_replies_are_compared_shown_and_exported(lab: Lab) -> None:
