@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from harness.analysis.interval import Bound
-from harness.analysis.judged_run import JudgedCondition, as_float
+from harness.analysis.judged_run import JudgedCondition
+from harness.analysis.judged_samples import as_float
 from harness.columns import CAPACITY
 
 MOST_RELATIVE_ERROR = 0.05
