@@ -102,10 +102,18 @@ COMPARISON = (
     "ci_low_bound",
     "ci_high",
     "ci_high_bound",
+    "ci90_low",
+    "ci90_high",
+    "factor",
+    "factor_ci_low",
+    "factor_ci_high",
     "only_first",
     "only_second",
     "p",
     "p_holm",
+    "sees_further",
+    "second_is",
+    "margin",
 )
 LEADERBOARD = (
     "task",

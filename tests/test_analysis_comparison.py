@@ -10,7 +10,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from harness.analysis.comparison import Change, compare_conditions, compare_runs, comparison_table
+from harness.analysis.comparison import Change, compare_conditions, compare_runs
+from harness.analysis.comparison_table import comparison_table
 from harness.analysis.judged_run import read_run
 from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from harness.journal.record import SAMPLES
@@ -47,7 +48,7 @@ class TestRuns:
         assert done.code == 0
         assert str(lab.folder / "c.csv") in done.out.splitlines()
         with (lab.folder / "c.csv").open() as file:
-            three, five, length, area = csv.DictReader(file)
+            three, five, length, area, *whole = csv.DictReader(file)
         assert (three["length"], three["p_holm"], three["n"]) == ("3", "1.0", "20")
         assert (five["only_first"], five["only_second"]) == ("15", "0")
         assert float(five["p"]) == pytest.approx(2 / 2**15)
@@ -58,6 +59,19 @@ class TestRuns:
         assert length["value_second_bound"] == ""
         assert (length["ci_high"], length["ci_high_bound"]) == ("", ">")
         assert length["ci_low"]
+        assert [row["measure"] for row in whole] == ["effective_length", "area"]
+        for of_pair, of_condition in zip(whole, (length, area), strict=True):
+            assert (of_pair["condition"], of_pair["second_is"]) == ("all", "worse")
+            same = (
+                "value_first",
+                "value_second",
+                "ci_low",
+                "ci90_low",
+                "ci90_high",
+                "factor_ci_low",
+            )
+            assert [of_pair[name] for name in same] == [of_condition[name] for name in same]
+        assert (whole[0]["sees_further"], whole[0]["margin"]) == ("scripted/sharp", "0.05")
         assert length["ci_low_bound"] == ""
         assert {five[name] for name in five if name.endswith("_bound")} == {""}
         assert 3 <= float(length["value_second"]) <= 5
@@ -100,8 +114,9 @@ class TestRuns:
     def test_what_is_not_limited_is_no_missing_value(self, lab: Lab) -> None:
         """Two sides that see beyond the lines: their difference is open in both directions."""
         first, second = (read_run(run(lab, f"scripted/{name}", samples=60)) for name in "ab")
-        table = comparison_table([compare_runs(first, second)])
-        (row,) = table[table["measure"] == "effective_length"].to_dict("records")
+        table = comparison_table([compare_runs(first, second)], 0.05)
+        row, whole = table[table["measure"] == "effective_length"].to_dict("records")
+        assert whole["difference_bound"] == "?"
         found = [row[f"{name}_bound"] for name in ("value_first", "value_second", "difference")]
         assert found == [">", ">", "?"]
         assert (row["ci_low_bound"], row["ci_high_bound"]) == ("<", ">")
@@ -155,7 +170,7 @@ class TestChange:
         assert done.code == 0
         with (lab.folder / "c.csv").open() as file:
             measures = [row["measure"] for row in csv.DictReader(file)]
-        assert measures == ["accuracy", "accuracy", "effective_length"]
+        assert measures == ["accuracy", "accuracy", "effective_length", "effective_length"]
         assert "| area" not in done.out
         assert "at least one side is adaptive, so only the 240 samples that both sides" in done.out
         assert "whether the two are equivalent is not tested" in done.out

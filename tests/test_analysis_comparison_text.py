@@ -76,7 +76,7 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
     [
         (1.0, 0.5, 1.5, "a factor of 2.00 (95 % interval 1.41 to 2.83)"),
         (1.0, 0.5, math.inf, "a factor of 2.00 (95 %: at least 1.41)"),
-        (-1.0, -math.inf, -0.5, "a factor of 0.50 (95 %: at most 0.71)"),
+        (-1.0, -math.inf, -0.5, "a factor of 0.500 (95 %: at most 0.707)"),
         (math.inf, 0.5, math.inf, "a factor without upper limit (95 %: at least 1.41)"),
         (math.nan, -math.inf, math.inf, "a factor that the answers limit in neither direction"),
     ],
@@ -92,7 +92,7 @@ def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, tex
     ("low", "high", "text"),
     [
         (-0.5, 0.5, "where 1.6 would have been found with a power of 80 %"),
-        (-0.5, math.inf, "(95 %: at least 0.71); area"),
+        (-0.5, math.inf, "(95 %: at least 0.707); area"),
     ],
 )
 def test_what_would_have_been_found(lab: Lab, low: float, high: float, text: str) -> None:

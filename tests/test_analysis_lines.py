@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import yaml
 
-from harness.analysis.comparison import compare_runs, comparison_table
+from harness.analysis.comparison import compare_runs
+from harness.analysis.comparison_table import comparison_table
 from harness.analysis.curve import Threshold
 from harness.analysis.details import RunDetails, prompts_of, read_details
 from harness.analysis.judged_run import read_run
@@ -123,7 +124,7 @@ def test_models_are_compared_line_by_line(lab: Lab) -> None:
     lab.run(wanted(lab, model="scripted/b"), ScriptedProvider(long_is_wrong))
     lab.run(wanted(lab, exact=True, model="scripted/b"), ScriptedProvider(long_is_wrong))
     first, second = (read_run(wanted(lab, model=name).folder) for name in ("", "scripted/b"))
-    table = comparison_table([compare_runs(first, second)])
+    table = comparison_table([compare_runs(first, second)], 0.05)
     shown = table[["length", "length_low", "length_high", "n"]].to_numpy().tolist()
     assert shown[:2] == [[10, 10, 22, 30], [50, 23, 50, 30]]
     assert table["difference"].iloc[0] == 0

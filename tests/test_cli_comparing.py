@@ -115,7 +115,7 @@ class TestSeveral:
             ("scripted/b", "scripted/c"),
             ("scripted/a", "scripted/c"),
         ]
-        assert len(rows) == 3 * (4 + 2)
+        assert len(rows) == 3 * (4 + 2 + 2)
 
     def test_json_has_the_same_numbers(self, lab: Lab) -> None:
         """Those of the table, of the CSV file and of the runs' own files; one document."""
@@ -132,18 +132,25 @@ class TestSeveral:
             [],
         ]
         for row, pair in zip(printed[6:9], document["pairs"], strict=True):
-            octaves = pair["octaves"]
-            assert row[1] == ("-" if octaves is None else f"{2**octaves:.3g}")
-            low, high = pair["octaves_ci_low"], pair["octaves_ci_high"]
-            assert row[2] == (
-                f"at least {2**low:.3g}" if high is None else f"{2**low:.3g} to {2**high:.3g}"
-            )
+            middle, low, high = (pair[f"factor{end}"] for end in ("", "_ci_low", "_ci_high"))
+            assert row[1] == ("-" if middle is None else f"{middle:#.3g}".rstrip("."))
+            ends = [f"{one:#.3g}".rstrip(".") for one in (low, high) if one is not None]
+            assert row[2] == (f"at least {ends[0]}" if high is None else " to ".join(ends))
+            assert low == pytest.approx(2 ** pair["octaves_ci_low"], rel=0.005)
             assert row[3] == ("< 0.001" if pair["p_holm"] < 0.001 else f"{pair['p_holm']:.3f}")
             assert (pair["sees_further"] is not None) == ("further" in row[4])
         with (lab.folder / "c.csv").open() as file:
             of_file = list(csv.DictReader(file))
         of_json = [row for pair in document["pairs"] for row in pair["rows"]]
         assert [same(row) for row in of_json] == [same(row) for row in of_file]
+        for pair in document["pairs"]:
+            length, area = (row for row in pair["rows"] if row["condition"] == "all")
+            assert (length["second_is"], length["margin"]) == (pair["second_is"], 0.05)
+            assert (area["second_is"], area["margin"]) == (pair["second_is"], 0.05)
+            for name in ("factor", "factor_ci_low", "factor_ci_high", "p_holm", "sees_further"):
+                assert length[name] == pair[name]
+            assert area["ci90_low"] == pytest.approx(pair["area_ci90_low"], abs=1e-6)
+            assert area["ci_low"] <= area["ci90_low"] <= area["difference"] <= area["ci90_high"]
 
     def test_json_of_a_nasty_name(self, lab: Lab) -> None:
         """It is escaped as JSON has it, so the document can be read."""

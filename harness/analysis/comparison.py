@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
-
-import pandas as pd
+from typing import Literal, TypeAlias
 
 from harness.analysis.comparability import (
     check_same_prompts,
@@ -23,8 +20,7 @@ from harness.analysis.further import (
     Sides,
     mean_difference,
 )
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import JudgedCondition, JudgedRun, line_columns
+from harness.analysis.judged_run import JudgedCondition, JudgedRun
 from harness.analysis.paired import (
     Paired,
     PairedArea,
@@ -34,12 +30,10 @@ from harness.analysis.paired import (
     mean_area,
     paired,
 )
-from harness.columns import COMPARISON, LINE
 from harness.errors import CompareError
 from harness.spec import Condition
 
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
-_DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,84 +260,3 @@ def _compare(
     return Comparison(
         manifest.task, manifest.task_version, model, *names, threshold, compared, length
     )
-
-
-def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
-    """The columns `COMPARISON`: for each condition one row for each line, one for its effective
-    length (the difference is in octaves), and one for its area, if neither side is adaptive.
-
-    `…_bound` is `<` or `>` where a length lies below or above the tested range, or where a
-    difference or an end of its interval has no limit in that direction and so is empty; `?` where
-    not even the sign of the difference is known.
-    """
-    rows = [
-        {
-            "task": comparison.task,
-            "task_version": comparison.task_version,
-            "condition": compared.condition.label,
-            "first": comparison.first,
-            "second": comparison.second,
-            **row,
-        }
-        for comparison in comparisons
-        for compared in comparison.conditions
-        for row in _rows(compared)
-    ]
-    table = pd.DataFrame(rows, columns=list(COMPARISON))
-    counts = [*LINE, "n", "only_first", "only_second"]
-    table[counts] = table[counts].astype("Int64")
-    rounded = ["value_first", "value_second", "difference", "ci_low", "ci_high"]
-    table[rounded] = table[rounded].round(_DIGITS)
-    bounds = [name for name in COMPARISON if name.endswith("_bound")]
-    table[bounds] = table[bounds].fillna("")
-    return table
-
-
-def _sign(length: Bound) -> str:
-    return "" if length.sign == "=" else length.sign
-
-
-def _direction(octaves: float) -> str:
-    """Where a value lies that is not limited; empty for one that is."""
-    if math.isfinite(octaves):
-        return ""
-    return "?" if math.isnan(octaves) else ">" if octaves > 0 else "<"
-
-
-def _rows(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
-    for row, corrected in compared.lines:
-        yield {
-            "measure": "accuracy",
-            **line_columns(row.line),
-            "n": row.n,
-            "value_first": row.first,
-            "value_second": row.second,
-            "difference": row.difference,
-            "ci_low": row.difference_ci[0],
-            "ci_high": row.difference_ci[1],
-            "only_first": row.only_first,
-            "only_second": row.only_second,
-            "p": row.p,
-            "p_holm": corrected,
-        }
-    length = compared.length
-    ends = {"difference": length.octaves, "ci_low": length.low, "ci_high": length.high}
-    yield {
-        "measure": "effective_length",
-        "value_first": length.first.length,
-        "value_first_bound": _sign(length.first),
-        "value_second": length.second.length,
-        "value_second_bound": _sign(length.second),
-        **{name: end if math.isfinite(end) else None for name, end in ends.items()},
-        **{f"{name}_bound": _direction(end) for name, end in ends.items()},
-    }
-    if area := compared.area:
-        yield {
-            "measure": "area",
-            "n": sum(row.n for row in compared.paired.lengths),
-            "value_first": area.first,
-            "value_second": area.second,
-            "difference": area.difference,
-            "ci_low": area.difference_ci[0],
-            "ci_high": area.difference_ci[1],
-        }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from harness.analysis.comparison import Change, Comparison
+from harness.analysis.factor import factors, number_text
 from harness.analysis.further import LengthDifference
 from harness.analysis.paired import PairedArea
 from harness.analysis.power import FROM, smallest_fall
@@ -84,20 +85,20 @@ def area_text(area: PairedArea) -> str:
 
 def factor_text(length: LengthDifference) -> str:
     """The factor between two effective lengths with its interval, as far as it is limited."""
-    low, high = (2**end if math.isfinite(end) else None for end in (length.low, length.high))
+    middle, low, high = (None if one is None else number_text(one) for one in factors(length))
     if low is None and high is None:
         return "a factor that the answers limit in neither direction"
     interval = (
-        f"95 % interval {low:.2f} to {high:.2f}"
+        f"95 % interval {low} to {high}"
         if low is not None and high is not None
-        else f"95 %: at least {low:.2f}"
+        else f"95 %: at least {low}"
         if low is not None
-        else f"95 %: at most {high:.2f}"
+        else f"95 %: at most {high}"
     )
-    if not math.isfinite(length.octaves):
+    if middle is None:
         limit = "upper" if low is not None else "lower"
         return f"a factor without {limit} limit ({interval})"
-    return f"a factor of {2**length.octaves:.2f} ({interval})"
+    return f"a factor of {middle} ({interval})"
 
 
 def _unlimited(comparison: Comparison) -> str:

@@ -69,6 +69,15 @@ class LengthDifference:
         return int(self.low > 0) - int(self.high < 0)
 
     @property
+    def shown(self) -> tuple[float, float, float]:
+        """Median and both ends in octaves; without limits where a side has no single threshold,
+        since its length is then the tested one, which the difference does not go by.
+        """
+        if not self.one_threshold:
+            return math.nan, -math.inf, math.inf
+        return self.octaves, self.low, self.high
+
+    @property
     def swapped(self) -> LengthDifference:
         """The same with first and second exchanged."""
         return LengthDifference(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +12,16 @@ from harness.analysis.comparison import (
     Comparison,
     compare_conditions,
     compare_runs,
-    comparison_table,
 )
+from harness.analysis.comparison_table import comparison_table
 from harness.analysis.curve import Threshold
+from harness.analysis.factor import factors
 from harness.analysis.family import Ranking, rank_runs
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.paired import PairedArea
 from harness.analysis.tables import estimate_columns, threshold_columns, to_csv
 from harness.cli.comparison_tables import print_comparison, print_ranking
+from harness.cli.documents import print_document, rows_of
 from harness.cli.following import after_comparison
 from harness.cli.terminal import echo, warn
 from harness.cli.verbs import check_output
@@ -64,11 +65,11 @@ def compare(
     else:
         comparisons = of_interest = _comparisons(runs, axis, threshold)
     if as_json:
-        echo(*_json(comparisons, ranking, threshold, margin).split("\n"))
+        print_document(_document(comparisons, ranking, threshold, margin))
     else:
         _print(comparisons, ranking, margin)
     if output is not None:
-        to_csv(comparison_table(comparisons), output)
+        to_csv(comparison_table(comparisons, margin), output)
     if not as_json:
         written = [] if output is None else [str(output)]
         echo("", *written, *after_comparison(runs))
@@ -113,12 +114,12 @@ def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: f
         print_comparison(comparison, margin)
 
 
-def _json(
+def _document(
     comparisons: Sequence[Comparison],
     ranking: Ranking | None,
     threshold: Threshold,
     margin: float,
-) -> str:
+) -> dict[str, Any]:
     """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
     with its verdicts, and with its `rows` as in the CSV file.
     """
@@ -145,8 +146,7 @@ def _json(
             for place, ranked in enumerate(ranking.runs)
         ]
     document["pairs"] = [_pair(comparison, margin) for comparison in comparisons]
-    text = json.dumps(document, indent=2, allow_nan=False)
-    return text.replace("\x7f", "\\u007f")  # as ASCII, which no terminal obeys
+    return document
 
 
 def _finite(octaves: float) -> float | None:
@@ -156,26 +156,32 @@ def _finite(octaves: float) -> float | None:
 
 def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
     length = comparison.length
-    table = comparison_table([comparison])
-    values = table.astype(object).where(table.notna(), None)
+    octaves, low, high = length.shown
+    factor, factor_low, factor_high = factors(length)
     names = {1: comparison.first, 0: None, -1: comparison.second}
     return {
         "task": comparison.task,
         "first": comparison.first,
         "second": comparison.second,
         "sees_further": names[length.further],
-        "octaves": _finite(length.octaves),
-        "octaves_ci_low": _finite(length.low),
-        "octaves_ci_high": _finite(length.high),
+        "one_threshold": length.one_threshold,
+        "factor": factor,
+        "factor_ci_low": factor_low,
+        "factor_ci_high": factor_high,
+        "octaves": _finite(octaves),
+        "octaves_ci_low": _finite(low),
+        "octaves_ci_high": _finite(high),
         "p_holm": length.p,
         **_area(comparison.area),
         "second_is": comparison.change(margin),
-        "rows": values.to_dict("records"),
+        "rows": rows_of(comparison_table([comparison], margin)),
     }
 
 
 def _area(area: PairedArea | None) -> dict[str, float | None]:
     """The difference of two areas, empty where there are none."""
-    low, high = (None, None) if area is None else area.difference_ci
-    difference = None if area is None else area.difference
-    return {"area_difference": difference, "area_ci_low": low, "area_ci_high": high}
+    names = ("area_difference", "area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
+    if area is None:
+        return dict.fromkeys(names)
+    values = (area.difference, *area.difference_ci, *area.equivalence_ci)
+    return dict(zip(names, values, strict=True))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
 from harness.analysis.comparison import Comparison, ConditionComparison
 from harness.analysis.comparison_text import change_sentence, finding
+from harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
 from harness.analysis.family import Ranking
 from harness.analysis.further import SIGNIFICANT, LengthDifference
 from harness.analysis.interval import wilson
@@ -35,6 +36,7 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
         first, *columns = _lengths(comparison, compared)
         for block in blocks([first], columns):
             show(table(block))
+    _tell_of_factors(compared.length for compared in comparison.conditions)
     tell(finding(comparison))
     tell(change_sentence(comparison, margin))
 
@@ -80,9 +82,7 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
             f"sees to ({threshold_text(comparison.threshold)})",
             str(length.first),
             str(length.second),
-            f"{factor(length.octaves)} times ({factor_span(length)})"
-            if math.isfinite(length.octaves)
-            else f"factor {factor_span(length)}",
+            _factor_cell(length),
         ),
         *_areas(compared.area),
     ]
@@ -104,17 +104,34 @@ def _areas(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
     return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
 
 
-def factor(octaves: float) -> str:
+def _factor_cell(length: LengthDifference) -> str:
+    """The factor between two lengths with its interval."""
+    if not length.one_threshold:
+        return "no single threshold"
+    middle, span = factor_text(length), factor_span(length)
+    return f"factor {span}" if middle == "-" else f"{middle} times ({span})"
+
+
+def factor_text(length: LengthDifference) -> str:
     """The factor between two lengths; a dash where it is not limited."""
-    return f"{2**octaves:.3g}" if math.isfinite(octaves) else "-"
+    middle = factors(length)[0]
+    return "-" if middle is None else number_text(middle)
 
 
 def factor_span(length: LengthDifference) -> str:
     """The interval of the factor between two lengths."""
-    low, high = factor(length.low), factor(length.high)
-    if "-" not in (low, high):
-        return f"{low} to {high}"
-    return "not limited" if low == high else f"at most {high}" if low == "-" else f"at least {low}"
+    _, low, high = factors(length)
+    if low is not None and high is not None:
+        return f"{number_text(low)} to {number_text(high)}"
+    if low is not None:
+        return f"at least {number_text(low)}"
+    return "not limited" if high is None else f"at most {number_text(high)}"
+
+
+def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
+    """Says what a factor is, where it is not the ratio of the two lengths that are printed."""
+    if differs_from_ratio(lengths):
+        tell(NOTE)
 
 
 def print_ranking(ranking: Ranking, margin: float) -> None:
@@ -153,6 +170,7 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     ]
     for block in blocks([Column([""], [names[place] for place, _ in others], "left")], columns):
         show(table(block))
+    _tell_of_factors(comparison.length for comparison in ranking.comparisons.values())
     tell(ranking_finding(ranking))
 
 
@@ -188,7 +206,7 @@ def _pair_columns(names: list[str], ranking: Ranking) -> list[Column]:
         for (left, right), comparison in pairs
     ]
     return [
-        Column(["factor"], [factor(length.octaves) for length in lengths]),
+        Column(["factor"], [factor_text(length) for length in lengths]),
         Column([INTERVAL], [factor_span(length) for length in lengths]),
         Column(["p (Holm)"], [p_text(length.p) for length in lengths]),
         Column(["found"], verdicts, "left"),

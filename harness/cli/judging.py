@@ -113,7 +113,7 @@ def compare(
     Of two: for each line both accuracies, the difference (first minus second) with its interval,
     and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
     areas. One sentence says who sees further, a second one whether the second is worse, better or
-    equivalent.
+    equivalent. A factor between two lengths is the median of their ratio.
 
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.

@@ -16,8 +16,8 @@ from harness.analysis.comparison import (
     Comparison,
     compare_conditions,
     compare_runs,
-    comparison_table,
 )
+from harness.analysis.comparison_table import comparison_table
 from harness.analysis.comparison_text import change_sentence, finding
 from harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
 from harness.analysis.details import Prompts, prompts_of
@@ -220,7 +220,7 @@ class RunComparison:
     @cached_property
     def table(self) -> pd.DataFrame:
         """What `bench compare` writes: each line, effective length and area, with their tests."""
-        return comparison_table([self.comparison])
+        return comparison_table([self.comparison], self.margin)
 
     @property
     def finding(self) -> str:

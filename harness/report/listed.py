@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.analysis import tables
 from harness.analysis.capacity import STATISTIC, capacity
+from harness.analysis.factor import factors
 from harness.analysis.interval import Bound, Span, span_text
 from harness.analysis.standing import Standing
 from harness.columns import SIGNS
@@ -192,6 +193,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                 }
             )
         length = effect.compared.length
+        octaves, low, high = length.shown
         rows.append(
             {
                 **comparison,
@@ -199,9 +201,9 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                 "pairs": pairs,
                 "accuracy from": length.second.length,
                 "accuracy to": length.first.length,
-                "difference": _finite(length.octaves),
-                "low": _finite(length.low),
-                "high": _finite(length.high),
+                "difference": _finite(octaves),
+                "low": _finite(low),
+                "high": _finite(high),
                 "p": None,
                 "Holm p": float(f"{length.p:.3g}"),
             }
@@ -228,12 +230,13 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
 
 
 def models_table(section: Section, standing: Standing) -> ReportTable:
-    """Each pair of models that the standing compares, under its condition."""
+    """Each pair of models that the standing compares, under its condition. A factor is the median
+    of the ratio of both lengths.
+    """
     rows: list[dict[str, Value]] = []
     for comparison in standing.comparisons:
         length = comparison.length
-        factors = (length.octaves, length.low, length.high)
-        factor, low, high = (round(2**one, 3) if math.isfinite(one) else None for one in factors)
+        factor, low, high = factors(length)
         seen = {1: comparison.first, -1: comparison.second}.get(length.further)
         rows.append(
             {
@@ -241,7 +244,7 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
                 "second": comparison.second,
                 "first sees to": _bound(length.first),
                 "second sees to": _bound(length.second),
-                "factor": factor,
+                "factor (median of the ratio)": factor,
                 "factor low": low,
                 "factor high": high,
                 "Holm p": float(f"{length.p:.3g}"),

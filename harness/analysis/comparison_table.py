@@ -1,0 +1,139 @@
+"""Comparisons as a table: the rows of the file that `bench compare -o` writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.comparison import Comparison, ConditionComparison
+from harness.analysis.factor import factors
+from harness.analysis.further import LengthDifference
+from harness.analysis.interval import Bound
+from harness.analysis.judged_run import line_columns
+from harness.analysis.paired import PairedArea
+from harness.columns import COMPARISON, LINE
+
+ALL = "all"
+"""`condition` of the rows of a pair as a whole."""
+_DIGITS = 6
+
+
+def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.DataFrame:
+    """The columns `COMPARISON`: for each condition one row for each line, one for its effective
+    length (the difference is in octaves), and one for its area, if neither side is adaptive. Then
+    the rows of the pair as a whole, of effective lengths and areas, with the verdicts.
+
+    `…_bound` is `<` or `>` where a length lies below or above the tested range, or where a
+    difference or an end of its interval has no limit in that direction and so is empty; `?` where
+    not even the sign of the difference is known.
+    """
+    rows = [
+        {
+            "task": comparison.task,
+            "task_version": comparison.task_version,
+            "first": comparison.first,
+            "second": comparison.second,
+            **row,
+        }
+        for comparison in comparisons
+        for row in _rows(comparison, margin)
+    ]
+    table = pd.DataFrame(rows, columns=list(COMPARISON))
+    counts = [*LINE, "n", "only_first", "only_second"]
+    table[counts] = table[counts].astype("Int64")
+    rounded = ["value_first", "value_second", "difference"]
+    rounded += ["ci_low", "ci_high", "ci90_low", "ci90_high"]
+    table[rounded] = table[rounded].astype(float).round(_DIGITS)
+    bounds = [name for name in COMPARISON if name.endswith("_bound")]
+    table[bounds] = table[bounds].fillna("")
+    return table
+
+
+def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
+    for compared in comparison.conditions:
+        for row in _of_condition(compared):
+            yield {"condition": compared.condition.label, **row}
+    length, area = comparison.length, comparison.area
+    verdict = {"condition": ALL, "second_is": comparison.change(margin), "margin": margin}
+    lengths = _values(length) if len(comparison.conditions) == 1 else {}
+    yield {
+        **verdict,
+        **_of_length(length),
+        **lengths,
+        "p_holm": length.p,
+        "sees_further": {1: comparison.first, -1: comparison.second}.get(length.further),
+    }
+    if area is not None:
+        pairs = sum(line.n for line, _ in comparison.lines)
+        yield {**verdict, **_of_area(area, pairs)}
+
+
+def _of_condition(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
+    for row, corrected in compared.lines:
+        yield {
+            "measure": "accuracy",
+            **line_columns(row.line),
+            "n": row.n,
+            "value_first": row.first,
+            "value_second": row.second,
+            "difference": row.difference,
+            "ci_low": row.difference_ci[0],
+            "ci_high": row.difference_ci[1],
+            "only_first": row.only_first,
+            "only_second": row.only_second,
+            "p": row.p,
+            "p_holm": corrected,
+        }
+    yield {**_of_length(compared.length), **_values(compared.length)}
+    if area := compared.area:
+        yield _of_area(area, sum(row.n for row in compared.paired.lengths))
+
+
+def _of_length(length: LengthDifference) -> dict[str, Any]:
+    """A difference of effective lengths, in octaves and as a factor."""
+    ends = dict(zip(("difference", "ci_low", "ci_high"), length.shown, strict=True))
+    names = ("factor", "factor_ci_low", "factor_ci_high")
+    return {
+        "measure": "effective_length",
+        **{name: end if math.isfinite(end) else None for name, end in ends.items()},
+        **{f"{name}_bound": _direction(end) for name, end in ends.items()},
+        **dict(zip(names, factors(length), strict=True)),
+    }
+
+
+def _values(length: LengthDifference) -> dict[str, Any]:
+    """Both effective lengths."""
+    return {
+        "value_first": length.first.length,
+        "value_first_bound": _sign(length.first),
+        "value_second": length.second.length,
+        "value_second_bound": _sign(length.second),
+    }
+
+
+def _of_area(area: PairedArea, pairs: int) -> dict[str, Any]:
+    return {
+        "measure": "area",
+        "n": pairs,
+        "value_first": area.first,
+        "value_second": area.second,
+        "difference": area.difference,
+        "ci_low": area.difference_ci[0],
+        "ci_high": area.difference_ci[1],
+        "ci90_low": area.equivalence_ci[0],
+        "ci90_high": area.equivalence_ci[1],
+    }
+
+
+def _sign(length: Bound) -> str:
+    return "" if length.sign == "=" else length.sign
+
+
+def _direction(octaves: float) -> str:
+    """Where a value lies that is not limited; empty for one that is."""
+    if math.isfinite(octaves):
+        return ""
+    return "?" if math.isnan(octaves) else ">" if octaves > 0 else "<"

@@ -1,0 +1,54 @@
+"""The factor between two effective lengths."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from harness.analysis.factor import differs_from_ratio, factors, number_text
+from harness.analysis.further import LengthDifference
+from harness.analysis.interval import Bound
+
+
+def difference(
+    first: float, second: float, octaves: float, *, one_threshold: bool = True
+) -> LengthDifference:
+    """Half an octave on both sides of `octaves`."""
+    low, high = octaves - 0.5, octaves + 0.5
+    bounds = Bound("=", first), Bound("=", second)
+    ends = np.array([[low], [high]])
+    return LengthDifference(*bounds, octaves, low, high, one_threshold, ends, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.5, "0.500"), (3.2, "3.20"), (16.0, "16.0"), (100.0, "100"), (12_300.0, "12,300")],
+)
+def test_three_digits_without_an_exponent(value: float, text: str) -> None:
+    """Whatever the size."""
+    assert number_text(value) == text
+
+
+def test_no_factor_without_a_single_threshold() -> None:
+    """The lengths beside it are then the tested ones, which it does not go by."""
+    assert factors(difference(9, 7, -0.25, one_threshold=False)) == (None, None, None)
+    assert factors(difference(9, 7, -0.25)) == (0.841, 0.595, 1.19)
+    unlimited = LengthDifference(
+        *(Bound(">", 9.0), Bound("=", 7.0), math.inf, 0.5, math.inf, True),
+        *(np.array([[0.5], [math.inf]]), 1.0),
+    )
+    assert factors(unlimited) == (None, 1.41, None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "octaves", "differs"),
+    [(40, 20, 1.0, False), (40, 20, 1.0001, False), (37, 38, -0.065, True)],
+)
+def test_a_factor_that_is_not_the_ratio(
+    first: float, second: float, octaves: float, *, differs: bool
+) -> None:
+    """Compared as they are shown; without a single threshold there is none."""
+    assert differs_from_ratio([difference(first, second, octaves)]) == differs
+    assert not differs_from_ratio([difference(first, second, octaves, one_threshold=False)])
