@@ -69,6 +69,8 @@ ESTIMATE_TEXTS = ("effective_length_bound", "one_threshold", "tested_length_boun
 """Those of them that are texts."""
 CAPACITY = ("capacity", "capacity_bound", "capacity_fails_at")
 """Last columns of `effective_length.csv` of a task that asks for the statistic `capacity`."""
+COST = ("cost_usd", "prices_of")
+"""Columns of what the replies behind an effective length cost: dollars, and the prices' date."""
 EFFECTIVE_LENGTH = (
     "adaptive",
     "n",
@@ -77,6 +79,7 @@ EFFECTIVE_LENGTH = (
     "threshold_of",
     *ESTIMATE,
     "error_growth",
+    *COST,
 )
 """Columns of `effective_length.csv` after the axes."""
 
@@ -128,6 +131,7 @@ LEADERBOARD = (
     "threshold",
     "threshold_of",
     *ESTIMATE,
+    *COST,
     "settings",
     "fingerprint",
     "date",

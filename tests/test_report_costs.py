@@ -13,8 +13,14 @@ import vl_convert
 
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import read_run
+from harness.analysis.leaderboard import merge, run_rows
+from harness.analysis.tables import effective_length_table
+from harness.cli.tables import print_table
 from harness.report.costs import cost_figures
 from harness.report.files import complete_spec, write_charts
+from harness.report.listed import estimates_table
+from harness.report.origin import origin
+from harness.report.readme import markdown
 from harness.report.section import Section, sections
 from providers.base import Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -108,3 +114,45 @@ def test_without_usage_or_company_there_is_no_figure(lab: Lab) -> None:
     assert cost_figures(section_of([alone, *silent])) == []
     elsewhere = run(lab, "scripted/f", 10, [8, 16])
     assert cost_figures(section_of([alone, elsewhere])) == []
+
+
+def test_every_door_says_what_an_effective_length_cost(lab: Lab) -> None:
+    """The same dollars, with the date of their prices: table, CSV files, leaderboard, page, JSON.
+
+    By the record of each reply: half of it was served in the flex tier.
+    """
+
+    def served(request: Request) -> Reply:
+        odd = int(re.findall(r"index=(\d+)", request.sample_id)[0]) % 2
+        usage = Usage(1000, 524, 0, 0, 400, "flex" if odd else "default")
+        return Reply(right(request), usage=usage)
+
+    wanted = lab.wanted(model="openai/gpt-5-mini", lengths=[2, 4], samples=10)
+    lab.run(wanted, ScriptedProvider(served))
+    judged = read_run(wanted.folder)
+    conditions = len(judged.conditions)
+    # dollars per million tokens: 0.25 and 2, in the flex tier half of that
+    dollars = 2 * 5 * 1.5 * (1000 * 0.25 + 524 * 2) / 1e6
+    of = judged.prices_of
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \(genai-prices \S+\)", of)
+    assert judged.cost is not None
+    assert judged.cost.dollars == pytest.approx(conditions * dollars)
+    table = effective_length_table(judged)
+    assert list(table["cost_usd"]) == pytest.approx([dollars] * conditions)
+    assert set(table["prices_of"]) == {of}
+    rows, _ = run_rows(judged, Threshold())
+    assert {row["prices_of"] for row in rows} == {of}
+    assert [float(row["cost_usd"]) for row in rows] == pytest.approx([dollars] * conditions)
+    assert f"| ${dollars:.4f} (prices of {of[:10]}) |" in markdown(merge(rows))
+    print_table(judged)
+    printed = lab.capture.readouterr().out
+    assert f"cost, prices of {of[:10]}" in printed
+    assert printed.count(f"${dollars:.4f}") == conditions
+    (section,) = sections([judged], Threshold())
+    listed = estimates_table(section)
+    assert listed.columns[-2:] == ("cost, $", "prices of")
+    assert [row[-1] for row in listed.rows] == [of] * conditions
+    details = section.runs[0]
+    (said,) = (text for name, text in origin("", details).facts if name == "cost")
+    assert said == f"${conditions * dollars:.4f} at the prices of {of}, retries not counted"
+    assert float(details.samples["cost"].sum()) == pytest.approx(conditions * dollars)

@@ -53,6 +53,11 @@ class RunCost:
     prices_of: str
     """The date of the prices, and the list that they are from."""
 
+    @property
+    def of_day(self) -> str:
+        """The date of the prices alone."""
+        return self.prices_of.partition(" ")[0]
+
     def __str__(self) -> str:
         return dollars_text(self.dollars)
 

@@ -26,7 +26,7 @@ from harness.analysis.cells import csv_text, from_csv
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
 from harness.analysis.standing import is_default
-from harness.analysis.tables import estimate_columns, threshold_columns
+from harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
 from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
@@ -43,7 +43,7 @@ _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
 _COUNTS = ("task_version", "n", "not_scored")
 _COUNT = re.compile(r"[0-9]{1,15}")
-_NUMBERS = ("threshold", *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS))
+_NUMBERS = ("threshold", "cost_usd", *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS))
 _NEVER_EMPTY = ("threshold", "effective_length", "lapse", "tested_length")
 _WORDS = {
     "default": ("", "yes"),
@@ -149,7 +149,10 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 "threshold_of": of_threshold["threshold_of"],
                 **{
                     name: value if isinstance(value, str) else _number(value)
-                    for name, value in estimate_columns(estimate, adaptive=judged.adaptive).items()
+                    for name, value in {
+                        **estimate_columns(estimate, adaptive=judged.adaptive),
+                        **cost_columns(judged),
+                    }.items()
                 },
                 "settings": _settings(manifest),
                 "fingerprint": fingerprint,

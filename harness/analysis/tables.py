@@ -13,9 +13,10 @@ from harness.analysis.cells import csv_text
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import Bound, Span
-from harness.analysis.judged_run import NOT_SCORED, JudgedRun
+from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
 from harness.columns import (
     CAPACITY,
+    COST,
     DIAGNOSIS,
     EFFECTIVE_LENGTH,
     ESTIMATE,
@@ -66,16 +67,28 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
+                **cost_columns(judged),
                 **(capacity_columns(judged) if has_capacity else {}),
             }
         )
     columns = [*EFFECTIVE_LENGTH, *(CAPACITY if has_capacity else ())]
     table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
-    numbers = [*(name for name in ESTIMATE if name not in ESTIMATE_TEXTS), "error_growth"]
+    numbers = [
+        *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS),
+        *("error_growth", "cost_usd"),
+    ]
     if has_capacity:
         numbers += ["capacity", "capacity_fails_at"]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
+
+
+def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
+    """Column -> value of what its replies cost in CSV files: the columns `COST`."""
+    cost = judged.cost
+    return dict(
+        zip(COST, (None, "") if cost is None else (cost.dollars, cost.prices_of), strict=True)
+    )
 
 
 def threshold_columns(threshold: Threshold) -> dict[str, Any]:

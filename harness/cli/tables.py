@@ -140,10 +140,12 @@ def _shown(
     any_missing = any(part.cells[list(NOT_SCORED)].any(axis=None) for part in judged)
     adaptive = [part.adaptive for part in judged]
     estimates = [part.effective_length(threshold) for part in judged]
+    costs = [part.cost for part in judged]
+    days = sorted({cost.of_day for cost in costs if cost is not None})
     has_note = any(estimate is not None and estimate.note for estimate in estimates)
     header, accuracies = _accuracies(judged, lines)
     shown = []
-    for part, estimate, of_part in zip(judged, estimates, accuracies, strict=True):
+    for part, estimate, cost, of_part in zip(judged, estimates, costs, accuracies, strict=True):
         summary: dict[str, CellText] = {
             f"sees to ({threshold_text(threshold)})": "-"
             if estimate is None
@@ -155,6 +157,8 @@ def _shown(
             summary[STATISTIC] = "-" if found is None else str(found.length)
         if has_note:
             summary[NO_SINGLE_THRESHOLD] = "yes" if estimate and estimate.note else ""
+        for day in days:
+            summary[f"cost, prices of {day}"] = "-" if cost is None else str(cost)
         summary |= {name: _count(part.cells[[name]]) for name in unanswered}
         if any(adaptive) and not all(adaptive):
             summary["adaptive"] = "yes" if part.adaptive else ""

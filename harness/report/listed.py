@@ -50,6 +50,7 @@ def _file_name(section: Section, name: str) -> str:
 def estimates_table(section: Section) -> ReportTable:
     """The effective length of each model under each condition."""
     rows: list[dict[str, Value]] = []
+    some_costs = any(series.judged.cost for series in section.series)
     some_adaptive = any(series.judged.adaptive for series in section.series)
     for series in section.series:
         estimate = section.estimates.get(key_of(series))
@@ -86,6 +87,10 @@ def estimates_table(section: Section) -> ReportTable:
         if STATISTIC in series.run_details.run.spec.statistics:
             found = capacity(series.judged)
             row[STATISTIC] = None if found is None else _bound(found.length)
+        if some_costs:
+            cost = series.judged.cost
+            row["cost, $"] = None if cost is None else float(f"{cost.dollars:.4g}")
+            row["prices of"] = "" if cost is None else cost.prices_of
         rows.append(row)
     return _report_table(_file_name(section, "effective-length"), f"How far: {section.name}", rows)
 

@@ -10,6 +10,7 @@ from typing import cast
 from harness.analysis.cells import markdown_text
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.interval import Bound, Sign, span_text
+from harness.analysis.judged_run import dollars_text
 from harness.analysis.leaderboard import Leaderboard, Row, lengths_of
 from harness.analysis.standing import median_length
 from harness.errors import LeaderboardError
@@ -29,12 +30,15 @@ def markdown(leaderboard: Leaderboard) -> str:
     What was asked adaptively has rows of its own, which say so. Which condition the ends of the
     range belong to is not said: without a test, the first and the last of several equal conditions
     differ by chance. Controls are left out. Areas over different lengths have no mean, and adaptive
-    rows have no area: they are sorted by how far they see.
+    rows have no area: they are sorted by how far they see. Where any cost is known, the cost of the
+    condition that is shown is the last column.
     """
     ranked = [row for row in leaderboard.rows if not row["control"]]
+    some_costs = any(row["cost_usd"] for row in ranked)
+    more = (" cost |", " --- |") if some_costs else ("", "")
     table = [
-        "| task | model | sees to (95 %) | median over conditions | mean area |",
-        "| --- | --- | --- | --- | ---: |",
+        f"| task | model | sees to (95 %) | median over conditions | mean area |{more[0]}",
+        f"| --- | --- | --- | --- | ---: |{more[1]}",
     ]
     for task in sorted({row["task"] for row in ranked}):
         rows = [row for row in ranked if row["task"] == task]
@@ -66,8 +70,18 @@ def markdown(leaderboard: Leaderboard) -> str:
             area = f"{mean(entrant_rows):.2f}" if mean(entrant_rows) >= 0 else "–"
             names = f"{markdown_text(task)} | {markdown_text(model)}"
             names += ", adaptive" if adaptive else ""
-            table.append(f"| {names} | {_sees(shown, varied)} | {_median(entrant_rows)} | {area} |")
+            cells = [names, _sees(shown, varied), _median(entrant_rows), area]
+            cells += [_cost(shown)] if some_costs else []
+            table.append(f"| {' | '.join(cells)} |")
     return "\n".join(table)
+
+
+def _cost(row: Row) -> str:
+    """`$1.23 (prices of 2026-11-03)`: what the row's effective length cost; a dash if unknown."""
+    if not row["cost_usd"]:
+        return "–"
+    day = markdown_text(row["prices_of"].partition(" ")[0])
+    return f"{dollars_text(float(row['cost_usd']))} (prices of {day})"
 
 
 def _shown(rows: Sequence[Row]) -> Row:

@@ -134,6 +134,7 @@ class Evaluation:
                 "additional_details": strings(
                     incomplete=self.publishable.missing_text or None,
                     commands=manifest.commands if len(manifest.commands) > 1 else None,
+                    cost=self._cost(),
                 ),
             },
             "eval_library": {
@@ -149,6 +150,11 @@ class Evaluation:
             "evaluation_results": list(self._results()),
         }
         return record if samples is None else record | {"detailed_evaluation_results": samples}
+
+    def _cost(self) -> str | None:
+        """`$1.23 at the prices of 2026-11-03 (genai-prices 0.2.3)`."""
+        cost = self.publishable.run.cost
+        return None if cost is None else f"{cost} at the prices of {cost.prices_of}"
 
     def _model_info(self) -> Json:
         model, manifest = self.model, self._manifest
