@@ -48,6 +48,8 @@ TIMEOUT_S = 600.0
 """For one reply; long ones take minutes."""
 LEAST_THINK_TOKENS = 1024
 """The smallest budget that the API takes."""
+TIERS = {"default": "standard_only"}
+"""Our word for a tier -> the vendor's."""
 _NO_KEY = "none"
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -113,6 +115,8 @@ class AnthropicProvider:
         body: dict[str, Any] = {"max_tokens": request.max_tokens}
         if self._settings.system:
             body["system"] = self._settings.system
+        if self._settings.tier:
+            body["service_tier"] = TIERS[self._settings.tier]
         if self._facts.effort:
             body["output_config"] = {"effort": self._facts.effort}
         if self._facts.reasoning:

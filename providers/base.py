@@ -237,6 +237,8 @@ class ModelSettings:
     """A system prompt; only for `api` chat."""
     effort: str | None = None
     """The reasoning effort that is asked for; `None` leaves it to the catalog; for `api` chat."""
+    tier: str | None = None
+    """The vendor's tier that is asked for, `default` or `flex`; `None` leaves it to the vendor."""
     logprobs: bool = False
     """Whether replies carry the probabilities of their tokens."""
     model_args: tuple[str, ...] = ()

@@ -163,6 +163,18 @@ def has_batches(name: ModelName) -> None:
         )
 
 
+def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ()) -> None:
+    """Raises `SetupError` if the model's provider has no tier of that name."""
+    if tier is None:
+        return
+    known = {"default"} if name.provider == "anthropic" else set()
+    if name.provider not in FACTORIES and not base_urls:
+        known = set(_endpoints()[name.provider].tiers)
+    if tier not in known:
+        other = f"; it has {' and '.join(sorted(known))}" if known else ""
+        raise SetupError(f"{name.label} is not asked in a tier {tier!r}{other}; leave out --tier")
+
+
 def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
     """Opens the Batch API for the model `name`.
 

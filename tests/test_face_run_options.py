@@ -60,6 +60,9 @@ def test_the_default_is_that_of_the_limits() -> None:
         ({"adaptive": True, "precision": 0.15}, "--precision must be above 0.15 octaves"),
         ({"model": "groq/nobody-knows-it", "budget": 1.0}, "--budget needs the prices"),
         ({"out": Path(__file__) / "below"}, "is not a folder"),
+        ({"tier": "priority"}, "--tier must be default, flex or batch, not 'priority'"),
+        ({"tier": "flex", "batch": True}, "leave out --tier or --batch"),
+        ({"tier": "batch", "tpm": 5.0}, "--rpm and --tpm"),
     ],
     ids=str,
 )
@@ -67,6 +70,33 @@ def test_what_no_run_can_have(given: dict[str, Any], word: str) -> None:
     """Is said before anything is opened."""
     with pytest.raises(UsageError, match=word):
         options(**given)
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "word"),
+    [
+        ("tiny", "flex", "tiny is not asked in a tier 'flex'; leave out --tier"),
+        ("vllm/m", "default", "leave out --tier"),
+        ("deepseek/deepseek-v4-pro", "flex", "leave out --tier"),
+        ("anthropic/claude-sonnet-5", "flex", "'flex'; it has default; leave out --tier"),
+        ("anthropic/claude-sonnet-5", "batch", "--batch is for openai"),
+    ],
+)
+def test_a_tier_that_the_vendor_lacks(model: str, tier: str, word: str) -> None:
+    """Is refused in a line, before anything is opened."""
+    with pytest.raises(SetupError, match=word):
+        options(model=model, tier=tier)
+
+
+def test_a_tier_is_sent_and_paid_for() -> None:
+    """A batch is one as well; none is asked of a server of the user's."""
+    flex, batch = (options(model="gpt-5-mini", tier=tier) for tier in ("flex", "batch"))
+    assert (flex.model_settings().tier, flex.batch) == ("flex", False)
+    assert (batch.model_settings().tier, batch.batch) == (None, True)
+    assert [str(one.model.prices).split()[1] for one in (flex, batch)] == ["flex", "batch"]
+    assert not options(model="gpt-4o", tier="flex").model.has_tier_price
+    with pytest.raises(SetupError, match="leave out --tier"):
+        options(model="gpt-5-mini", tier="flex", base_urls=["http://127.0.0.1:9/v1"])
 
 
 def test_no_batch_api() -> None:

@@ -98,6 +98,7 @@ def body(message: str, **more: str) -> str:
         (409, "", ServerFaultError),
         (500, "<html>oops</html>", ServerFaultError),
         (503, body("the engine is overloaded"), OverloadedError),
+        (498, body("capacity_exceeded"), OverloadedError),
         (529, body("Overloaded", type="overloaded_error"), OverloadedError),
     ],
 )

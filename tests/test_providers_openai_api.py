@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import openai
 import pytest
@@ -28,7 +29,7 @@ from providers.base import (
     Usage,
 )
 from providers.openai import api
-from providers.registry import open_model, parse_model
+from providers.registry import open_batch_form, open_model, parse_model
 from providers.secrets import keep_secret
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
@@ -281,6 +282,58 @@ def test_the_limit_of_a_reply_is_renamed_and_never_dropped() -> None:
             with pytest.raises(base.SampleError):
                 ask(server)
             assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "sent"),
+    [
+        ("openai/gpt-6-sol", None, {"prompt_cache_options": {"mode": "explicit"}}),
+        (
+            "openai/gpt-6-sol",
+            "flex",
+            {"prompt_cache_options": {"mode": "explicit"}, "service_tier": "flex"},
+        ),
+        ("openai/gpt-4o", "default", {"service_tier": "default"}),
+        ("openai/gpt-4o", None, {}),
+        ("groq/llama-3.3-70b-versatile", "default", {"service_tier": "on_demand"}),
+        ("gemini/gemini-3.8-flash", "default", {}),
+        ("gemini/gemini-3.8-flash", "flex", {"service_tier": "flex"}),
+    ],
+)
+def test_tiers_and_caches_in_the_vendors_words(
+    model: str, tier: str | None, sent: dict[str, object]
+) -> None:
+    """No prompt is written to a cache that costs more; the same in a batch."""
+    name = parse_model(model)
+    batch_form = open_batch_form(name, ModelSettings(name.model, tier=tier))
+    body = batch_form.body(Request("How many?", 40))
+    fields = ("prompt_cache_options", "service_tier")
+    assert {field: body[field] for field in fields if field in body} == sent
+
+
+def test_a_tier_that_the_model_lacks_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never left out, because the replies would cost more."""
+    said = "Invalid service_tier argument: flex is not available for this model"
+    error = Response(400, {"error": {"message": said, "param": "service_tier"}})
+    own, good = tmp_path / "endpoints.yaml", Response(body=chat("7"))
+    with fake_server(lambda asked, _: error if "service_tier" in asked.body else good) as it:
+        own.write_text(f"lab: {{base_url: '{it.base_url}', tiers: {{flex: flex, default: null}}}}")
+        monkeypatch.setenv("EYECHART_ENDPOINTS", str(own))
+
+        async def main(tier: str) -> Reply:
+            provider = open_model(parse_model("lab/m"), ModelSettings("m", tier=tier))
+            try:
+                return await provider.complete(Request("How many?", 40))
+            finally:
+                await provider.aclose()
+
+        with pytest.raises(SetupError, match="m has no tier 'flex'; leave out --tier"):
+            asyncio.run(main("flex"))
+        usage = asyncio.run(main("default")).usage
+        assert usage is not None
+        assert usage.tier == "default"
 
 
 @pytest.mark.parametrize("key", ["bad\nkey-0123456789", "schlüssel-0123456789"])

@@ -126,6 +126,10 @@ def run(
             "--batch", help="Use the vendor's Batch API: cheaper, but replies may take a day."
         ),
     ] = False,
+    tier: Annotated[
+        str | None,
+        typer.Option(metavar="TIER", help="The vendor's tier: default, flex (cheap, slow), batch."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan, send nothing.")
     ] = False,
@@ -190,6 +194,7 @@ def run(
             budget=budget,
             fresh=fresh,
             batch=batch,
+            tier=tier,
             adaptive=adaptive,
             precision=precision,
             max_requests=max_requests,

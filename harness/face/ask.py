@@ -80,6 +80,7 @@ def run(
     rpm: float | None = None,
     tpm: float | None = None,
     budget: float | None = None,
+    tier: str | None = None,
     out: str | Path = "results",
     fresh: bool = False,
     threshold: float = THRESHOLD,
@@ -131,6 +132,7 @@ def run(
             rpm=rpm,
             tpm=tpm,
             budget=budget,
+            tier=tier,
             fresh=fresh,
             label=label,
         )

@@ -86,12 +86,14 @@ def _engine(
     say: Warn,
     warn: Warn,
 ) -> Engine:
+    prices = options.model.prices
+    if prices is not None and not options.model.has_tier_price:
+        label = options.model.label
+        warn(f"no {prices.tier} price of {label} is known; its list price is assumed")
     if options.batch:
         settings = options.model_settings()
         service = open_batches(options.name, settings)
         form = open_batch_form(options.name, settings)
-        if options.model.prices is not None and not options.model.has_tier_price:
-            warn(f"no batch price of {options.model.label} is known; its list price is assumed")
         return BatchEngine(
             requests, BatchContext(service, form, budget, say, warn), old_runs, choose
         )

@@ -22,7 +22,17 @@ from harness.run.repeat import repeat_requests
 from harness.run.run_request import RunRequest
 from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
-from providers.registry import ModelName, has_batches, known_facts, open_model, parse_model
+from providers.registry import (
+    ModelName,
+    check_tier,
+    has_batches,
+    known_facts,
+    open_model,
+    parse_model,
+)
+
+_TIERS = ("default", "flex")
+"""Tiers of single requests."""
 
 
 def read_settings(
@@ -74,6 +84,8 @@ class RunOptions:
     """The limit of the cost, in dollars."""
     fresh: bool = False
     batch: bool = False
+    tier: str | None = None
+    """The tier that single requests ask for; `None` leaves it to the vendor."""
     adaptive: bool = False
     precision: float = PRECISION
     """Octaves to which an adaptive run is to know each effective length."""
@@ -102,6 +114,7 @@ class RunOptions:
         budget: float | None = None,
         fresh: bool = False,
         batch: bool = False,
+        tier: str | None = None,
         adaptive: bool = False,
         precision: float | None = None,
         max_requests: int | None = None,
@@ -126,6 +139,7 @@ class RunOptions:
         for option, value in (("rpm", rpm), ("tpm", tpm), ("budget", budget)):
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise UsageError(f"--{option} must be above 0, not {value:g}")
+        batch, tier = _read_tier(tier, batch=batch)
         if batch and (rpm is not None or tpm is not None):
             raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
         _check_adaptive(precision, max_requests, adaptive=adaptive)
@@ -139,10 +153,11 @@ class RunOptions:
         name = parse_model(model, model_args, base_urls)
         if batch:
             has_batches(name)
+        check_tier(name, tier, base_urls)
         variant = variant_of(label, settings.effort)
         resolved = resolve_model(
             name.label,
-            tier="batch" if batch else None,
+            tier="batch" if batch else tier,
             addresses=tuple(base_urls),
             variant=variant,
             effort=settings.effort,
@@ -168,6 +183,7 @@ class RunOptions:
             budget=budget,
             fresh=fresh,
             batch=batch,
+            tier=tier,
             adaptive=adaptive,
             precision=read_precision(precision),
             max_requests=max_requests,
@@ -203,6 +219,7 @@ class RunOptions:
             api=self.settings.api,
             system=self.settings.system,
             effort=self.settings.effort,
+            tier=self.tier,
             logprobs=self.logprobs,
             server_args=self.server_args,
             model_args=self.model_args,
@@ -219,6 +236,15 @@ class RunOptions:
             known = knower(request.plan.task for request in requests)
             settings = replace(settings, known=known)
         return open_model(self.name, settings)
+
+
+def _read_tier(tier: str | None, *, batch: bool) -> tuple[bool, str | None]:
+    """Whether a Batch API is asked, and the tier of single requests; raises `UsageError`."""
+    if tier is not None and batch:
+        raise UsageError("a batch is a tier of its own; leave out --tier or --batch")
+    if tier not in (None, *_TIERS, "batch"):
+        raise UsageError(f"--tier must be {', '.join(_TIERS)} or batch, not {tier!r}")
+    return (True, None) if tier == "batch" else (batch, tier)
 
 
 def _check_adaptive(precision: float | None, max_requests: int | None, *, adaptive: bool) -> None:

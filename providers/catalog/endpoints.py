@@ -29,6 +29,10 @@ class Endpoint(BaseModel):
     """Request parameters that the server does not accept."""
     rename: Mapping[str, str] = {}
     """Request parameter -> the server's name for it."""
+    tiers: Mapping[str, str | None] = {}
+    """Our word for a tier -> the vendor's `service_tier`; `None` where that is left out."""
+    uncached: Mapping[str, Mapping[str, str]] = {}
+    """Fields of a request that keep its prompt out of a cache to which writing costs more."""
     prices: str | None = None
     """The vendor's name in the list of prices; `None` if the list does not have it."""
 

@@ -82,7 +82,9 @@ _UNKNOWN_NAME = re.compile(
 )
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
 _REDIRECTS = range(300, 400)
-_TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529)
+_NO_CAPACITY = 498
+"""Groq's, of its tier `flex`."""
+_TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529, _NO_CAPACITY)
 _SHOWN = 300
 _LOOKED_AT = 64 * 2**10
 """Most characters of a body that are searched, which limits the time of the expressions."""
@@ -111,7 +113,7 @@ def error_of(
     if status == HTTPStatus.TOO_MANY_REQUESTS and not _EMPTY_ACCOUNT.search(code):
         wait_s = retry_after_s(headers)
         return RateLimitError(shown, retry_after_s=_body_wait_s(body) if wait_s is None else wait_s)
-    if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status in (*_TRANSIENT, _NO_CAPACITY) or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         wait_s = retry_after_s(headers)
         if status in _TOO_MUCH or wait_s is not None:
             return OverloadedError(shown, retry_after_s=wait_s)

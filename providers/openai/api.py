@@ -32,7 +32,7 @@ from providers.catalog.model_facts import ModelFacts, model_facts
 from providers.http.errors import error_of, rejected_parameter
 from providers.http.replicas import Replicas
 from providers.http.sdk import bad_reply, http_client
-from providers.openai.form import OpenAIForm, read_json, reply_of
+from providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
 from providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
@@ -58,7 +58,7 @@ class OpenAIProvider:
         self._settings = settings
         self._endpoint = endpoint
         self._facts = facts
-        self._form = OpenAIForm(settings, endpoint, facts)
+        self._form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
 
     @property
     def clients(self) -> Sequence[openai.AsyncOpenAI]:
@@ -76,12 +76,21 @@ class OpenAIProvider:
             try:
                 with self._clients.use(request.prefix) as client:
                     reply = await self._send(client, body)
-                return replace(reply, dropped_params=tuple(sorted(self._form.dropped)))
+                usage = reply.usage
+                if usage is not None and usage.tier is None and self._settings.tier is not None:
+                    usage = replace(usage, tier=self._settings.tier)  # not all vendors say it
+                dropped = tuple(sorted(self._form.dropped))
+                return replace(reply, usage=usage, dropped_params=dropped)
             except ProviderError as error:
                 if not isinstance(error.__cause__, _REJECTED):
                     raise
                 text = error.__cause__.response.text
                 name = rejected_parameter(text, body)
+                if "service_tier" in body and "service_tier" in text:
+                    raise SetupError(
+                        f"{self._settings.model} has no tier {self._settings.tier!r}; leave out "
+                        f"--tier ({error})"
+                    ) from error
                 if name is None or not self._form.adapt(name, text):
                     raise
 

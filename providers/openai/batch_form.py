@@ -7,6 +7,7 @@ of `vllm run-batch` have errors in other fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -14,7 +15,7 @@ from providers.base import BatchExpiredError, ModelSettings, Reply, Request
 from providers.catalog.endpoints import Endpoint, endpoints
 from providers.catalog.model_facts import model_facts
 from providers.http.errors import as_text, error_of
-from providers.openai.form import OpenAIForm, path_of, plain_body, reply_of
+from providers.openai.form import OpenAIForm, path_of, plain_body, reply_of, writes_cost
 from providers.secrets import redact
 
 _SHOWN = 300
@@ -46,7 +47,9 @@ class OpenAIBatchForm:
             raise BatchExpiredError(_reason(error))
         status, body = response.get("status_code"), response.get("body")
         if status == HTTPStatus.OK and not error:
-            return reply_of(body)
+            reply = reply_of(body)
+            usage = reply.usage and replace(reply.usage, tier="batch")
+            return replace(reply, usage=usage)
         code = status if isinstance(status, int) else HTTPStatus.OK
         raise error_of(code, as_text(body or error), {})
 
@@ -67,7 +70,7 @@ def open_compatible(settings: ModelSettings) -> OpenAIBatchForm:
     if settings.base_urls:
         endpoint = Endpoint(base_url=settings.base_urls[0])
     facts = model_facts(f"{settings.provider}/{settings.model}").at_effort(settings.effort)
-    form = OpenAIForm(settings, endpoint, facts)
+    form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
     return OpenAIBatchForm(
         settings, lambda request: {"model": settings.model, **form.body(request)}
     )

@@ -23,6 +23,7 @@ from providers.base import (
 )
 from providers.catalog.endpoints import Endpoint
 from providers.catalog.model_facts import ModelFacts
+from providers.catalog.price_list import offer
 from providers.documents import as_document, stops
 from providers.http.errors import as_text, error_of
 from providers.secrets import redact
@@ -78,15 +79,28 @@ class OpenAIForm:
     These are known from `endpoints.yaml` and `models.yaml`, and from requests that it rejected.
     """
 
-    def __init__(self, settings: ModelSettings, endpoint: Endpoint, facts: ModelFacts) -> None:
+    def __init__(
+        self,
+        settings: ModelSettings,
+        endpoint: Endpoint,
+        facts: ModelFacts,
+        *,
+        uncached: bool = False,
+    ) -> None:
+        """`uncached` keeps prompts out of the vendor's cache: hardly any two of them share more
+        than a few tokens, so writing them there would be paid for nothing.
+        """
         self._settings = settings
+        self._more: dict[str, object] = dict(endpoint.uncached) if uncached else {}
+        if settings.tier is not None and (word := endpoint.tiers.get(settings.tier)) is not None:
+            self._more["service_tier"] = word
         self._endpoint = endpoint
         self._facts = facts
         self.dropped: set[str] = set()
         """Parameters that the server has rejected."""
         self._renamed: dict[str, str] = {}
         asked_for = () if settings.effort is None else ("reasoning_effort",)
-        self._kept = {*_OTHER_NAMES, *_OTHER_NAMES.values(), *asked_for}
+        self._kept = {*_OTHER_NAMES, *_OTHER_NAMES.values(), "service_tier", *asked_for}
         """Parameters that are never left out."""
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -98,6 +112,7 @@ class OpenAIForm:
         else:
             body["temperature"] = request.temperature
         body["seed"] = request.seed
+        body |= self._more
         rename = {**self._endpoint.rename, **self._renamed}
         renamed = {
             rename.get(name, name): value
@@ -112,8 +127,8 @@ class OpenAIForm:
         """Leaves out the parameter `name` from now on, or sends it under the other name that the
         server's `message` has.
 
-        Returns false for the limit of tokens, which is never left out because it limits the cost,
-        and for a reasoning effort that the user asked for.
+        Returns false for the limit of tokens and the tier, which are never left out because the
+        cost depends on them, and for a reasoning effort that the user asked for.
         """
         if name in self.dropped or name in self._renamed:
             return True  # the reply to another request has changed it meanwhile
@@ -124,16 +139,20 @@ class OpenAIForm:
         if other is not None:
             self._renamed[name] = other
             self._settings.notify(f"{model} takes {other!r} instead of {name!r}")
-        elif (
-            name in _OTHER_NAMES.values()
-            or name in _OTHER_NAMES
-            or (name == "reasoning_effort" and self._settings.effort is not None)
-        ):
+        elif name in self._kept:
             return False
         else:
             self.dropped.add(name)
             self._settings.notify(f"{model} does not take {name!r}; it is asked without")
         return True
+
+
+def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
+    """Whether the model writes prompts to a cache by itself, and asks more for that."""
+    if not endpoint.uncached:
+        return False
+    prices = offer(settings.provider, settings.model).prices
+    return prices is not None and prices.charges_writes
 
 
 def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
