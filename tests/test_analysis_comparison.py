@@ -318,6 +318,6 @@ class TestConditions:
         lab.bench("run", *task, *axes, "--model", model, "--out", lab.out)
         verdict = compare_conditions(read_run(lab.the_run()), "separator", ["none", "comma"])
         assert [dict(one.condition) for one in verdict.conditions] == [
-            {"strategy": "direct"},
-            {"strategy": "cot_zero_shot"},
+            {"strategy": "direct", "order": "question_first"},
+            {"strategy": "cot_zero_shot", "order": "question_first"},
         ]

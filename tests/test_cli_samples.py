@@ -250,7 +250,7 @@ def test_a_sample_is_made_again_from_its_id(
     done = lab.bench("tasks", "sample", ONE_ID, "--task", lab.ones)
     prompt = "".join(f"  | {line}\n" for line in row["prompt"].split("\n"))
     assert done.out == f"{ONE_ID}\n  target   {row['target']}\n  prompt\n{prompt}"
-    built_in = "counting/sum@1|strategy=direct|length=5|seed=0|index=0"
+    built_in = "counting/sum@1|strategy=direct,order=question_first|length=5|seed=0|index=0"
     assert "1+1+1+1+1" in lab.bench("tasks", "sample", built_in).out.replace(" ", "")
 
 
@@ -259,7 +259,10 @@ def test_a_sample_is_made_again_from_its_id(
     [
         ("nonsense", ["not a sample id: 'nonsense'"]),
         (ONE_ID, ["no built-in task 'lab/ones'", "--task"]),
-        ("counting/sum@99|strategy=direct|length=5|seed=0|index=0", ["counting/sum@1"]),
+        (
+            "counting/sum@99|strategy=direct,order=question_first|length=5|seed=0|index=0",
+            ["counting/sum@1"],
+        ),
         ("counting/sum@1|strategy=magic|length=5|seed=0|index=0", ["'strategy=magic'"]),
     ],
 )

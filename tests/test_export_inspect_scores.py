@@ -137,7 +137,9 @@ def scores(*samples: tuple[str, str, int, int, Any], epochs: int = 1) -> list[An
     ]
 
 
-NONE, COMMA = "separator=none,strategy=direct", "separator=comma,strategy=direct"
+NONE, COMMA = (
+    f"separator={value},strategy=direct,order=question_first" for value in ("none", "comma")
+)
 
 
 def test_lengths_are_rows_in_their_order() -> None:

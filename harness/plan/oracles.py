@@ -34,10 +34,13 @@ PERFECT: Mapping[str, Speak] = {
 
 
 def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
-    """Replies that are right, each with the name of its way to be so."""
+    """Replies that are right, each with the name of its way to be so. A target with quotation marks
+    is not put between such marks, since nobody could say which of them belong to it.
+    """
     target = str(sample.target)
     for name, speak in PERFECT.items():
-        yield name, speak(answer.phrase, target)
+        if name != "quoted" or '"' not in target:
+            yield name, speak(answer.phrase, target)
     for name, other in _other_forms(sample, answer):
         yield name, f"{answer.phrase} {other}"
 

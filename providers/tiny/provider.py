@@ -364,7 +364,7 @@ class TinyProvider:
                 more = len(unknown) - _SHOWN_WORDS
                 shown = ", ".join(map(repr, unknown[:_SHOWN_WORDS]))
                 self._notify(
-                    f"tiny knows only the words of the built-in tasks, and not {shown}"
+                    f"tiny knows only the words of the tasks it was trained on, and not {shown}"
                     f"{f' and {more} more' if more > 0 else ''}: its accuracy says nothing about "
                     "this task; oracle:50 answers any task"
                 )

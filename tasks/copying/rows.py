@@ -33,18 +33,22 @@ def odd_one_out(
 
     `odd` is `zero` (always "0"), `random` (one of `odd_symbols`) or `absent` (the asked end holds
     `repeated`, the control against a model that has learned what the odd one out is). In the
-    `interleaved` layout odd and repeated symbols alternate, in the `repeated` one a block of
-    `block` symbols with the odd one at the asked end comes again and again, set off by spaces.
+    `interleaved` layout odd and repeated symbols alternate; in the `doubled` one they alternate up
+    to the asked end, where the last one comes twice (`1010…100`). In the `repeated` layout a block
+    of `block` symbols with the odd one at the asked end comes again and again, set off by spaces.
     """
     name = label(rng)
     drawn = rng.choice(odd_symbols)
     symbol = drawn if odd == "random" else "0"
-    period = {"plain": length, "interleaved": 2, "repeated": block}[layout]
-    if odd == "absent" and layout == "interleaved":
+    alternating = layout in ("interleaved", "doubled")
+    period = 2 if alternating else block if layout == "repeated" else length
+    if odd == "absent" and alternating:
         from_end = [symbol if place % 2 else repeated for place in range(length)]
     else:
         stands_out = repeated if odd == "absent" else symbol
         from_end = [repeated if place % period else stands_out for place in range(length)]
+    if layout == "doubled":
+        from_end = [from_end[0], *from_end][:length]
     target = from_end[0]
     row = from_end if position == "first" else from_end[::-1]
     if layout == "repeated":
@@ -57,11 +61,15 @@ def odd_one_out(
 
 
 def one_changed_word(
-    rng: Random, length: int, *, position: float, words: Sequence[Sequence[str]]
+    rng: Random, length: int, *, position: float, pair: str, words: Sequence[Sequence[str]]
 ) -> Item:
-    """One word over and over with a changed one at `position` (0 start, 1 end), to be copied."""
+    """One word over and over with a changed one at `position` (0 start, 1 end), to be copied.
+
+    Both are the words of `pair`, or drawn from `words` if it is empty.
+    """
     name = label(rng)
-    word, changed = rng.choice(words)
+    drawn = rng.choice(words)
+    word, changed = pair.split() or drawn
     row = [word] * length
     row[round(position * (length - 1))] = changed
     return Item(row, " ".join(row), {"label": name})

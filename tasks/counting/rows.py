@@ -23,11 +23,13 @@ def constant(rng: Random, length: int, *, symbol: str) -> Item:
     return Item([symbol] * length, length, {"label": label(rng)})
 
 
-def bernoulli(rng: Random, length: int, *, symbols: Sequence[str], p: float, counted: str) -> Item:
-    """Independent draws of two symbols, `counted` with probability `p`; the target is its count."""
+def bernoulli(
+    rng: Random, length: int, *, symbols: Sequence[str], share: float, counted: str
+) -> Item:
+    """Independent draws of two symbols, `counted` with probability `share`, and its count."""
     (other,) = (symbol for symbol in symbols if symbol != counted)
     name = label(rng)
-    row = [counted if rng.random() < p else other for _ in range(length)]
+    row = [counted if rng.random() < share else other for _ in range(length)]
     return Item(row, row.count(counted), {"label": name})
 
 

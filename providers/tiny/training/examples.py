@@ -1,4 +1,4 @@
-"""Training examples of the tiny model: prompts of the built-in tasks with correct replies.
+"""Training examples of the tiny model: prompts of built-in tasks with correct replies.
 
 Their random numbers are not those of any run.
 """
@@ -32,6 +32,10 @@ TASKS = {
 }
 """Task -> weight of its share of the examples. `separators/ones_314` is left out: it is the same as
 `counting/ones` in other words."""
+KNOWN = (*TASKS, "separators/ones_314")
+"""The tasks whose words are in the vocabulary; the model is not made for others."""
+LATER = {"order": "question_first", "pair": "drawn", "share": "half"}
+"""Axes that the tasks did not have when the model was trained, each with its only value there."""
 STRATEGIES = {"direct": 8, "cot_zero_shot": 1, "cot_few_shot": 0.4}
 """Strategy -> weight of its share of the batches. A batch has one strategy, so that its replies
 have similar lengths."""
@@ -61,8 +65,8 @@ class Example:
 
 @cache
 def tasks() -> dict[str, Task]:
-    """The built-in tasks by name, opened on the first call."""
-    return {name: open_task(name, path) for name, path in built_in_files().items()}
+    """The known tasks by name, opened on the first call."""
+    return {name: open_task(name, path) for name, path in built_in_files().items() if name in KNOWN}
 
 
 def batch(rng: random.Random, rows: int, longest: int) -> list[Example]:
@@ -87,6 +91,8 @@ def example(rng: random.Random, name: str, length: int, strategy: str) -> Exampl
         if axis == "strategy":
             nearest = "supervised_cot" if strategy == "cot_few_shot" else "direct"
             values_drawn[axis] = strategy if strategy in values else nearest
+        elif axis in LATER:
+            values_drawn[axis] = LATER[axis]
         else:
             usual = rng.random() < USUAL
             values_drawn[axis] = rng.choice(known.default if usual else values)

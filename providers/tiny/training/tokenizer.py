@@ -18,7 +18,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 
 from harness.spec import Condition
 from harness.task.catalogue import Task
-from providers.tiny.training.examples import example_of, tasks
+from providers.tiny.training.examples import LATER, example_of, tasks
 
 PIECE = r" ?[A-Za-z]{1,16}| ?[0-9]| ?[^\sA-Za-z0-9]|\s"
 SPECIAL = ("<unk>", "<bos>", "<eos>", "<user>", "<assistant>")
@@ -43,7 +43,7 @@ def vocabulary() -> list[str]:
         defaults = task.spec.default_conditions().items()
         usual = Condition((axis, names[0]) for axis, names in defaults)
         for axis, known in task.spec.axes.items():
-            for value in known.values:
+            for value in known.values if axis not in LATER else ():
                 words |= _words(task, usual.with_value(axis, value))
         words |= _words(task, usual)
     printable = string.digits + string.ascii_letters + string.punctuation

@@ -1,0 +1,212 @@
+"""What the generators of built-in tasks show: the row, and the answer that follows from it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import uuid
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.plan.plan import make_sample, plan
+from harness.spec import Condition, Line
+from harness.task.catalogue import Task, built_in_files, open_task
+
+if TYPE_CHECKING:
+    from harness.spec import Item, Sample
+
+FAR = 10_000
+
+
+@cache
+def opened(name: str) -> Task:
+    return open_task(name, built_in_files()[name], trial=False)
+
+
+def usual(task: Task, **chosen: str) -> Condition:
+    """The first default value of each axis, with some chosen."""
+    axes = task.spec.default_conditions()
+    assert chosen.keys() <= axes.keys()
+    return Condition({axis: chosen.get(axis, names[0]) for axis, names in axes.items()})
+
+
+def drawn(name: str, length: int, index: int = 0, **chosen: str) -> Item:
+    task = opened(name)
+    rng = random.Random(f"0|{name}|{index}")
+    return task.draw(rng, usual(task, **chosen), length, index)
+
+
+def shown(name: str, length: int, **chosen: str) -> Sample:
+    task = opened(name)
+    return make_sample(task, usual(task, **chosen), Line.exact(length), 0, 0)
+
+
+@pytest.mark.parametrize("name", sorted(built_in_files()))
+def test_a_line_of_ten_thousand_is_made_at_once(name: str) -> None:
+    """Twice the same, with a prompt that grows with its length."""
+    far = shown(name, FAR)
+    assert far == shown(name, FAR)
+    assert far.length == FAR
+    assert len(far.prompt) > FAR
+
+
+@pytest.mark.parametrize(("ignored", "share"), [("few", 0.1), ("most", 0.8), ("nearly_all", 0.98)])
+def test_a_flip_flop_holds_what_was_set_last(ignored: str, share: float) -> None:
+    """Whatever is skipped in between; reads show it as well."""
+    item = drawn("memory/flip_flop", FAR, ignored=ignored)
+    held = ""
+    for step in item.symbols:
+        kind, bit = step.split()
+        held = bit if kind == "set" else held
+        assert kind == "skip" or bit == held
+    assert item.target == held
+    kinds = Counter(step.split()[0] for step in item.symbols)
+    assert kinds["skip"] / FAR == pytest.approx(share, abs=0.02)
+    assert kinds["set"] / FAR == pytest.approx((1 - share) / 2, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("position", "first"), [("start", 0), ("quarter", 24), ("middle", 48), ("end", 96)]
+)
+def test_keys_are_asked_for_where_the_position_says(position: str, first: int) -> None:
+    """Four neighbours of a hundred, in turn; keys are all different, and a row has what it has."""
+    orders = set()
+    for index in range(20):
+        item = drawn("memory/key_values", 100, index, position=position, asked="four")
+        pairs = [pair.split(": ") for pair in item.symbols]
+        assert len({key for key, _ in pairs}) == 100
+        asked = item.variables["keys"]
+        assert isinstance(asked, list)
+        places = [[key for key, _ in pairs].index(key) for key in asked]
+        assert sorted(places) == list(range(first, first + 4))
+        assert item.target == [pairs[place][1] for place in places]
+        orders.add(tuple(places))
+    assert len(orders) == 4
+    assert len(drawn("memory/key_values", 2, asked="four").target) == 2  # type: ignore[arg-type]
+
+
+def test_keys_are_nested() -> None:
+    """A longer list begins with the shorter one, under all conditions with the same pairs."""
+    rows = [drawn("memory/key_values", length).symbols for length in (5, 50, 500)]
+    assert list(rows[2][:50]) == list(rows[1])
+    assert list(rows[1][:5]) == list(rows[0])
+
+
+def test_a_running_sum_adds_what_the_dictionary_has() -> None:
+    """With ten words or a hundred; the hundred have the ten with their values."""
+    dictionaries = {}
+    for entries, size in (("ten", 10), ("hundred", 100)):
+        item = drawn("memory/running_sum", 50, entries=entries)
+        listed = item.variables["dictionary"]
+        assert isinstance(listed, list)
+        values = {word: int(value) for word, value in (one.split(": ") for one in listed)}
+        assert len(values) == size
+        assert all(-99 <= value <= 99 for value in values.values())
+        assert item.target == sum(values[word] for word in item.symbols)
+        dictionaries[size] = values
+    assert dictionaries[10].items() <= dictionaries[100].items()
+
+
+def test_letters_are_counted_in_all_words() -> None:
+    """Whole or spelled."""
+    whole = shown("counting/letters_in_words", 30, spelling="whole")
+    spelled = shown("counting/letters_in_words", 30, spelling="hyphens")
+    found = re.search(r"the letter (.) in", whole.prompt)
+    assert found is not None
+    row = whole.prompt.rpartition("Words: ")[2]
+    assert whole.target == spelled.target == row.count(found[1])
+    assert spelled.prompt.rpartition("Words: ")[2].replace("-", "") == row
+
+
+def test_records_are_what_they_are_called() -> None:
+    """Every content is of its form, and the target is the row."""
+    rows = {
+        content: drawn("copying/verbatim", 50, content=content)
+        for content in opened("copying/verbatim").spec.axes["content"].values
+    }
+    for content, item in rows.items():
+        assert item.target == (" " if content == "words" else "\n").join(item.symbols)
+        assert len(set(item.symbols)) > 20
+    assert all(json.loads(line).keys() >= {"id", "price"} for line in rows["json"].symbols)
+    assert {len(fields) for fields in csv.reader(rows["csv"].symbols)} == {4}
+    assert {uuid.UUID(text).version for text in rows["uuids"].symbols} == {4}
+    assert all(re.fullmatch(r"-?\d\.\d{10}", text) for text in rows["decimals"].symbols)
+    assert all(text.isalpha() for text in rows["words"].symbols)
+
+
+@pytest.mark.parametrize("position", ["first", "last"])
+@pytest.mark.parametrize("length", [1, 2, 6, 7])
+def test_the_doubled_row_ends_with_the_same_symbol_twice(position: str, length: int) -> None:
+    """And alternates before; without an odd symbol the repeated one comes twice."""
+    for odd, asked in (("zero", "0"), ("absent", "1")):
+        item = drawn("copying/first_last", length, position=position, layout="doubled", odd=odd)
+        row = "".join(item.symbols)
+        from_end = row if position == "first" else row[::-1]
+        assert item.target == asked
+        other = "01"["10".index(asked)]
+        assert from_end == (asked + f"{asked}{other}" * 5)[:length]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in built_in_files() if "order" in opened(name).spec.axes],
+)
+def test_the_row_may_come_first(name: str) -> None:
+    """With the same words, but for `below`; nothing comes twice."""
+    after, before = (shown(name, 200, order=order) for order in ("question_first", "row_first"))
+    words = after.prompt.replace("sentence below?", "sentence?").split()
+    assert sorted(words) == sorted(before.prompt.split())
+    assert after.target == before.target
+    row = max(after.prompt.split("\n"), key=len)
+    assert before.prompt.startswith(row)
+    assert after.prompt.endswith(row)
+
+
+def test_a_pair_of_words_is_the_one_that_is_named() -> None:
+    """Or one of those that are drawn."""
+    for pair, text in opened("copying/repeated_words").spec.axes["pair"].values.items():
+        words = [
+            set(drawn("copying/repeated_words", 25, index, pair=pair).symbols) for index in range(9)
+        ]
+        if text:
+            assert {frozenset(one) for one in words} == {frozenset(str(text).split())}
+        else:
+            assert len(set(map(frozenset, words))) > 2
+
+
+PRESETS = [
+    ("copying/first_last", "barbero", range(100, 501, 50)),
+    ("counting/sum", "barbero", range(5, 196, 10)),
+    ("counting/ones", "barbero", range(5, 196, 10)),
+    ("counting/bernoulli", "barbero", range(5, 196, 10)),
+    ("counting/words", "barbero", range(5, 196, 10)),
+    ("separators/two_symbols", "barbero", range(5, 196, 10)),
+    ("separators/letters", "zhang", range(10, 41, 2)),
+]
+
+
+@pytest.mark.parametrize(("name", "preset", "lengths"), PRESETS)
+def test_presets_are_the_settings_of_the_papers(name: str, preset: str, lengths: range) -> None:
+    """Exact lengths, and the values that the papers have."""
+    planned = plan(opened(name), preset=preset)
+    assert [line.length for line in planned.lines] == list(lengths)
+    assert all(line.is_exact for line in planned.lines)
+    row = "".join(planned.sample(planned.conditions[-1], planned.lines[-1], 0).prompt.split("\n"))
+    if name == "copying/first_last":
+        assert row.endswith("10100")
+    if name == "separators/two_symbols":
+        y = planned.task.spec.axes["share"].values["most"]
+        assert {condition["share"] for condition in planned.conditions} == {"most"}
+        assert y == 0.7
+
+
+def test_a_comma_after_every_third_symbol() -> None:
+    """In ones to be counted, and in rows whose last symbol is asked for."""
+    assert shown("counting/ones", 8, separator="every_third").prompt.endswith(": 111,111,11")
+    last = shown("copying/first_last", 8, position="last", separator="every_third")
+    assert last.prompt.endswith(": 111,111,10")
