@@ -24,13 +24,13 @@ from harness.report.figures import (
     answer_figures,
     effect_figures,
     outcomes_figure,
-    published_figure,
 )
 from harness.report.files import complete_spec, write_charts
 from harness.report.heat_map import heat_map_figure
 from harness.report.listed import _span
 from harness.report.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_LIGHT, Look, inked
 from harness.report.panels import Figure
+from harness.report.published import published_figures
 from harness.report.reported import read_reported
 from harness.report.section import Section, sections
 from providers.base import Request
@@ -64,9 +64,7 @@ def all_figures(section: Section) -> Iterator[Figure]:
     by_position = heat_map_figure(section)
     if by_position is not None:
         yield by_position
-    beside = published_figure(section, read_reported())
-    if beside is not None:
-        yield beside
+    yield from published_figures(section, read_reported())
 
 
 def fields(spec: object) -> set[str]:
@@ -209,7 +207,7 @@ def test_legend_marks_are_solid(counted: Section, tmp_path: Path) -> None:
 
 def test_ticks_go_as_far_as_what_was_published() -> None:
     """Also where the lengths measured end before."""
-    spec = published_chart(Look(("all",), ()), [5, 10], [5, 95, 185])
+    spec = published_chart(Look(("all",), ()), [5, 10], [5, 95, 185], "true count")
     assert spec["layer"][0]["encoding"]["x"]["axis"]["values"] == [5, 10, 20, 50, 100]
 
 

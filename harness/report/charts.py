@@ -21,7 +21,12 @@ MANY = 6
 
 
 def _x(
-    field: str, lengths: Sequence[int], *, bare: bool = False, reach: Sequence[int] = ()
+    field: str,
+    lengths: Sequence[int],
+    *,
+    bare: bool = False,
+    reach: Sequence[int] = (),
+    title: str = "length (symbols)",
 ) -> alt.X:
     """The length axis; the page's script sets domain, ticks and title for the chosen unit."""
     scale = alt.Scale(type="log", domain=_around([*lengths, *reach]), nice=False)
@@ -29,7 +34,7 @@ def _x(
         axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False, title=None)
     else:
         beyond = [x for x in _DECADES if max(lengths) < x <= max(reach, default=0)]
-        axis = alt.Axis(values=[*lengths, *beyond], grid=False, title="length (symbols)")
+        axis = alt.Axis(values=[*lengths, *beyond], grid=False, title=title)
     return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
 
@@ -223,13 +228,14 @@ def _counts(title: str) -> alt.Axis:
     return alt.Axis(title=title, values=_DECADES, labelOverlap="greedy", format="~s", grid=True)
 
 
-def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
-    """Mean size of the error: measured in colour, published in grey behind it, out to `reach`.
+def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over: str) -> Spec:
+    """Mean size of the error: measured in colour, published in grey behind it, out to `reach`;
+    `over` is the title of the x axis.
 
     Data: `published` (x, y, model, note, mark), `names` (x, y, label), `error` (x, y, n).
     """
-    x, y = _x("x", ticks, reach=reach), _symlog("y", "mean |error|")
-    tips = _tips(published="model:N", length="x:Q", error="y:Q", note="note:N")
+    x, y = _x("x", ticks, reach=reach, title=over), _symlog("y", "mean |error|")
+    tips = _tips(published="model:N", at="x:Q", error="y:Q", note="note:N")
     published = _data("published")
     measured = _data("error")
     chart = alt.layer(
@@ -244,11 +250,79 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> S
         .encode(x, y, alt.Text("label:N")),
         measured.mark_line(strokeWidth=2).encode(x, y, look.colour(), look.dash()),
         look.points(measured).encode(
-            x, y, tooltip=_tips("where", "length", error="y:Q", answers="n:Q")
+            x, y, tooltip=_tips("where", at="x:Q", error="y:Q", answers="n:Q")
         ),
     ).properties(width=WIDTH, height=HEIGHT + 40)
     # room for the names on the right: the page fits the drawing without them
     return {**_spec(chart), "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
+
+
+def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
+    """Accuracy over length: measured in colour, published in grey, each mark over its lengths.
+
+    Data: `published` (x, x2, y, model, mark), `curve` (x, y, n).
+    """
+    y = alt.Y(
+        "y:Q",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
+    )
+    x = _x("x", ticks, reach=reach)
+    published, measured = _data("published"), _data("curve")
+    middle = published.transform_calculate(middle="sqrt(datum.x * datum.x2)")
+    chart = alt.layer(
+        published.mark_rule(color="var(--ghost)").encode(x, y, alt.X2("x2:Q")),
+        measured.mark_line(strokeWidth=2).encode(x, y, look.colour(), look.dash()),
+        look.points(measured).encode(
+            x,
+            y,
+            tooltip=[*_tips("where", length="x:Q"), _TIPS["accuracy"], *_tips("n")],
+        ),
+        middle.mark_text(color="var(--soft)", fontSize=LABEL + 2).encode(
+            _x("middle", ticks, reach=reach),
+            y,
+            alt.Text("mark:N"),
+            tooltip=[*_tips(published="model:N", length="x:Q", to="x2:Q"), _TIPS["accuracy"]],
+        ),
+    ).properties(width=WIDTH, height=HEIGHT)
+    return _spec(chart)
+
+
+def published_rows_chart(
+    look: Look, rows: Sequence[str], title: str, *, measured: bool = True, truth: bool = True
+) -> Spec:
+    """Values in rows, such as one for each model: published in grey, measured in colour.
+
+    Data: `published` (row, x), and with `measured` that (row, x, n), with `truth` that (x), with
+    both `silent` (row, note).
+    """
+    scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
+    axis = _counts(title)
+    if not measured:
+        scale, axis = alt.Scale(zero=True), alt.Axis(title=title)
+    x = alt.X("x:Q", scale=scale, axis=axis)
+    y = alt.Y(
+        "row:N",
+        scale=alt.Scale(domain=list(rows)),
+        axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=160),
+    )
+    layers: list[alt.Chart] = [
+        _data("published")
+        .mark_tick(color="var(--ghost)", thickness=3, size=12)
+        .encode(x, y, tooltip=_tips(published="row:N", value="x:Q"))
+    ]
+    if truth:
+        line = _data("truth").mark_rule(color="var(--soft)", strokeDash=[3, 3])
+        layers.insert(0, line.encode(x))
+    if measured and truth:
+        silent = _data("silent").mark_text(color="var(--soft)", fontSize=LABEL, align="left")
+        layers.append(silent.encode(y, alt.Text("note:N"), x=alt.value(4)))
+    if measured:
+        size = alt.Size("n:Q", scale=alt.Scale(type="sqrt", range=[24, 160]), legend=None)
+        points = _data("measured").mark_point(filled=True, opacity=0.6)
+        tips = _tips("where", value="x:Q", samples="n:Q")
+        layers.append(points.encode(x, y, look.colour(), look.shape(), size, tooltip=tips))
+    return _spec(alt.layer(*layers).properties(width=WIDTH, height=_ROW * len(rows)))
 
 
 def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:

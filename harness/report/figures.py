@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from harness.report import charts
 from harness.report.effects import Effect
 from harness.report.looks import Look
 from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
-from harness.report.reported import Reported, counting_errors
 from harness.report.section import Section, Series
 
 _COMMON = 12
@@ -22,9 +21,6 @@ _COMMON = 12
 _POINTS = 600
 """Different pairs of true count and answer in a panel; more pairs are put into bins."""
 _BINS = 40
-_MARKS = "○□◇"
-_APART = 1.6
-"""Ratio of two errors from which their labels do not overlap."""
 _LARGEST = 1e12
 """Answers beyond this are drawn at it."""
 
@@ -69,8 +65,10 @@ def answer_figures(section: Section) -> list[Figure]:
         if answered.empty:
             continue
         pairs.append(Panel(run_details.name, "", _answer_rows(section, run_series)))
-        if rows := _common_rows(answered[answered["answer"].abs() < FIRST_ROUNDED]):
-            common.append(Panel(run_details.name, "", {"common": rows}))
+        for title, part in _by_strategy(section, run_series):
+            given = _answered(part)
+            if rows := _common_rows(given[given["answer"].abs() < FIRST_ROUNDED]):
+                common.append(Panel(run_details.name, title, {"common": rows}))
     for model, title, panel_series in panels_of(section):
         rows = [row for series in panel_series for row in _error_rows(section, series)]
         if rows:
@@ -100,6 +98,20 @@ def answer_figures(section: Section) -> list[Figure]:
         ),
     ]
     return [figure for figure in answer_charts if figure.panels]
+
+
+def _by_strategy(
+    section: Section, run_series: Sequence[Series]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """A title and the samples of each strategy; of all together if there is only one."""
+    strategies = section.axes.get("strategy", [])
+    if len(strategies) <= 1:
+        yield "", pd.concat([series.samples for series in run_series])
+        return
+    for strategy in strategies:
+        samples = [one.samples for one in run_series if one.condition["strategy"] == strategy]
+        if samples:
+            yield f"strategy {strategy}", pd.concat(samples)
 
 
 def _answered(samples: pd.DataFrame) -> pd.DataFrame:
@@ -179,80 +191,6 @@ def _error_rows(section: Section, series: Series) -> Rows:
             }
         )
     return rows
-
-
-def published_figure(section: Section, files: list[Reported]) -> Figure | None:
-    """The mean size of the error beside published figures of the same task; `None` without any."""
-    published = counting_errors(section.task, files)
-    if published is None:
-        return None
-    panels = []
-    for run_details in section.runs:
-        for strategy in section.axes.get("strategy", []):
-            published_rows = _published_rows(published[published["strategy"] == strategy])
-            strategy_series = [
-                series
-                for series in section.series
-                if series.run_details is run_details and series.condition["strategy"] == strategy
-            ]
-            rows = [row for series in strategy_series for row in _mean_errors(section, series)]
-            if published_rows and rows:
-                data = {
-                    "published": published_rows,
-                    "names": _label_rows(published_rows),
-                    "error": rows,
-                }
-                panels.append(Panel(run_details.name, f"strategy {strategy}", data))
-    if not panels:
-        return None
-    look = look_of(section)
-    spec = charts.published_chart(look, section.lengths, published["length"].tolist())
-    return Figure("published", "Beside published figures", spec, tuple(panels), look, lengths=False)
-
-
-def _published_rows(published: pd.DataFrame) -> Rows:
-    """Rows of one strategy, with a mark for each model; a triangle where the value lies at or above
-    the edge of the published figure.
-    """
-    marks = dict(zip(sorted(published["model"].unique()), _MARKS, strict=False))
-    return [
-        {
-            "x": int(row["length"]),
-            "y": float(row["abs_error"]),
-            "model": row["model"],
-            "note": "at least" if int(row["clipped_at_axis"]) else "",
-            "mark": "△" if int(row["clipped_at_axis"]) else marks.get(row["model"], "·"),
-        }
-        for _, row in published.sort_values(["model", "length"]).iterrows()
-    ]
-
-
-def _label_rows(published_rows: Rows) -> Rows:
-    """A label at the end of each model's line; lines that end close together share one label."""
-    marks = {row["model"]: row["mark"] for row in published_rows if not row["note"]}
-    ends = sorted({row["model"]: row for row in published_rows}.values(), key=lambda row: row["y"])
-    labels: Rows = []
-    for row in ends:
-        label = f"{marks.get(row['model'], '△')} {row['model']}"
-        if labels and row["y"] + 1 < _APART * (labels[-1]["y"] + 1):
-            labels[-1]["label"] += f", {label}"
-        else:
-            labels.append({"x": row["x"], "y": row["y"], "label": label})
-    return labels
-
-
-def _mean_errors(section: Section, series: Series) -> Rows:
-    return [
-        {
-            **marks_of(section, series),
-            "x": int(cell["length"]),
-            "length": int(cell["length"]),
-            "y": cell["mean_abs_error"],
-            "n": int(cell["n"]),
-        }
-        for _, cell in series.cells.iterrows()
-        if pd.notna(cell["mean_abs_error"])
-    ]
 
 
 def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[Figure]:

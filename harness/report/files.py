@@ -99,7 +99,7 @@ def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
     spec["datasets"] = {name: _in_symbols(rows) for name, rows in panel.data.items()}
     spec["title"] = {
         "text": f"{section}: {figure.title[0].lower()}{figure.title[1:]}",
-        "subtitle": ", ".join(filter(None, (panel.model, panel.title))),
+        "subtitle": _subtitle(figure, panel),
         "anchor": "start",
         "offset": 12,
     }
@@ -107,6 +107,12 @@ def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
     spec["padding"] = {"left": 12, "top": 12, "bottom": 12, "right": 24}
     _show_legends(spec, figure)
     return inked(spec, LIGHT)
+
+
+def _subtitle(figure: Figure, panel: Panel) -> str | list[str]:
+    """Model and title, and on a second line whose figures are in grey."""
+    shown = ", ".join(filter(None, (panel.model, panel.title)))
+    return [*filter(None, [shown]), f"grey: {figure.source}"] if figure.source else shown
 
 
 def _in_symbols(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:

@@ -36,6 +36,7 @@ from harness.report.listed import ReportTable
 from harness.report.origin import origin
 from harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
 from harness.report.panels import Figure, Panel
+from harness.report.published import published_figures
 from harness.report.reported import Reported, read_reported
 from harness.report.section import UNITS, Section, sections
 from harness.report.standings import (
@@ -176,7 +177,6 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
     ranks = standing([(details.name, details.run) for details in section.runs], section.threshold)
     section_gaps = gaps(section, ranks)
     model_effects = [effect for gap in section_gaps for effect in gap.effects]
-    published_figure = figures.published_figure(section, published)
     return PageSection(
         section,
         section_effects,
@@ -187,7 +187,7 @@ def _page_section(section: Section, published: list[Reported]) -> PageSection:
             figures.outcomes_figure(section),
             *figures.answer_figures(section),
             *cost_figures(section),
-            *([published_figure] if published_figure else []),
+            *published_figures(section, published),
         ],
         {
             run_details.name: finding(section, run_details, section_effects)

@@ -33,7 +33,9 @@ class Figure:
     lengths: bool = True
     """Whether the x axis is a length whose unit can be chosen."""
     note: str = ""
-    """A note on the samples that were compared."""
+    """A note on the samples that were compared, or on what is published."""
+    source: str = ""
+    """The source of what is published, for files."""
 
     @property
     def least(self) -> int:
@@ -43,6 +45,7 @@ class Figure:
             "together": 420,
             "outcomes": 230,
             "published": 360,
+            "published-writings": 360,
             "position": 360,
             "tokens": 360,
             "dollars": 360,

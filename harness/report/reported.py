@@ -18,16 +18,22 @@ _SOURCES = {
     ),
     "men2024_rope_base_bound": "Men et al. 2024, Base of RoPE Bounds Context Length",
     "mtandhj2025_314_ones": "mtandhj 2025, counting 314 ones in three ways of writing",
+    "mtandhj2025_rope_base_sweep": "mtandhj 2025, counting y in x,y,y under ten bases of RoPE",
     "zhang2024_letter_counting": "Zhang et al. 2024, arXiv 2410.19730",
 }
-_COUNTING = "barbero2024_counting_abs_error"
-_TASKS = {
-    "counting/sum": "sum of ones",
-    "counting/ones": "ones in all-ones",
-    "counting/bernoulli": "ones in 0/1, P(1)=0.7",
-    "counting/words": "word in a sentence",
+_READINGS = {
+    "barbero2024_copying": "the paper's ✓ as 1 and its ✗ as 0",
+    "barbero2024_counting_abs_error": "digitised from a figure; clipped_at_axis: at its edge",
+    "dai2026_counting_capacity": "from the authors' own data",
+    "dai2026_stimulus_capacity": "from the authors' own data",
+    "men2024_rope_base_bound": "its table 2",
+    "mtandhj2025_314_ones": "the notes' table",
+    "mtandhj2025_rope_base_sweep": (
+        "digitised from a figure; model, lengths and number of samples are not stated there"
+    ),
+    "zhang2024_letter_counting": "its tables",
 }
-"""Our task -> its name in the counting file."""
+"""Name of a file -> how its numbers were read."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,14 @@ class Reported:
 
     name: str
     source: str
+    reading: str
+    """How its numbers were read."""
     table: pd.DataFrame
+
+    @property
+    def cited(self) -> str:
+        """Source and reading, as one text."""
+        return "; ".join(filter(None, (self.source, self.reading)))
 
 
 def reported_root() -> Path:
@@ -49,17 +62,11 @@ def reported_root() -> Path:
 def read_reported() -> list[Reported]:
     """Every file, in the order of their names; an empty list if there are none."""
     return [
-        Reported(file.stem, _SOURCES.get(file.stem, ""), pd.read_csv(file, keep_default_na=False))
+        Reported(
+            file.stem,
+            _SOURCES.get(file.stem, ""),
+            _READINGS.get(file.stem, ""),
+            pd.read_csv(file, keep_default_na=False),
+        )
         for file in sorted(reported_root().glob("*.csv"))
     ]
-
-
-def counting_errors(task: str, files: list[Reported]) -> pd.DataFrame | None:
-    """The published mean errors of `task`: `model`, `strategy`, `length`, `abs_error`,
-    `clipped_at_axis`.
-    """
-    for file in files:
-        if file.name == _COUNTING and task in _TASKS:
-            rows = file.table[file.table["task"] == _TASKS[task]]
-            return None if rows.empty else rows.drop(columns="task")
-    return None

@@ -1,0 +1,37 @@
+"""Figures beside what others published of the same task: theirs in grey, ours in colour.
+
+Only what was asked alike is put together: the same condition, and the same quantity on both axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.report.beside import Files
+from harness.report.panels import Figure
+from harness.report.published_curves import COUNTED, copied_figure, errors_figure, letters_figure
+from harness.report.published_rows import (
+    bases_figure,
+    capacities_figure,
+    ones_314_figure,
+    writings_figure,
+)
+from harness.report.reported import Reported
+from harness.report.section import Section
+
+_MAKERS: Mapping[str, tuple[Callable[[Section, Files], Figure | None], ...]] = {
+    "copying/first_last": (copied_figure,),
+    **dict.fromkeys(COUNTED, (errors_figure,)),
+    "counting/items": (capacities_figure, writings_figure),
+    "separators/letters": (letters_figure,),
+    "separators/ones_314": (ones_314_figure,),
+    "separators/two_symbols": (bases_figure,),
+}
+"""Task -> what makes its figures."""
+
+
+def published_figures(section: Section, files: Sequence[Reported]) -> list[Figure]:
+    """The figures of a section's task beside published ones; none for most tasks."""
+    by_name = {file.name: file for file in files}
+    made = (make(section, by_name) for make in _MAKERS.get(section.task, ()))
+    return [figure for figure in made if figure is not None]

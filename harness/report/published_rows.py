@@ -1,0 +1,176 @@
+"""Values in rows, one for each published model, family or setting, and ours in one more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.report import charts
+from harness.report.beside import LARGEST, Files, beside, series_of
+from harness.report.panels import Figure, Panel, Rows, look_of, marks_of
+from harness.report.section import Section, Series, key_of
+from harness.spec import Condition
+
+OURS = "this model"
+"""The row of what was measured in a chart with a row for each published model."""
+_ONES = "mtandhj2025_314_ones"
+_ONES_WRITTEN = {
+    "none": "none",
+    "comma": "comma",
+    "groups_of_five": "groups of five: comma inside, semicolon between",
+}
+"""Our separator -> its name in the file of 314 ones."""
+_BASES = "mtandhj2025_rope_base_sweep"
+_WITHOUT_COMMAS = 0.16
+"""Percent right without commas, in the notes that have the bases."""
+_CAPACITIES, _WRITINGS = "dai2026_counting_capacity", "dai2026_stimulus_capacity"
+_CAPACITY = (
+    "A capacity is the largest centre of a band of lengths at which every reply can be read and "
+    "the mean relative error is at most 5 %: another measure than the effective length, which is "
+    "in colour."
+)
+
+
+def ones_314_figure(section: Section, files: Files) -> Figure | None:
+    """The answers to 314 ones, by separator: a row for each published model."""
+    file = files.get(_ONES)
+    if file is None:
+        return None
+    panels = []
+    for run_details in section.runs:
+        for separator, written in _ONES_WRITTEN.items():
+            table = file.table[file.table["separator"] == written]
+            answered = table[table["answer"] != ""]
+            data: dict[str, Rows] = {
+                "published": [
+                    {"row": row["model"], "x": float(row["answer"])}
+                    for _, row in answered.iterrows()
+                ],
+                "silent": [
+                    {"row": row["model"], "note": row["note"]}
+                    for _, row in table[table["answer"] == ""].iterrows()
+                ],
+                "measured": [
+                    row
+                    for series in series_of(section, run_details, {"separator": separator})
+                    for row in _given(section, series)
+                ],
+                "truth": [{"x": 314.0}],
+            }
+            if data["measured"]:
+                panels.append(Panel(run_details.name, f"separator {separator}", data))
+    models = list(dict.fromkeys(file.table["model"]))
+    spec = charts.published_rows_chart(look_of(section), [*models, OURS], "answer")
+    note = "The dashed line is the true count. Larger marks are more samples with that answer."
+    figure = Figure("published", "Beside published answers", spec, tuple(panels), note=note)
+    return beside(section, file, figure)
+
+
+def _given(section: Section, series: Series) -> Rows:
+    """How often each answer was given."""
+    answers = series.samples["answer"].dropna().clip(-LARGEST, LARGEST)
+    return [
+        {**marks_of(section, series), "row": OURS, "x": float(str(answer)), "n": int(count)}
+        for answer, count in answers.value_counts().sort_index().items()
+    ]
+
+
+def bases_figure(section: Section, files: Files) -> Figure | None:
+    """The published accuracies under ten bases of RoPE; nothing of ours belongs to them."""
+    file = files.get(_BASES)
+    if file is None:
+        return None
+    rows: Rows = [
+        {"row": f"base {int(row['base']):,}", "x": float(row["case_1_accuracy_percent"])}
+        for _, row in file.table.iterrows()
+    ]
+    data: dict[str, Rows] = {"published": rows, "truth": [{"x": _WITHOUT_COMMAS}]}
+    names = [str(row["row"]) for row in rows]
+    spec = charts.published_rows_chart(
+        look_of(section), names, "percent right, with commas", measured=False
+    )
+    note = (
+        f"The dashed line, {_WITHOUT_COMMAS} %, is without commas. Nothing measured is drawn: "
+        "neither the model nor the lengths are known."
+    )
+    title = "Published under ten bases of RoPE"
+    figure = Figure("published", title, spec, (Panel("", "", data),), note=note)
+    sourced = beside(section, file, figure)
+    return None if sourced is None else replace(sourced, look=None)
+
+
+def writings_figure(section: Section, files: Files) -> Figure | None:
+    """The published capacities of three models for the same item and delimiter."""
+    file = files.get(_WRITINGS)
+    if file is None:
+        return None
+    panels = []
+    for run_details in section.runs:
+        for (item, delimiter), table in file.table.groupby(["item", "delimiter"], sort=False):
+            rows: Rows = [
+                {"row": row["model"], "x": float(row["capacity"])} for _, row in table.iterrows()
+            ]
+            ours = [
+                row
+                for series in series_of(section, run_details, {})
+                if _written(section, series.condition) == (item, delimiter)
+                for row in _seen(section, series)
+            ]
+            if ours:
+                data = {"published": rows, "measured": ours}
+                panels.append(Panel(run_details.name, f"{item}{delimiter}{item}", data))
+    models = list(dict.fromkeys(file.table["model"]))
+    spec = charts.published_rows_chart(
+        look_of(section), [*models, OURS], "capacity (items)", truth=False
+    )
+    title = "Beside published capacities, by writing"
+    figure = Figure("published-writings", title, spec, tuple(panels), note=_CAPACITY)
+    return beside(section, file, figure)
+
+
+def capacities_figure(section: Section, files: Files) -> Figure | None:
+    """The published capacities of all models, a row for each family, beside the same writing."""
+    file = files.get(_CAPACITIES)
+    if file is None:
+        return None
+    table = file.table.assign(row=file.table["family"] + ", " + file.table["set"])
+    rows: Rows = [
+        {"row": row["row"], "x": float(row["capacity"]), "model": row["model"]}
+        for _, row in table.iterrows()
+    ]
+    panels = []
+    for run_details in section.runs:
+        ours = [
+            row
+            for series in series_of(section, run_details, {})
+            if _written(section, series.condition) == ("a", ", ")
+            for row in _seen(section, series)
+        ]
+        if ours:
+            panels.append(Panel(run_details.name, "a, a", {"published": rows, "measured": ours}))
+    families = sorted(table["row"].unique())
+    spec = charts.published_rows_chart(
+        look_of(section), [*families, OURS], "capacity (items)", truth=False
+    )
+    title = "Beside published capacities"
+    figure = Figure("published", title, spec, tuple(panels), note=_CAPACITY)
+    return beside(section, file, figure)
+
+
+def _written(section: Section, condition: Condition) -> tuple[str, str]:
+    """The item and what is between two of them, as the task file has them."""
+    axes: Mapping[str, Any] = section.runs[0].run.spec.axes
+    item, delimiter = (
+        axes[axis].model_dump()["values"][condition[axis]] for axis in ("item", "delimiter")
+    )
+    return str(item), str(delimiter)
+
+
+def _seen(section: Section, series: Series) -> Rows:
+    """The effective length of a series, if it has one."""
+    estimate = section.estimates.get(key_of(series))
+    if estimate is None:
+        return []
+    row = {**marks_of(section, series), "row": OURS, "x": float(estimate.length.length)}
+    return [row | {"n": int(series.cells["n"].sum())}]
