@@ -475,7 +475,7 @@ class TestDryRun:
         (("--precision", "1"), ("--precision", "--adaptive")),
         (("--max-requests", "5"), ("--max-requests", "--adaptive")),
         (("--adaptive", "--precision", "0.15"), ("above 0.15 octaves",)),
-        (("--adaptive", "--precision", "nan"), ("above 0.15 octaves",)),
+        (("--adaptive", "--precision", "nan"), ("--precision", "a number")),
         (("--adaptive", "--max-requests", "0"), ("--max-requests",)),
     ],
     ids=str,
