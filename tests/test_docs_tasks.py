@@ -10,6 +10,7 @@ import yaml
 
 from harness.answer import Answer
 from harness.score.answer import AnswerType
+from harness.task.catalogue import built_in_files, open_task
 from harness.task.generator import load_items
 from tests.docs.chapters import ROOT, read_blocks
 
@@ -28,6 +29,28 @@ def part(first_word: str) -> str:
     """The part of a task file that begins so."""
     (text,) = [block.text for block in PARTS if block.text.startswith(first_word)]
     return text
+
+
+def test_every_built_in_task_is_in_the_table() -> None:
+    """With its title, its axes and its presets, of which each is in a table of its own."""
+    rows = dict(re.findall(r"^\| `(\w+/\w+)` \| (.*) \|$", TEXT, re.MULTILINE))
+    specs = {
+        name: open_task(name, path, trial=False).spec for name, path in built_in_files().items()
+    }
+    named = {name: list(map("`{}`".format, (*spec.presets,))) for name, spec in specs.items()}
+    assert rows == {
+        name: " | ".join(
+            [
+                spec.title,
+                ", ".join(f"`{axis}`" for axis in spec.axes),
+                ", ".join(named[name]) or "–",
+            ]
+        )
+        for name, spec in specs.items()
+    }
+    section = TEXT.partition("\n## Presets\n")[2].partition("\n## ")[0]
+    explained = set(re.findall(r"^\| (`\w+`) \|", section, re.MULTILINE))
+    assert explained == {preset for presets in named.values() for preset in presets}
 
 
 def test_every_type_of_answer_has_an_example() -> None:
@@ -62,7 +85,7 @@ def test_the_tasks_are_sound(lab: Lab) -> None:
     (folder / "scored.yaml").write_text(ready.replace("answer: text\n", part("scorer:")))
     prompt = "prompt: 'How many in {{ label }}: {{ sequence }}? {{ phrase }}'\nanswer: integer\n"
     head = "version: 1\ntitle: Marks\n"
-    (folder / "marks.yaml").write_text(f"{head}{part('generator:')}{prompt}")
+    (folder / "marks.yaml").write_text(f"{head}{part('generator:')}{part('presets:')}{prompt}")
     done = lab.bench("tasks", "check", folder)
     assert (done.code, done.err) == (0, "")
     assert done.out.count(": sound (") == 4
