@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 
 from harness.journal.manifest import MANIFEST
@@ -14,6 +15,7 @@ from providers import registry
 from providers.base import AuthError, BadRequestError, Reply, Request, SetupError, Usage
 from providers.scripted import ScriptedProvider
 from tests.conftest import right
+from tests.test_catalog_prices import RAW as PRICE_LIST
 
 if TYPE_CHECKING:
     from tests.conftest import Done, Lab
@@ -182,3 +184,29 @@ def test_a_batch_file_asks_one_model(lab: Lab) -> None:
     command = ("export", "batch", "-t", lab.plain, "-o", lab.folder / "x.jsonl")
     for models in (["-m", "gpt-4o,gpt-4.1"], ["-m", "gpt-4o", "-m", "gpt-4.1"]):
         lab.bench(*command, *models).one_line(2, "one model")
+
+
+def test_prices_are_updated_where_there_is_a_network(lab: Lab) -> None:
+    """Otherwise one line says why, and the list of the package stays."""
+    answers: list[httpx2.Response | httpx2.HTTPError] = [httpx2.ConnectError("no route to host")]
+    request = httpx2.Request("GET", "https://example.org")
+    answers += [
+        httpx2.Response(200, json=content, request=request)
+        for content in ({"no": "list"}, [], PRICE_LIST)
+    ]
+
+    def get(*_: object, **__: object) -> httpx2.Response:
+        answer = answers.pop(0)
+        if isinstance(answer, httpx2.HTTPError):
+            raise answer
+        return answer
+
+    lab.monkeypatch.setattr(httpx2, "get", get)
+    lab.monkeypatch.setenv("XDG_CACHE_HOME", str(lab.folder))
+    lab.bench("models", "--update-prices").one_line(2, "was not updated: no route to host")
+    lab.bench("models", "--update-prices").one_line(2, "was not updated: ")
+    lab.bench("models", "--update-prices").one_line(2, "was not updated: it has no models")
+    done = lab.bench("models", "--update-prices")
+    assert (done.code, "openai" in done.out) == (0, True)
+    kept = lab.folder / "eyechart" / "prices.json"
+    assert done.err == f"today's prices, 1 models, are in {kept}; all commands use them\n"

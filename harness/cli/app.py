@@ -105,13 +105,22 @@ def _known(given: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
 
 
-def models(*, as_json: JsonOption = False) -> None:
+def models(
+    *,
+    update_prices: Annotated[
+        bool, typer.Option("--update-prices", help="Fetch the newest list of prices first.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """List the providers and what each needs."""
     from harness.cli import task_documents, verbs
 
+    if update_prices:
+        verbs.update_prices()
     (task_documents if as_json else verbs).list_models()
 
 
+MODELS_EXAMPLES = examples("bench models", "bench models --update-prices")
 HELP_EXAMPLES = examples("bench help run", "bench help tasks check")
 for _verb, _name, _short, _examples, _class in (
     (run, "run", "Run tasks on models.", RUN_EXAMPLES, AskingVerb),
@@ -128,7 +137,7 @@ for _verb, _name, _short, _examples, _class in (
         Verb,
     ),
     (import_, "import", "Take replies of batches into their runs.", IMPORT_EXAMPLES, Verb),
-    (models, "models", "List providers and their needs.", examples("bench models"), Verb),
+    (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
     (
         help_,
         "help",

@@ -124,6 +124,20 @@ def check_tasks(names: str) -> int:
     return code
 
 
+def update_prices() -> None:
+    """Fetches the newest list of prices, and says where it is kept.
+
+    Raises:
+        SetupError: there is no network, or what came is no list.
+    """
+    from datetime import UTC, datetime
+
+    from providers.catalog.price_list import update
+
+    path, models = update(datetime.now(UTC).date())
+    say(f"today's prices, {models:,} models, are in {path}; all commands use them")
+
+
 def list_models() -> None:
     """Prints a line for each provider: what it is and what it needs. Raises `SetupError` for a
     mistake in one of the user's files.

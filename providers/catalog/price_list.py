@@ -218,6 +218,8 @@ def update(today: date, environ: Mapping[str, str] = os.environ) -> tuple[Path, 
         fetched = httpx2.get(updater.url, timeout=updater.request_timeout)
         raw = orjson.loads(fetched.raise_for_status().content)
         models = sum(len(provider.models) for provider in _providers(raw))
+        if not models:
+            raise ValueError("it has no models")
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
         part.write_bytes(orjson.dumps({"fetched": today.isoformat(), "providers": raw}))
