@@ -82,7 +82,8 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
     ]
     if request.model.prices is not None:
         expected, most = run_forecast.dollars(request.model.prices)
-        rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}"))
+        at = f"at {request.model.prices}"
+        rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}, {at}"))
     rows += [
         ("too long", f"{condition.label} at length {line}: {fit}")
         for (condition, line), fit in preview.fits.items()

@@ -197,6 +197,14 @@ def _providers(raw: object) -> list[types.Provider]:
     return _providers_from_raw(raw)
 
 
+def _model_count(raw: object) -> int:
+    """How many models a list has; raises `ValueError` if it is no list of prices, or empty."""
+    models = sum(len(provider.models) for provider in _providers(raw))
+    if not models:
+        raise ValueError("it has no models")
+    return models
+
+
 def updated_file(environ: Mapping[str, str] = os.environ) -> Path:
     """Where a newer list is kept."""
     folder = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
@@ -217,9 +225,7 @@ def update(today: date, environ: Mapping[str, str] = os.environ) -> tuple[Path, 
     try:
         fetched = httpx2.get(updater.url, timeout=updater.request_timeout)
         raw = orjson.loads(fetched.raise_for_status().content)
-        models = sum(len(provider.models) for provider in _providers(raw))
-        if not models:
-            raise ValueError("it has no models")
+        models = _model_count(raw)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
         part.write_bytes(orjson.dumps({"fetched": today.isoformat(), "providers": raw}))

@@ -29,6 +29,7 @@ _VARIABLES = ("AZURE_", "BENCH_", "EYECHART_", "OPENAI_", "COLUMNS")
 """Beginnings of the names of variables that change what `bench` prints; so do keys."""
 _WIDTH = 100
 """Sentences that are longer are wrapped."""
+_PRICES = re.compile(r"\d{4}-\d\d-\d\d \(genai-prices[^)]*\)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?)")
 _UUID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
 
@@ -143,8 +144,11 @@ def _shell(words: list[str]) -> tuple[object, str]:
 
 
 def same_text(text: str, folder: Path) -> str:
-    """A text without what differs from run to run: dates, random names, the name of the folder."""
+    """A text without what differs from run to run: dates, random names, the name of the folder,
+    and the version of the list of prices.
+    """
     text = text.replace(str(folder) + os.sep, "")
+    text = _PRICES.sub("2026-11-03 (genai-prices 0.2.3)", text)
     return _UUID.sub("00000000-0000-0000-0000-000000000000", _DATE.sub(_same_date, text))
 
 
