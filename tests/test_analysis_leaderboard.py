@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -15,15 +16,9 @@ from markdown_it import MarkdownIt
 from harness import errors
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.leaderboard import (
-    Row,
-    merge,
-    only_writer,
-    read_rows,
-    run_rows,
-    write_leaderboard,
-)
-from harness.cli import results
+from harness.analysis.leaderboard import merge, run_rows
+from harness.analysis.leaderboard_file import Row, only_writer, read_rows, write_leaderboard
+from harness.cli import leaderboard as command
 from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from harness.journal.record import Warn
 from harness.report.readme import BEGIN, END, markdown, put_into
@@ -73,10 +68,12 @@ class TestCommand:
         made(lab, "scripted/b")
         done = made_by(lab)
         assert (done.code, done.err) == (0, "")
-        assert done.out.splitlines() == [
+        assert done.out.splitlines()[-2:] == [
             f"{lab.out / 'leaderboard.csv'}: 4 rows",
             str(lab.out / "leaderboard.html"),
         ]
+        assert "| rank | model      | sees to (85 %) | 95 % interval |" in done.out
+        assert re.search(r"^\| +1–2 \| scripted/a \| +> 5 \| ", done.out, re.MULTILINE)
         assert [(row["condition"], row["model"]) for row in written(lab)] == [
             ("separator=comma", "scripted/a"),
             ("separator=comma", "scripted/b"),
@@ -119,7 +116,7 @@ class TestCommand:
         made_by(lab)
         one.folder.rename(lab.folder / "away")
         made(lab, "scripted/b")
-        assert made_by(lab).out.startswith(f"{lab.out / 'leaderboard.csv'}: 4 rows")
+        assert f"\n{lab.out / 'leaderboard.csv'}: 4 rows\n" in made_by(lab).out
 
     def test_a_table_between_markers(self, lab: Lab) -> None:
         """The rest of the file is as it was; a row a task and model."""
@@ -160,7 +157,10 @@ class TestCommand:
         made(lab, "scripted/b")
         made(lab, "scripted/odd", samples=2)
         done = made_by(lab)
-        assert "the page lacks 2 of the rows: their runs are not here" in done.err
+        assert (
+            "2 of the rows have no rank and no part of the page: their runs are not here"
+            in done.err
+        )
         page = (lab.out / "leaderboard.html").read_text()
         assert "scripted/b" in page
         assert "scripted/odd" not in page
@@ -464,7 +464,8 @@ import json
 import sys
 from pathlib import Path
 
-from harness.analysis import leaderboard
+from harness.analysis.leaderboard import merge
+from harness.analysis.leaderboard_file import only_writer, read_rows, write_leaderboard
 
 path, rounds = Path(sys.argv[1]), int(sys.argv[3])
 row = json.loads(sys.stdin.readline())
@@ -472,9 +473,8 @@ print("ready", flush=True)
 sys.stdin.readline()
 for turn in range(rounds):
     mine = row | {"model": f"{sys.argv[2]}/{turn}"}
-    with leaderboard.only_writer(path, print):
-        merged = leaderboard.merge([mine], leaderboard.read_rows(path))
-        leaderboard.write_leaderboard(path, merged)
+    with only_writer(path, print):
+        write_leaderboard(path, merge([mine], read_rows(path)))
 """
 
 
@@ -520,7 +520,7 @@ class TestAtOnce:
                 write_leaderboard(path, merge([other], read_rows(path)))
             return read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
 
-        lab.monkeypatch.setattr(results, "read_run", judged)
+        lab.monkeypatch.setattr(command, "read_run", judged)
         assert made_by(lab).code == 0
         assert {row["model"] for row in written(lab)} == {
             *("scripted/a", "scripted/b", "scripted/other")

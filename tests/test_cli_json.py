@@ -90,7 +90,7 @@ def test_a_run_is_its_files(lab: Lab) -> None:
     assert [run["model"] for run in found["runs"]] == ["oracle/4", "oracle/9"]
     for run in found["runs"]:
         check_run(run)
-        of_runs = DOCS.partition("| key | what |")[2].partition("| key of a planned run |")[0]
+        of_runs = DOCS.partition("| key | what |")[2].partition("\n\n")[0]
         described = re.findall(r"^\| (`.*`) \| ", of_runs, re.MULTILINE)
         assert set(run) == {key for row in described for key in re.findall(r"`(\w+)`", row)}
     assert document(lab, *command) == found
@@ -235,6 +235,17 @@ def test_a_leaderboard_has_numbers(lab: Lab) -> None:
         lab.bench_run("--model", model)
     found = document(lab, "leaderboard", "--out", lab.out, "--task", lab.ones)
     assert Path(found["page"]).exists()
+    (ranks,) = found["ranks"]
+    assert ranks["condition"] == "separator=none"
+    assert [model["model"] for model in ranks["models"]] == ["oracle/9", "oracle/4"]
+    for model in ranks["models"]:
+        (shown,) = (
+            row
+            for row in found["rows"]
+            if row["model"] == model["model"] and row["condition"] == ranks["condition"]
+        )
+        assert model["effective_length"] == shown["effective_length"]
+        assert 1 <= model["rank_best"] <= model["rank_last"] <= 2
     in_file = rows(Path(found["file"]))
     assert len(in_file) == len(found["rows"]) == 4
     for of_document, of_file in zip(found["rows"], in_file, strict=True):

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.judged_run import read_run
-from harness.analysis.leaderboard import merge, run_rows, write_leaderboard
+from harness.analysis.leaderboard import merge, run_rows
+from harness.analysis.leaderboard_file import write_leaderboard
 from harness.analysis.standing import standing
 from harness.columns import ESTIMATE_TEXTS
 from harness.report.effects import effects, gaps

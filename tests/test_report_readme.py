@@ -8,7 +8,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from harness.analysis.leaderboard import merge, read_rows
+from harness.analysis.leaderboard import merge
+from harness.analysis.leaderboard_file import read_rows
 from harness.report.readme import BEGIN, END, markdown
 
 README = Path(__file__).parent.parent / "README.md"

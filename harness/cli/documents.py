@@ -105,24 +105,6 @@ def score(
     return INCOMPLETE if any(document["missing"] for document in documents) else COMPLETE
 
 
-def leaderboard(output: Path) -> dict[str, Any]:
-    """The rows of a leaderboard's file, with numbers as numbers."""
-    from harness.analysis.leaderboard import read_rows
-    from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
-
-    numbers = {"task_version", "n", "not_scored", "threshold", *ESTIMATE} - set(ESTIMATE_TEXTS)
-
-    def value(name: str, text: str) -> float | str | None:
-        if name not in numbers and not name.startswith(ACCURACY_AT):
-            return text
-        number = float(text) if text else math.nan
-        return int(number) if number.is_integer() else number
-
-    page = output.with_suffix(".html")
-    rows = [{name: value(name, text) for name, text in row.items()} for row in read_rows(output)]
-    return {"file": output, "page": page if page.exists() else None, "rows": rows}
-
-
 @contextmanager
 def captured() -> Iterator[io.StringIO]:
     """Keeps what is printed on stdout from being printed."""

@@ -5,7 +5,6 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -164,24 +163,25 @@ def leaderboard(
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
+    Prints the models of each task by effective length, with the ranks that paired tests leave open.
     Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
     are left out, with the reason.
     """
-    from harness.cli import documents, results
+    from harness.cli import leaderboard as board
+    from harness.cli.results import read_threshold
 
-    with documents.captured() if as_json else nullcontext():
-        code = results.leaderboard(
+    raise typer.Exit(
+        board.leaderboard(
             runs or [],
             out=out,
             output=output,
             readme=readme,
             tasks=tasks,
             run_kept_code=run_kept_code,
-            threshold=results.read_threshold(threshold, relative=relative),
+            threshold=read_threshold(threshold, relative=relative),
+            as_json=as_json,
         )
-    if as_json:
-        documents.print_document(documents.leaderboard(output or out / "leaderboard.csv"))
-    raise typer.Exit(code)
+    )
 
 
 def report(

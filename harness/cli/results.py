@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from harness.analysis.curve import Threshold, threshold_problem
 from harness.analysis.grouped import grouped
 from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.leaderboard import (
-    Row,
-    merge,
-    only_writer,
-    read_rows,
-    run_rows,
-    write_leaderboard,
-)
 from harness.analysis.results import change_lines, write_results
 from harness.analysis.run_text import run_finding
 from harness.analysis.tables import to_csv
@@ -26,11 +18,9 @@ from harness.cli.verbs import check_output
 from harness.errors import (
     COMPLETE,
     INCOMPLETE,
-    JournalError,
     UsageError,
 )
-from harness.journal.manifest import find_runs, is_repeat
-from harness.report.readme import around, markdown, put_into
+from harness.journal.manifest import is_repeat
 from harness.spec import Condition
 
 FORMATS = ("html", "png", "svg")
@@ -115,96 +105,6 @@ def without_repeats(folders: Sequence[Path]) -> list[Path]:
         if folder not in kept:
             warn(f"left out: {folder} is a repeat of a run; 'bench compare' takes it")
     return kept
-
-
-def leaderboard(
-    folders: Sequence[Path],
-    *,
-    out: Path,
-    output: Path | None,
-    readme: Path | None,
-    tasks: str,
-    run_kept_code: bool,
-    threshold: Threshold,
-) -> int:
-    """Merges runs into a leaderboard's file, table and page; prints what is left out and why."""
-    output = output or out / "leaderboard.csv"
-    if output.suffix != ".csv":
-        raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
-    check_output("-o", output)
-    check_output("--readme", readme)
-    run_folders = list(folders) or find_runs(out)
-    if not run_folders:
-        raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
-    read_rows(output)  # a faulty file is reported before runs are judged
-    if readme is not None:
-        around(readme)
-    new, left_out = _rows(run_folders, threshold, tasks, run_kept_code=run_kept_code)
-    for line in left_out:
-        warn(f"left out: {line}")
-    if folders and not new:
-        return INCOMPLETE
-    with only_writer(output, warn):
-        page_runs = _write_leaderboard(output, new, readme)
-        _write_page(output, page_runs, threshold, tasks, run_kept_code=run_kept_code)
-    return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
-
-
-def _rows(
-    folders: Iterable[Path], threshold: Threshold, tasks: str, *, run_kept_code: bool
-) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
-    """The readable runs, each with its rows, and the reasons for what is left out."""
-    runs, left_out = [], []
-    for folder in folders:
-        try:
-            run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
-        except JournalError as error:
-            left_out.append(str(error))
-            continue
-        rows, reasons = run_rows(run, threshold)
-        runs.append((run, rows))
-        left_out += reasons
-    return runs, left_out
-
-
-def _write_leaderboard(
-    output: Path, new: Sequence[tuple[JudgedRun, Sequence[Row]]], readme: Path | None
-) -> list[JudgedRun]:
-    """Merges new rows into the file and its table; returns the runs that have rows there."""
-    merged = merge([row for _, rows in new for row in rows], read_rows(output))
-    for line in merged.ahead:
-        warn(line)
-    for line in merged.left_out:
-        warn(f"left out: {line}")
-    write_leaderboard(output, merged)
-    echo(f"{output}: {len(merged.rows)} rows")
-    if readme is not None:
-        put_into(readme, markdown(merged))
-        echo(str(readme))
-    chosen = set(map(id, merged.rows))
-    absent = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
-    if absent:
-        warn(f"the page lacks {absent} of the rows: their runs are not here")
-    return [run for run, rows in new if any(id(row) in chosen for row in rows)]
-
-
-def _write_page(
-    output: Path,
-    runs: Sequence[JudgedRun],
-    threshold: Threshold,
-    tasks: str,
-    *,
-    run_kept_code: bool,
-) -> None:
-    from harness.report.page import write_report
-
-    if runs:
-        page = output.with_suffix(".html")
-        written = write_report(
-            runs, page, threshold=threshold, tasks=tasks, run_kept_code=run_kept_code, warn=warn
-        )
-        for path in written:
-            echo(str(path))
 
 
 def report(

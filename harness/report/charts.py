@@ -119,7 +119,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Sp
             offset=2,
         ),
     )
-    return _spec(alt.vconcat(strip, curves, spacing=8).resolve_scale(x="shared"))
+    return spec_of(alt.vconcat(strip, curves, spacing=8).resolve_scale(x="shared"))
 
 
 def outcomes_chart(ticks: Sequence[int]) -> Spec:
@@ -149,7 +149,7 @@ def outcomes_chart(ticks: Sequence[int]) -> Spec:
         )
         .properties(width=WIDTH, height=110)
     )
-    return _spec(bars)
+    return spec_of(bars)
 
 
 def answers_chart(look: Look) -> Spec:
@@ -168,7 +168,7 @@ def answers_chart(look: Look) -> Spec:
         .mark_point(filled=True, opacity=0.55)
         .encode(true, given, look.colour(), look.shape(), size, tooltip=tips),
     ).properties(width=WIDTH, height=220)
-    return _spec(chart)
+    return spec_of(chart)
 
 
 _DECADES = sorted(
@@ -196,7 +196,7 @@ def common_answers_chart() -> Spec:
         .mark_tick(color="var(--ink)", thickness=2, size=13)
         .encode(alt.X("true:Q"), y, tooltip=tips),
     ).properties(width=WIDTH, height=220)
-    return _spec(chart)
+    return spec_of(chart)
 
 
 def error_chart(look: Look, ticks: Sequence[int]) -> Spec:
@@ -215,7 +215,7 @@ def error_chart(look: Look, ticks: Sequence[int]) -> Spec:
         data.mark_line(strokeWidth=1.5).encode(x, y, look.colour(), look.dash()),
         look.points(data).encode(x, y, tooltip=tips),
     ).properties(width=WIDTH, height=HEIGHT)
-    return _spec(chart)
+    return spec_of(chart)
 
 
 def _symlog(field: str, title: str) -> alt.Y:
@@ -254,7 +254,7 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
         ),
     ).properties(width=WIDTH, height=HEIGHT + 40)
     # room for the names on the right: the page fits the drawing without them
-    return {**_spec(chart), "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
+    return {**spec_of(chart), "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
 
 
 def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
@@ -285,7 +285,7 @@ def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[i
             tooltip=[*_tips(published="model:N", length="x:Q", to="x2:Q"), _TIPS["accuracy"]],
         ),
     ).properties(width=WIDTH, height=HEIGHT)
-    return _spec(chart)
+    return spec_of(chart)
 
 
 def published_rows_chart(
@@ -322,7 +322,7 @@ def published_rows_chart(
         points = _data("measured").mark_point(filled=True, opacity=0.6)
         tips = _tips("where", value="x:Q", samples="n:Q")
         layers.append(points.encode(x, y, look.colour(), look.shape(), size, tooltip=tips))
-    return _spec(alt.layer(*layers).properties(width=WIDTH, height=_ROW * len(rows)))
+    return spec_of(alt.layer(*layers).properties(width=WIDTH, height=_ROW * len(rows)))
 
 
 def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
@@ -349,10 +349,10 @@ def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
         data.mark_rule(strokeWidth=2).encode(x, low, alt.Y2("high:Q"), look.colour()),
         look.points(data).encode(x, y, tooltip=tips),
     ).properties(width=WIDTH, height=HEIGHT)
-    return _spec(chart)
+    return spec_of(chart)
 
 
-def _spec(chart: alt.TopLevelMixin) -> Spec:
+def spec_of(chart: alt.TopLevelMixin) -> Spec:
     """The chart as Vega-Lite, without the configuration that Altair adds.
 
     The spec is not validated here, because that takes as long as the rest of a page; tests do it.

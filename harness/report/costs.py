@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from harness.analysis.interval import Z95
-from harness.report.charts import HEIGHT, WIDTH
+from harness.report.charts import HEIGHT, WIDTH, spec_of
 from harness.report.looks import LABEL, Spec
 from harness.report.panels import Figure, Panel, Rows
 from harness.report.section import Section, Series, key_of
@@ -152,6 +152,4 @@ def _chart(measure: _Measure, lengths: Sequence[int]) -> Spec:
             color="var(--ink)", fontSize=LABEL, align="left", baseline="bottom", dx=6, dy=-3
         ).encode(x, y, alt.Text("model:N")),
     ).properties(width=WIDTH, height=HEIGHT + 50)
-    spec: Spec = chart.to_dict(validate=False)
-    spec.pop("config", None)
-    return spec
+    return spec_of(chart)

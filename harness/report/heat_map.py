@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from harness.analysis.interval import wilson
-from harness.report.charts import WIDTH
+from harness.report.charts import WIDTH, spec_of
 from harness.report.looks import LABEL, Spec
 from harness.report.panels import Figure, Panel, Rows
 from harness.report.section import Section
@@ -95,6 +95,4 @@ def _heat_map(positions: list[str], lengths: list[int]) -> Spec:
             x, y, alt.Text("percent:N"), tooltip=tips
         ),
     ).properties(width=WIDTH, height=_ROW * len(positions))
-    spec: Spec = chart.to_dict(validate=False)
-    spec.pop("config", None)
-    return spec
+    return spec_of(chart)

@@ -10,8 +10,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,30 +22,18 @@ from markupsafe import Markup
 
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun
-from harness.analysis.standing import Standing, standing
 from harness.columns import OUTCOMES
 from harness.errors import JournalError
 from harness.journal.files import replace_file
-from harness.report import figures, listed, looks
-from harness.report.accuracy import accuracy_figures
-from harness.report.costs import cost_figures
-from harness.report.effects import Effect, effects, finding, gaps
+from harness.report import listed, looks
+from harness.report.effects import Effect
 from harness.report.files import write_charts
-from harness.report.heat_map import heat_map_figure
 from harness.report.listed import ReportTable
 from harness.report.origin import origin
+from harness.report.page_section import PageSection, page_section_of
 from harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
-from harness.report.panels import Figure, Panel
-from harness.report.published import published_figures
 from harness.report.reported import Reported, read_reported
 from harness.report.section import UNITS, Section, sections
-from harness.report.standings import (
-    StandingLine,
-    condition_text,
-    standing_finding,
-    standing_lines,
-    standing_notes,
-)
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("page.js", "cards.js", "samples.js")
@@ -54,82 +42,6 @@ _HIGHLIGHTS = 3
 _MOST_NAMED = 8
 """Models that the top of the page names outside the tables; more are folded."""
 Warn = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class PageSection:
-    """One section with its figures, findings and tables."""
-
-    section: Section
-    effects: Sequence[Effect]
-    top: Sequence[Figure]
-    """Accuracy over length."""
-    figures: Sequence[Figure]
-    findings: Mapping[str, str]
-    """Model -> the sentences about what moved its effective length."""
-    standing: Standing
-    gap: str
-    """The sentence about the difference of two models; empty with more or fewer."""
-    tables: Sequence[ReportTable]
-
-    @property
-    def lines(self) -> list[StandingLine]:
-        """The models, the longest effective length first."""
-        return standing_lines(self.section, self.standing)
-
-    @property
-    def summary(self) -> str:
-        """The sentence about all models; empty if there is one."""
-        return standing_finding(self.standing)
-
-    @property
-    def condition(self) -> str:
-        """The condition of the standing; empty where only one was asked."""
-        return condition_text(self.section, self.standing)
-
-    @property
-    def notes(self) -> list[str]:
-        """What the ranks do not go by."""
-        return standing_notes(self.standing)
-
-    @property
-    def mentions_area(self) -> bool:
-        """Whether a sentence speaks of areas."""
-        return any(" area" in sentence for sentence in (self.gap, *self.findings.values()))
-
-    @property
-    def anchors(self) -> dict[str, str]:
-        """Model -> the HTML id of its first panel, or of the section where it has none."""
-        panels = list(dict.fromkeys(panel.model for panel in self.panels))
-        return {
-            run_details.name: f"{self.anchor}-{panels.index(run_details.name) + 1}"
-            if run_details.name in panels
-            else self.anchor
-            for run_details in self.section.runs
-        }
-
-    @property
-    def panels(self) -> Sequence[Panel]:
-        """The panels of single models; empty where all models are in one."""
-        return [
-            panel for figure in self.top if figure.kind == "accuracy" for panel in figure.panels
-        ]
-
-    @property
-    def findings_under_panels(self) -> bool:
-        """Whether each model has exactly one panel, so that its finding can stand under it."""
-        return len(self.findings) > 1 and len(self.panels) == len(self.findings)
-
-    @property
-    def outcomes(self) -> set[str]:
-        """Outcomes that occurred."""
-        cells = [run_details.run.cells for run_details in self.section.runs]
-        return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
-
-    @property
-    def anchor(self) -> str:
-        """The HTML id of the section."""
-        return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "task"
 
 
 def write_report(
@@ -152,8 +64,28 @@ def write_report(
         JournalError: a file cannot be written.
     """
     runs = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
+    return write_sections(
+        sections(runs, threshold),
+        out,
+        formats=formats,
+        tasks=tasks,
+        run_kept_code=run_kept_code,
+        warn=warn,
+    )
+
+
+def write_sections(
+    of_tasks: Sequence[Section],
+    out: Path,
+    *,
+    formats: Sequence[str] = ("html",),
+    tasks: str = "",
+    run_kept_code: bool = False,
+    warn: Warn,
+) -> list[Path]:
+    """`write_report` of runs that are in sections already."""
     published = read_reported()
-    page_sections = [_page_section(section, published) for section in sections(runs, threshold)]
+    page_sections = [page_section_of(section, published) for section in of_tasks]
     written = []
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -170,44 +102,6 @@ def write_report(
     except OSError as error:
         raise JournalError(f"cannot write {error.filename}: {error.strerror}") from error
     return written
-
-
-def _page_section(section: Section, published: list[Reported]) -> PageSection:
-    section_effects = effects(section)
-    ranks = standing([(details.name, details.run) for details in section.runs], section.threshold)
-    section_gaps = gaps(section, ranks)
-    model_effects = [effect for gap in section_gaps for effect in gap.effects]
-    return PageSection(
-        section,
-        section_effects,
-        accuracy_figures(section, ranks),
-        [
-            *figures.effect_figures(section, section_effects),
-            *filter(None, [heat_map_figure(section)]),
-            figures.outcomes_figure(section),
-            *figures.answer_figures(section),
-            *cost_figures(section),
-            *published_figures(section, published),
-        ],
-        {
-            run_details.name: finding(section, run_details, section_effects)
-            for run_details in section.runs
-            if section.varied or len(section.runs) == 1  # otherwise the standing has all
-        },
-        ranks,
-        str(section_gaps[0]) if len(section.runs) == 2 and section_gaps else "",  # noqa: PLR2004
-        [
-            table
-            for table in (
-                listed.estimates_table(section),
-                listed.models_table(section, ranks),
-                listed.pairs_table(section, [*section_effects, *model_effects]),
-                listed.cell_diagnosis_table(section),
-                listed.cells_table(section),
-            )
-            if table.rows
-        ],
-    )
 
 
 def _page(

@@ -16,6 +16,7 @@ from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.details import RunDetails, read_details
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from harness.analysis.standing import Standing, standing
 from harness.columns import OUTCOMES
 from harness.spec import Condition
 
@@ -152,6 +153,11 @@ class Section:
         return sorted(
             {cell.length for run_details in self.runs for cell in run_details.run.manifest.cells}
         )
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Its models by effective length, and which of them can be told apart."""
+        return standing([(details.name, details.run) for details in self.runs], self.threshold)
 
     @cached_property
     def estimates(self) -> dict[tuple[str, str], EffectiveLength]:

@@ -1,0 +1,166 @@
+"""The file of a leaderboard: its rows, what they may hold, and the lock of its writer."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from harness import errors
+from harness.analysis.cells import csv_text, from_csv
+from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
+from harness.errors import LeaderboardError
+from harness.journal.files import replace_file
+from harness.journal.record import Warn
+
+Row = dict[str, str]
+"""Column -> text in the file; empty where unknown."""
+
+_COUNTS = ("task_version", "n", "not_scored")
+_COUNT = re.compile(r"[0-9]{1,15}")
+_NUMBERS = ("threshold", "cost_usd", *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS))
+_NEVER_EMPTY = ("threshold", "effective_length", "lapse", "tested_length")
+_WORDS = {
+    "default": ("", "yes"),
+    "control": ("", "yes"),
+    "adaptive": ("", "yes"),
+    "effective_length_bound": ("", "<", ">"),
+    "tested_length_bound": ("", "<", ">"),
+    "one_threshold": ("no", "yes"),
+}
+"""Column -> the texts that it may have."""
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """The rows of a leaderboard, and messages about the others."""
+
+    rows: tuple[Row, ...]
+    left_out: tuple[str, ...]
+    """A line for each row that cannot be compared with the others, with the reason."""
+    ahead: tuple[str, ...] = ()
+    """A line for each row of the file whose date is in the future or not a date."""
+
+
+@contextlib.contextmanager
+def only_writer(
+    path: Path, say: Warn, *, quiet_s: float = 1.0, patience_s: float = 600.0
+) -> Iterator[None]:
+    """Holds the lock of the leaderboard at `path`, so that no other process writes it meanwhile.
+
+    Waits up to `patience_s` seconds for a process that holds it; calls `say` after `quiet_s`.
+
+    Raises:
+        errors.JournalError: the lock is still held then, or cannot be made.
+    """
+    target = path.resolve()
+    lock = FileLock(target.with_name(f".{target.name}.lock"))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=quiet_s)
+        except Timeout:
+            say(f"waiting for another 'bench leaderboard' that writes {path}")
+            lock.acquire(timeout=patience_s)
+    except Timeout:
+        raise errors.JournalError(
+            f"another 'bench leaderboard' has been writing {path} for {patience_s:,.0f} s; end it, "
+            "or use another -o"
+        ) from None
+    except (OSError, NotImplementedError) as error:
+        raise errors.JournalError(
+            f"cannot lock {path} ({getattr(error, 'strerror', None) or error}); use another -o"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of the leaderboard in file `path`; no rows if there is no file.
+
+    Raises:
+        LeaderboardError: the file cannot be read or is not a leaderboard.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise LeaderboardError(f"{path} cannot be read ({error}); use another -o") from None
+    for number, row in enumerate(rows, start=2):
+        if problem := _row_problem(row):
+            raise LeaderboardError(f"{path}:{number}: {problem}")
+    return [
+        {name: value if _is_number(name) else from_csv(value) for name, value in row.items()}
+        for row in rows
+    ]
+
+
+def _is_number(name: str) -> bool:
+    """Whether column `name` has numbers. The others have texts, escaped by `cells.csv_text`."""
+    return name in (*_COUNTS, *_NUMBERS) or name.startswith(ACCURACY_AT)
+
+
+def _row_problem(row: Row) -> str | None:
+    """What is wrong with a row of a file; `None` if nothing is."""
+    absent = [name for name in LEADERBOARD if row.get(name) is None]
+    if absent or None in row:
+        problem = f"it has no {absent[0]!r}" if absent else "it has more fields than columns"
+        return f"no row of a leaderboard: {problem}"
+    for name, value in row.items():
+        if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
+            return f"no column of a leaderboard: {name!r}"
+        if name in _COUNTS and not _COUNT.fullmatch(value):
+            return f"{name} is no whole number: {value!r}"
+        if _is_number(name) and value and not _NUMBER.fullmatch(value):
+            return f"{name} is no number: {value!r}"
+        if name in _NEVER_EMPTY and not value:
+            return f"{name} is empty"
+        if name in _WORDS and value not in _WORDS[name]:
+            words = " or ".join(word or "empty" for word in _WORDS[name])
+            return f"{name} is not {words}: {value!r}"
+    if bool(row["area"]) == bool(row["adaptive"]):
+        return "area is empty" if row["adaptive"] == "" else "an adaptive condition has an area"
+    return None if lengths_of([row]) else "it has no accuracy at any length"
+
+
+def lengths_of(rows: Iterable[Row]) -> list[int]:
+    """The lengths at which at least one row has an accuracy, ascending."""
+    lengths = {
+        int(name.removeprefix(ACCURACY_AT))
+        for row in rows
+        for name, value in row.items()
+        if name.startswith(ACCURACY_AT) and value
+    }
+    return sorted(lengths)
+
+
+def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
+    """Writes `leaderboard` to `path`, or to the target of a link there. The accuracies are the last
+    columns, one for each length.
+
+    Raises:
+        errors.JournalError: the file cannot be written.
+    """
+    accuracies = [f"{ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
+    text = io.StringIO()
+    writer = csv.DictWriter(
+        text, [*LEADERBOARD, *accuracies], restval="", extrasaction="ignore", lineterminator="\n"
+    )
+    writer.writeheader()
+    writer.writerows(
+        {name: value if _is_number(name) else csv_text(value) for name, value in row.items()}
+        for row in leaderboard.rows
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path.resolve(), text.getvalue().encode())

@@ -1,0 +1,239 @@
+"""The verb `leaderboard`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.analysis.curve import Threshold
+from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from harness.analysis.interval import span_text
+from harness.analysis.judged_run import JudgedRun, read_run
+from harness.analysis.leaderboard import merge, run_rows
+from harness.analysis.leaderboard_file import Row, only_writer, read_rows, write_leaderboard
+from harness.analysis.standing import Place
+from harness.analysis.tables import estimate_columns
+from harness.cli.documents import print_document
+from harness.cli.layout import Column, blocks, joined, table
+from harness.cli.tables import INTERVAL, bold, threshold_text
+from harness.cli.terminal import echo, show, tell, warn
+from harness.cli.verbs import check_output
+from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
+from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from harness.journal.manifest import find_runs
+from harness.report.readme import around, markdown, put_into
+from harness.report.section import Section, sections
+from harness.report.standings import standing_finding, standing_notes
+
+_NUMBERS = {"task_version", "n", "not_scored", "threshold", *ESTIMATE} - set(ESTIMATE_TEXTS)
+
+
+def leaderboard(
+    folders: Sequence[Path],
+    *,
+    out: Path,
+    output: Path | None,
+    readme: Path | None,
+    tasks: str,
+    run_kept_code: bool,
+    threshold: Threshold,
+    as_json: bool,
+) -> int:
+    """Merges runs into a leaderboard's file, table and page; prints the ranks of the runs that are
+    here, and what is left out and why.
+    """
+    output = output or out / "leaderboard.csv"
+    if output.suffix != ".csv":
+        raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
+    check_output("-o", output)
+    check_output("--readme", readme)
+    run_folders = list(folders) or find_runs(out)
+    if not run_folders:
+        raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
+    read_rows(output)  # a faulty file is reported before runs are judged
+    if readme is not None:
+        around(readme)
+    new, left_out = _rows(run_folders, threshold, tasks, run_kept_code=run_kept_code)
+    for line in left_out:
+        warn(f"left out: {line}")
+    if folders and not new:
+        if as_json:
+            print_document(document(output, []))
+        return INCOMPLETE
+    with only_writer(output, warn):
+        page_runs = _write_leaderboard(output, new, readme)
+        ranked = _write_page(output, page_runs, threshold, tasks, run_kept_code=run_kept_code)
+    if as_json:
+        print_document(document(output, ranked))
+    else:
+        print_standings(ranked)
+        echo(f"{output}: {len(read_rows(output))} rows")
+        page = [str(output.with_suffix(".html"))] if ranked else []
+        echo(*page, *([] if readme is None else [str(readme)]))
+    return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
+
+
+def _rows(
+    folders: Iterable[Path], threshold: Threshold, tasks: str, *, run_kept_code: bool
+) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
+    """The readable runs, each with its rows, and the reasons for what is left out."""
+    runs, left_out = [], []
+    for folder in folders:
+        try:
+            run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+        except JournalError as error:
+            left_out.append(str(error))
+            continue
+        rows, reasons = run_rows(run, threshold)
+        runs.append((run, rows))
+        left_out += reasons
+    return runs, left_out
+
+
+def _write_leaderboard(
+    output: Path, new: Sequence[tuple[JudgedRun, Sequence[Row]]], readme: Path | None
+) -> list[JudgedRun]:
+    """Merges new rows into the file and its table; returns the runs that have rows there."""
+    merged = merge([row for _, rows in new for row in rows], read_rows(output))
+    for line in merged.ahead:
+        warn(line)
+    for line in merged.left_out:
+        warn(f"left out: {line}")
+    write_leaderboard(output, merged)
+    if readme is not None:
+        put_into(readme, markdown(merged))
+    chosen = set(map(id, merged.rows))
+    absent = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
+    if absent:
+        warn(f"{absent} of the rows have no rank and no part of the page: their runs are not here")
+    return [run for run, rows in new if any(id(row) in chosen for row in rows)]
+
+
+def _write_page(
+    output: Path,
+    runs: Sequence[JudgedRun],
+    threshold: Threshold,
+    tasks: str,
+    *,
+    run_kept_code: bool,
+) -> list[Section]:
+    """Writes the page beside the file, if there are runs; returns its sections."""
+    from harness.report.page import write_sections
+
+    ranked = sections(runs, threshold)
+    if ranked:
+        page = output.with_suffix(".html")
+        write_sections(ranked, page, tasks=tasks, run_kept_code=run_kept_code, warn=warn)
+    return ranked
+
+
+def print_standings(of_tasks: Sequence[Section]) -> None:
+    """Prints the models of each task by effective length, with the ranks that the tests leave open;
+    tasks with a single model are in one table.
+    """
+    alone = [section for section in of_tasks if len(section.standing.places) == 1]
+    for section in of_tasks:
+        places = section.standing.places
+        if section in alone:
+            continue
+        _show_title([section.name, *_condition(section)])
+        keys = [Column(["rank"], [place.ranks_text for place in places])]
+        _show_places(section.threshold, places, [*keys, _models(places)])
+        if finding := standing_finding(section.standing):
+            tell(finding)
+        for note in standing_notes(section.standing):
+            tell(note)
+        echo("")
+    if alone:
+        places = tuple(section.standing.places[0] for section in alone)
+        names = [
+            section.name
+            if section.standing.default
+            else " ".join([section.name, *_condition(section)])
+            for section in alone
+        ]
+        several = len({place.name for place in places}) > 1
+        _show_title(["tasks with one model" if several else places[0].name])
+        models = [_models(places)] if several else []
+        _show_places(alone[0].threshold, places, [Column(["task"], names, "left"), *models])
+        echo("")
+
+
+def _show_title(parts: Sequence[str]) -> None:
+    show(*map(bold, joined(list(parts))))
+
+
+def _condition(section: Section) -> list[str]:
+    """The values of the condition of the standing, on the axes that vary."""
+    values = section.standing.condition.only(section.varied)
+    return [f"{axis}={value}" for axis, value in values.items()]
+
+
+def _models(places: Sequence[Place]) -> Column:
+    names = [f"{place.name}, adaptive" if place.adaptive else place.name for place in places]
+    return Column(["model"], names, "left")
+
+
+def _show_places(threshold: Threshold, places: Sequence[Place], keys: Sequence[Column]) -> None:
+    """A table of effective lengths, and what the star in it means."""
+    columns = [
+        Column([f"sees to ({threshold_text(threshold)})"], [*map(_length, places)]),
+        Column([INTERVAL], [*map(_interval, places)], "left"),
+    ]
+    for block in blocks(keys, columns):
+        show(table(block))
+    if any(place.estimate and not place.estimate.one_threshold for place in places):
+        tell(f"*: {NO_SINGLE_THRESHOLD}, so the length is the tested one.")
+
+
+def _length(place: Place) -> str:
+    """With a star where there is no single threshold."""
+    if place.estimate is None:
+        return "-"
+    return f"{place.estimate.length}{'' if place.estimate.one_threshold else ' *'}"
+
+
+def _interval(place: Place) -> str:
+    return "-" if place.estimate is None else span_text(place.estimate.length_ci)
+
+
+def document(output: Path, ranked: Iterable[Section]) -> dict[str, Any]:
+    """The rows of a leaderboard's file, with numbers as numbers, and the ranks of each task."""
+    page = output.with_suffix(".html")
+    rows = [{name: _value(name, text) for name, text in row.items()} for row in read_rows(output)]
+    return {
+        "file": output,
+        "page": page if page.exists() else None,
+        "ranks": [
+            {
+                "task": section.task,
+                "condition": section.standing.condition.label,
+                "tests": section.standing.tests,
+                "models": [_ranked(place) for place in section.standing.places],
+            }
+            for section in ranked
+        ],
+        "rows": rows,
+    }
+
+
+def _ranked(place: Place) -> dict[str, Any]:
+    best, last = place.ranks or (None, None)
+    return {
+        "rank_best": best,
+        "rank_last": last,
+        "model": place.run.manifest.model,
+        "name": place.name,
+        "folder": place.run.folder,
+        "adaptive": place.adaptive,
+        **estimate_columns(place.estimate, adaptive=place.adaptive),
+    }
+
+
+def _value(name: str, text: str) -> float | str | None:
+    if name not in _NUMBERS and not name.startswith(ACCURACY_AT):
+        return text
+    number = float(text) if text else math.nan
+    return int(number) if number.is_integer() else number

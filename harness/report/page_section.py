@@ -1,0 +1,142 @@
+"""One task of a page: its figures, findings and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.standing import Standing
+from harness.columns import OUTCOMES
+from harness.report import figures, listed
+from harness.report.accuracy import accuracy_figures
+from harness.report.costs import cost_figures
+from harness.report.effects import Effect, effects, finding, gaps
+from harness.report.heat_map import heat_map_figure
+from harness.report.listed import ReportTable
+from harness.report.panels import Figure, Panel
+from harness.report.published import published_figures
+from harness.report.reported import Reported
+from harness.report.section import Section
+from harness.report.standings import (
+    StandingLine,
+    condition_text,
+    standing_finding,
+    standing_lines,
+    standing_notes,
+)
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """One section with its figures, findings and tables."""
+
+    section: Section
+    effects: Sequence[Effect]
+    top: Sequence[Figure]
+    """Accuracy over length."""
+    figures: Sequence[Figure]
+    findings: Mapping[str, str]
+    """Model -> the sentences about what moved its effective length."""
+    standing: Standing
+    gap: str
+    """The sentence about the difference of two models; empty with more or fewer."""
+    tables: Sequence[ReportTable]
+
+    @property
+    def lines(self) -> list[StandingLine]:
+        """The models, the longest effective length first."""
+        return standing_lines(self.section, self.standing)
+
+    @property
+    def summary(self) -> str:
+        """The sentence about all models; empty if there is one."""
+        return standing_finding(self.standing)
+
+    @property
+    def condition(self) -> str:
+        """The condition of the standing; empty where only one was asked."""
+        return condition_text(self.section, self.standing)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the ranks do not go by."""
+        return standing_notes(self.standing)
+
+    @property
+    def mentions_area(self) -> bool:
+        """Whether a sentence speaks of areas."""
+        return any(" area" in sentence for sentence in (self.gap, *self.findings.values()))
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """Model -> the HTML id of its first panel, or of the section where it has none."""
+        panels = list(dict.fromkeys(panel.model for panel in self.panels))
+        return {
+            run_details.name: f"{self.anchor}-{panels.index(run_details.name) + 1}"
+            if run_details.name in panels
+            else self.anchor
+            for run_details in self.section.runs
+        }
+
+    @property
+    def panels(self) -> Sequence[Panel]:
+        """The panels of single models; empty where all models are in one."""
+        return [
+            panel for figure in self.top if figure.kind == "accuracy" for panel in figure.panels
+        ]
+
+    @property
+    def findings_under_panels(self) -> bool:
+        """Whether each model has exactly one panel, so that its finding can stand under it."""
+        return len(self.findings) > 1 and len(self.panels) == len(self.findings)
+
+    @property
+    def outcomes(self) -> set[str]:
+        """Outcomes that occurred."""
+        cells = [run_details.run.cells for run_details in self.section.runs]
+        return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
+
+    @property
+    def anchor(self) -> str:
+        """The HTML id of the section."""
+        return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "task"
+
+
+def page_section_of(section: Section, published: list[Reported]) -> PageSection:
+    """Everything that a page shows of a section."""
+    section_effects = effects(section)
+    ranks = section.standing
+    section_gaps = gaps(section, ranks)
+    model_effects = [effect for gap in section_gaps for effect in gap.effects]
+    return PageSection(
+        section,
+        section_effects,
+        accuracy_figures(section, ranks),
+        [
+            *figures.effect_figures(section, section_effects),
+            *filter(None, [heat_map_figure(section)]),
+            figures.outcomes_figure(section),
+            *figures.answer_figures(section),
+            *cost_figures(section),
+            *published_figures(section, published),
+        ],
+        {
+            run_details.name: finding(section, run_details, section_effects)
+            for run_details in section.runs
+            if section.varied or len(section.runs) == 1  # otherwise the standing has all
+        },
+        ranks,
+        str(section_gaps[0]) if len(section.runs) == 2 and section_gaps else "",  # noqa: PLR2004
+        [
+            table
+            for table in (
+                listed.estimates_table(section),
+                listed.models_table(section, ranks),
+                listed.pairs_table(section, [*section_effects, *model_effects]),
+                listed.cell_diagnosis_table(section),
+                listed.cells_table(section),
+            )
+            if table.rows
+        ],
+    )
