@@ -37,6 +37,8 @@ from providers.scripted import ScriptedProvider
 if TYPE_CHECKING:
     from tests.real_server import Server
 
+pytest_plugins = ["tests.report_browser"]
+
 # pytest's workers share the cores, and idle threads of OpenBLAS spin; NumPy is not imported yet
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; what is printed goes by it

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import html
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -14,20 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness import errors
-from harness.analysis.comparison import compare_conditions
-from harness.analysis.comparison_text import finding as finding_in_words
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import read_run
-from harness.analysis.paired import PairedArea, holm
-from harness.analysis.standing import Standing, standing
 from harness.columns import OUTCOMES
-from harness.journal.manifest import read_manifest, write_manifest
+from harness.journal.manifest import read_manifest
 from harness.journal.record import SAMPLES
 from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.report import reported
 from harness.report.accuracy import accuracy_figure
-from harness.report.effects import effects, finding, gaps, size_text
 from harness.report.figures import answer_figures
 from harness.report.page import visible, write_report
 from harness.report.paged import CHUNK, FIELDS, pack
@@ -35,7 +29,7 @@ from harness.report.published import published_figures
 from harness.report.reported import read_reported
 from harness.report.section import Section, sections
 from harness.run.run_request import RunRequest
-from harness.spec import Condition, Settings
+from harness.spec import Settings
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import BadRequestError, Reply, Request, Usage
 from providers.scripted import ScriptedProvider
@@ -104,262 +98,11 @@ def section_of(*folders: Path, threshold: Threshold = Threshold()) -> Section:
     return section
 
 
-def standing_of(section: Section) -> Standing:
-    return standing([(one.name, one.run) for one in section.runs], section.threshold)
-
-
 def moved_run(lab: Lab, model: str = "scripted/test", reach: int = 4) -> Path:
     """Sees four symbols without separators and all with commas."""
     wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=40, model=model)
     lab.run(wanted, ScriptedProvider(sees_to(reach, with_comma=99)))
     return wanted.folder
-
-
-def test_a_sentence_says_what_moved_the_breaking_point(lab: Lab) -> None:
-    """From which value to which, and both effective lengths."""
-    said = finding_of(report(lab, moved_run(lab)))
-    assert re.fullmatch(
-        r"With separator comma instead of none, scripted/test sees further: to &gt; 16 instead of "
-        r"\d \(\d to \d\); at length 8 its accuracy rises by 100 points\.",
-        said,
-    )
-
-
-def test_a_sentence_says_that_nothing_moved_it(lab: Lab) -> None:
-    """With the differences of areas that are not ruled out, and what an area is."""
-    wanted = lab.wanted(samples=20)
-    lab.run(wanted)
-    page = report(lab, wanted.folder)
-    assert re.fullmatch(
-        r"No change of separator shows a difference in how far scripted/test sees or in its area; "
-        r"the 95 % interval of its difference of areas lies within −\d+ to \+\d+ points\.",
-        finding_of(page),
-    )
-    assert page.count("The <dfn>area</dfn> is") == 1
-
-
-def test_a_move_is_on_the_lengths_that_both_have(lab: Lab) -> None:
-    """A condition that was tested less far has not seen less far."""
-    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
-    script = ScriptedProvider(sees_to(99, with_comma=99))
-    lab.run(wanted, script)
-    path = wanted.folder / SAMPLES
-    lines = [line for line in path.read_text().splitlines() if not _comma_beyond(line, 4)]
-    path.write_text("\n".join(lines) + "\n")
-    (effect,) = effects(section_of(wanted.folder))
-    assert [str(one.length) for one in (effect.before, effect.after)] == ["> 4", "> 4"]
-    assert not effect.further
-    assert effect.shift == 0
-
-
-def _comma_beyond(line: str, length: int) -> bool:
-    record = json.loads(line)
-    return bool(record["condition"]["separator"] == "comma" and record["length"] > length)
-
-
-def sometimes(share: float) -> Callable[[Request], str]:
-    """Right with commas; without them for `share` of the rows longer than four."""
-
-    def answer(request: Request) -> str:
-        row = request.prompt.splitlines()[-1]
-        index = int(request.sample_id.rpartition("=")[2])
-        seen = "," in row or len(row) <= 4 or index % 10 < 10 * share
-        return right(request) if seen else "Final answer: 100"
-
-    return answer
-
-
-def test_lengths_whose_intervals_overlap_are_no_move(lab: Lab) -> None:
-    """The area is said, and both lengths without a direction."""
-    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
-    lab.run(wanted, ScriptedProvider(sometimes(0.8)))
-    page = report(lab, wanted.folder)
-    assert re.fullmatch(
-        r"With separator comma instead of none, no difference in effective length is shown for "
-        r"scripted/test \(&gt; 16 and \d+ \(\d+ to &gt; 16\)\), but its area is larger: a "
-        r"difference of areas of \d+ points \(\d+ to \d+\)\.",
-        finding_of(page),
-    )
-    assert "What moved the breaking point most" not in page
-
-
-def copied_run(lab: Lab, odd: list[str]) -> Path:
-    """Always says the repeated symbol, but with the hint the odd one."""
-    task = open_task("copying/first_last", built_in_files()["copying/first_last"], trial=False)
-    axes = {"hint": ["off", "on"], "odd": odd, "position": ["first"]}
-    wanted = RunRequest(
-        plan(task, lengths=[5, 10, 20], samples=40, axes=axes),
-        resolve_model("scripted/x"),
-        Settings(),
-        lab.out,
-    )
-    script = ScriptedProvider(
-        lambda r: f"Final answer: {'0' if 'check it carefully' in r.prompt else '1'}"
-    )
-    lab.run(wanted, script)
-    return wanted.folder
-
-
-def test_a_control_is_no_finding(lab: Lab) -> None:
-    """Where the answer is another one, the samples are not the same."""
-    folder = copied_run(lab, ["zero", "absent"])
-    section = section_of(folder)
-    found = effects(section)
-    assert [
-        (one.axis, one.where, one.compared.same_targets, one.compared.control) for one in found
-    ] == [
-        ("hint", "odd zero", True, False),
-        ("hint", "odd absent", True, True),
-        ("odd", "hint off", False, True),
-        ("odd", "hint on", False, True),
-    ]
-    said = finding(section, section.runs[0], found)
-    assert said.startswith(
-        "With hint on instead of off (odd zero), scripted/x sees further: to > 20 instead of < 5; "
-        "at length 5 its accuracy rises by 100 points."
-    )
-    assert "from" not in said
-    page = report(lab, folder)
-    assert "on other rows of the same length" in page
-    assert page.count("on the same samples") == 1
-    highlights = page.partition('class="highlights"')[2].partition("</section>")[0]
-    assert highlights.count("<li>") == 1
-    assert "hint off \u2192 on, odd zero" in highlights
-
-
-def test_one_condition_has_its_length_said(lab: Lab) -> None:
-    """Where there is nothing to compare."""
-    wanted = lab.wanted(lab.plain)
-    lab.run(wanted)
-    said = finding_of(report(lab, wanted.folder))
-    assert said == "scripted/test sees to &gt; 4."
-
-
-def test_models_are_compared(lab: Lab) -> None:
-    """On the same samples, with the interval; each model has a panel on the same axes."""
-    near = moved_run(lab, "scripted/near", reach=2)
-    far = moved_run(lab, "scripted/far", reach=8)
-    section = section_of(near, far)
-    ranks = standing_of(section)
-    (gap,) = gaps(section, ranks)
-    assert str(gap) == finding_in_words(gap.comparison).replace("-", "\u2212")
-    assert str(gap).startswith("scripted/far has a larger area than scripted/near on lab/ones")
-    assert [place.name for place in ranks.places] == ["scripted/far", "scripted/near"]
-    figure = accuracy_figure(section)
-    assert [panel.model for panel in figure.panels] == ["scripted/near", "scripted/far"]
-    page = report(lab, near, far)
-    assert "How far do 2 models see?" in page
-    assert page.count('name="model"') == 2
-    assert str(gap) in html.unescape(page)
-    pairs = {table["name"]: table for table in data_of(page)["tables"]}["lab-ones-differences"]
-    named = {tuple(row[:5]) for row in pairs["rows"] if row[1] == "model"}
-    assert named == {
-        ("scripted/far", "model", "scripted/near", "scripted/far", f"separator {value}")
-        for value in ("none", "comma")
-    }
-
-
-def test_models_that_see_alike(lab: Lab) -> None:
-    """Are not ranked; and those with other rows are not compared."""
-    same = [moved_run(lab, f"scripted/{name}") for name in ("one", "two")]
-    section = section_of(*same)
-    (gap,) = gaps(section, standing_of(section))
-    assert str(gap).startswith(
-        "no difference found between scripted/one and scripted/two on lab/ones (mean of 2 "
-    )
-    other = lab.wanted(model="scripted/three", settings=Settings(seed=1))
-    lab.run(other)
-    section = section_of(same[0], other.folder)
-    assert gaps(section, standing_of(section)) == []
-
-
-def test_runs_of_one_model_are_told_apart(lab: Lab) -> None:
-    """By the settings in which they differ."""
-    wanted = [lab.wanted(settings=Settings(temperature=at)) for at in (0.0, 0.5)]
-    for one in wanted:
-        lab.run(one)
-    section = section_of(*(one.folder for one in wanted))
-    assert [shown.name for shown in section.runs] == [
-        "scripted/test, temperature 0.0",
-        "scripted/test, temperature 0.5",
-    ]
-    assert section_of(wanted[0].folder).runs[0].name == "scripted/test"
-
-
-def test_a_changed_task_is_a_section_of_its_own(lab: Lab) -> None:
-    """Two versions are never drawn as one."""
-    first = lab.wanted()
-    lab.run(first)
-    lab.ones.write_text(lab.ones.read_text().replace("version: 1", "version: 2"))
-    second = lab.wanted()
-    lab.run(second)
-    found = sections([read_run(one.folder) for one in (first, second)], Threshold())
-    assert [section.name.partition(",")[0] for section in found] == [
-        "lab/ones (version 1",
-        "lab/ones (version 2",
-    ]
-
-
-def test_effects_hold_the_other_axes(lab: Lab) -> None:
-    """Each value is against the first, at every setting of the others, on the same samples."""
-    task = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
-    axes = {"separator": ["none", "comma", "space"], "strategy": ["direct", "cot_zero_shot"]}
-    planned = plan(task, lengths=[5, 10], samples=4, axes=axes)
-    wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
-    lab.run(wanted, ScriptedProvider(lambda _request: "Final answer: 5"))
-    section = section_of(wanted.folder)
-    found = effects(section)
-    assert section.varied == ["separator", "strategy"]
-    assert [(one.axis, one.baseline, one.value, one.where) for one in found] == [
-        ("separator", "none", "space", "strategy direct"),
-        ("separator", "none", "comma", "strategy direct"),
-        ("separator", "none", "space", "strategy cot_zero_shot"),
-        ("separator", "none", "comma", "strategy cot_zero_shot"),
-        ("strategy", "direct", "cot_zero_shot", "separator none"),
-        ("strategy", "direct", "cot_zero_shot", "separator space"),
-        ("strategy", "direct", "cot_zero_shot", "separator comma"),
-    ]
-    assert all([row.n for row in one.compared.paired.lengths] == [4, 4] for one in found)
-    assert finding(section, section.runs[0], found).startswith(
-        "No change of separator or strategy "
-    )
-
-
-def test_effects_of_a_model_are_corrected_together(lab: Lab) -> None:
-    """Each change of an effective length has Holm's p-value over all changes of the model."""
-    task = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
-    axes = {"separator": ["none", "comma", "space"], "strategy": ["direct"]}
-    planned = plan(task, lengths=[2, 4, 8, 16, 32], samples=12, axes=axes)
-    wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
-
-    def answer(request: Request) -> str:
-        reach = 32 if "separator=comma" in request.sample_id else 4
-        length = int(request.sample_id.partition("|length=")[2].partition("|")[0])
-        return right(request) if length <= reach else "Final answer: 100"
-
-    lab.run(wanted, ScriptedProvider(answer))
-    section = section_of(wanted.folder)
-    found = effects(section)
-    raw = [
-        compare_conditions(section.runs[0].run, "separator", (one.value, "none")).length.p
-        for one in found
-    ]
-    corrected = [one.compared.length.p for one in found]
-    assert corrected == pytest.approx(holm(raw))
-    assert corrected != pytest.approx(raw)
-
-
-@pytest.mark.parametrize(
-    ("area", "size"),
-    [
-        ((0.5, 0.25, (0.2, 0.3)), "25 points (20 to 30)"),
-        ((0.25, 0.5, (-0.3, -0.2)), "25 points (20 to 30)"),
-        ((0.5, 0.5, (-0.004, 0.02)), "0.0 points (-0.4 to 2.0)"),
-    ],
-)
-def test_differences_in_words(area: tuple[float, float, tuple[float, float]], size: str) -> None:
-    """Without a sign, and with one digit where the whole number would hide it."""
-    assert size_text(PairedArea(*area, (0.0, 0.0))) == size.replace("-", "−")
 
 
 def test_prompts_are_made_again(lab: Lab) -> None:
@@ -660,39 +403,3 @@ def test_a_page_that_cannot_be_written(lab: Lab) -> None:
     lab.run(wanted)
     with pytest.raises(errors.JournalError, match="cannot write"):
         write_report([read_run(wanted.folder)], lab.plain / "report.html", warn=print)
-
-
-def test_an_adaptive_run_has_no_area(lab: Lab) -> None:
-    """Neither in the tables nor in a sentence; its effective length is there, and what it is."""
-    lab.bench_run("--model", lab.fake(right), "--adaptive")
-    page = report(lab, lab.the_run())
-    tables = {table["name"]: table for table in data_of(page)["tables"]}
-    sights = tables["lab-ones-effective-length"]
-    rows = [dict(zip(sights["columns"], row, strict=True)) for row in sights["rows"]]
-    assert [(row["adaptive"], row["area"]) for row in rows] == [("yes", None), ("yes", None)]
-    assert all(row["sees to"][0] == "> 5" for row in rows)
-    pairs = tables["lab-ones-differences"]
-    lengths = [row[pairs["columns"].index("length")][0] for row in pairs["rows"]]
-    assert lengths[0] == "all (sees to, octaves)"
-    assert "all (area)" not in lengths
-    said = "No change of separator shows a difference in how far fake/model sees."
-    assert finding_of(page) == said
-    (panel,) = accuracy_figure(section_of(lab.the_run())).panels
-    assert panel.title == "adaptive"
-    assert panel.data["curve"][0]["where"] == "none, adaptive"
-
-
-def test_adaptive_samples_have_no_sentence_about_areas(lab: Lab) -> None:
-    """One condition that is adaptive is enough."""
-    wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
-    lab.run(wanted, ScriptedProvider(sometimes(0.8)))
-    manifest = read_manifest(wanted.folder)
-    manifest.adaptive = [Condition({"separator": "none"})]
-    write_manifest(wanted.folder, manifest)
-    page = report(lab, wanted.folder)
-    assert finding_of(page) == (
-        "No change of separator shows a difference in how far scripted/test sees."
-    )
-    sights = data_of(page)["tables"][0]
-    at = sights["columns"].index("adaptive")
-    assert [row[at] for row in sights["rows"]] == ["yes", ""]

@@ -36,7 +36,7 @@ from harness.report.reported import Reported, read_reported
 from harness.report.section import UNITS, Section, sections
 
 _ASSETS = Path(__file__).parent / "assets"
-_SCRIPTS = ("page.js", "cards.js", "samples.js")
+_SCRIPTS = ("page.js", "narrow.js", "cards.js", "samples.js")
 """The parts of the page's script, in order."""
 _HIGHLIGHTS = 3
 _MOST_NAMED = 8

@@ -49,6 +49,11 @@ class PageSection:
         return standing_lines(self.section, self.standing)
 
     @property
+    def adaptive(self) -> bool:
+        """Whether a model was asked adaptively under the condition of the standing."""
+        return any(place.adaptive for place in self.standing.places)
+
+    @property
     def summary(self) -> str:
         """The sentence about all models; empty if there is one."""
         return standing_finding(self.standing)

@@ -177,14 +177,6 @@ for (const input of all("input[name=unit]")) {
   });
 }
 
-for (const input of all("input[name=model]")) {
-  input.addEventListener("change", () => {
-    for (const panel of all(".panel")) {
-      if (panel.dataset.model === input.value) panel.hidden = !input.checked;
-    }
-    redraw([]);
-  });
-}
 
 for (const key of all("button.key")) {
   key.addEventListener("click", () => {

@@ -7,7 +7,7 @@ let partners = null; // place -> place of the sample that it is compared with; n
 let page = 0;
 let latest = 0; // number of the latest search or page change; older ones stop
 let open = null; // {place, id} of the open sample
-const filters = Object.fromEntries([...$(".filters").elements].map((field) => [field.name, field]));
+const filters = Object.fromEntries([...$("#filters").elements].map((field) => [field.name, field]));
 
 function option(select, choices) {
   const before = select.value;
@@ -287,7 +287,7 @@ async function openSamples() {
   fillFilters();
   let waiting;
   let typing = false;
-  $(".filters").addEventListener("input", (event) => {
+  $("#filters").addEventListener("input", (event) => {
     if (event.target === filters.run) fillFilters();
     clearTimeout(waiting);
     $("#cards").ariaBusy = "true";
@@ -298,7 +298,7 @@ async function openSamples() {
     typing = text;
     waiting = setTimeout(() => filter(), text ? 250 : 0);
   });
-  $(".filters").addEventListener("submit", (event) => event.preventDefault());
+  $("#filters").addEventListener("submit", (event) => event.preventDefault());
   $("#previous").addEventListener("click", () => turn(-1));
   $("#next").addEventListener("click", () => turn(1));
   $("#samples-csv").addEventListener("click", downloadCsv);
