@@ -174,7 +174,7 @@ def test_what_is_not_known_counts_as_the_dearest() -> None:
     )
 
 
-def test_prices_are_those_of_the_address() -> None:
+def test_prices_are_those_of_the_address(tmp_path: Path) -> None:
     """A server of the user's has none; a vendor's has the vendor's, whatever name it is given."""
     own = ("http://127.0.0.1:8000/v1",)
     assert offer("openai", "gpt-4o", own).prices is None
@@ -182,6 +182,12 @@ def test_prices_are_those_of_the_address() -> None:
     routed = offer("openai", "deepseek/deepseek-v4-pro", ("https://openrouter.ai/api/v1",)).prices
     assert routed is not None
     assert routed == offer("openrouter", "deepseek/deepseek-v4-pro").prices
+    own_file = tmp_path / "endpoints.yaml"
+    own_file.write_text("lab: {base_url: 'http://user:secret-1@127.0.0.1:1/v1', prices: openai}\n")
+    environment = {"EYECHART_ENDPOINTS": str(own_file)}
+    for addresses in ((), ("http://user:***@127.0.0.1:1/v1/",)):
+        assert offer("lab", "gpt-4o", addresses, environment).prices is not None
+    assert offer("lab", "gpt-4o", own, environment).prices is None
     for provider in ("tiny", "vllm", "ollama", "nobody"):
         assert offer(provider, "gpt-4o") == price_list.Offer()
     assert offer("openai", "nobody-knows-it").prices is None

@@ -22,6 +22,7 @@ import orjson
 from providers.base import SetupError
 from providers.catalog.endpoints import endpoints
 from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
+from providers.secrets import redact_address
 
 if TYPE_CHECKING:
     from genai_prices import types
@@ -72,10 +73,15 @@ def offer(
     """
     known = endpoints(environ).get(provider)
     vendor = _OTHERS.get(provider) if known is None else known.prices
-    own = provider == "azure" or (known is not None and set(addresses) <= {known.base_url})
-    if not addresses or own:
+    own = set() if known is None else {_address(known.base_url)}
+    if not addresses or provider == "azure" or set(map(_address, addresses)) == own:
         return Offer() if vendor is None else _offer(vendor, "", model, str(updated_file(environ)))
     return _offer("", addresses[0], model, str(updated_file(environ)))
+
+
+def _address(url: str) -> str:
+    """An address as it is kept in a run."""
+    return redact_address(url).rstrip("/")
 
 
 @cache
