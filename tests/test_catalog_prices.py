@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness.plan.cost import Budget, MaxUsage, cost, most_cost, most_rates
+from harness.plan.cost import Budget, MaxUsage, cost, most_cost
 from harness.plan.resolved_model import resolve_model
 from providers import anthropic
 from providers.base import SetupError, Usage
@@ -169,7 +169,7 @@ def test_what_is_not_known_counts_as_the_dearest() -> None:
     assert cost(luna, Usage(1000, 0), NOVEMBER) == pytest.approx(1000 * 0.1 / MILLION)
     assert cost(luna, Usage(2000, 0, 0, 0), NOVEMBER) == pytest.approx(2000 * 0.1 / MILLION)
     assert cost(deepseek, Usage(1000, 0)) == cost(deepseek, Usage(1000, 0), PEAK)
-    assert most_cost(most_rates(luna, 272_001), 100, 100) == pytest.approx(
+    assert most_cost(luna.most(272_001), 100, 100) == pytest.approx(
         (100 * 0.25 + 100 * 0.75) / MILLION
     )
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from harness.spec import token_count
 from providers.base import Reply, Usage
-from providers.catalog.prices import LEAST_WRITTEN, PER, Prices, rates_for
+from providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Prices, rates_for
 
 _PIECE = re.compile(r"[^\W\d_]{1,5}|\d|[^\w\s]|_|\n")
 _NOTHING = Usage(0, 0)
@@ -73,21 +73,6 @@ def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
         + thought * rates.thought
         + rates.request
     ) / PER
-
-
-class MostRates(NamedTuple):
-    """Dollars per million tokens and requests that a request costs at most."""
-
-    prompt: float
-    output: float
-    request: float
-
-
-def most_rates(prices: Prices, prompt_tokens: float) -> MostRates:
-    """The dearest rates of a request with a prompt of so many tokens, or fewer."""
-    rates = rates_for(prices.worst, prompt_tokens)
-    prompt = max(rates.fresh, rates.cache_read, rates.cache_write)
-    return MostRates(prompt, max(rates.said, rates.thought), rates.request)
 
 
 def most_cost(rates: MostRates, prompt_tokens: float, output_tokens: int, n: int = 1) -> float:
@@ -171,7 +156,7 @@ class Budget:
         if self.prices is None:
             return 0.0
         prompt = max_usage.prompt * self.prompt_scale
-        return most_cost(most_rates(self.prices, prompt), prompt, max_usage.output)
+        return most_cost(self.prices.most(prompt), prompt, max_usage.output)
 
     def charge(self, usage: Usage) -> None:
         """Adds an exchange, where prices are known."""
@@ -229,7 +214,7 @@ class Budget:
 
     def _count(self, max_usage: MaxUsage, n: int) -> None:
         if self.prices is not None:
-            rates = most_rates(self.prices, max_usage.prompt * self.prompt_scale)
+            rates = self.prices.most(max_usage.prompt * self.prompt_scale)
             total = self._totals.setdefault(rates, [0, 0, 0])
             for place, count in enumerate((*max_usage, 1)):
                 total[place] += n * count

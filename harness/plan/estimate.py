@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.plan.cost import cost, estimate_tokens, most_cost, most_rates, most_tokens
+from harness.plan.cost import cost, estimate_tokens, most_cost, most_tokens
 from harness.plan.plan import answer_budget, output_budget
 from harness.spec import CellKey, Sample
 from providers.base import Usage
@@ -61,7 +61,7 @@ class Forecast:
         for weight, prompt, most_prompt, output, most_output in self.samples:
             used = Usage(prompt, output, cache_read_tokens=0, cache_write_tokens=0)
             expected += weight * (cost(prices, used, now_s) or 0.0)
-            rates = most_rates(prices, most_prompt)
+            rates = prices.most(most_prompt)
             most += weight * most_cost(rates, most_prompt, most_output)
         return expected, most
 

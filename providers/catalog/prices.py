@@ -34,6 +34,14 @@ class Rates(NamedTuple):
     """US dollars per million requests."""
 
 
+class MostRates(NamedTuple):
+    """US dollars per million tokens, and requests, at most."""
+
+    prompt: float
+    output: float
+    request: float
+
+
 Steps: TypeAlias = tuple[tuple[int, Rates], ...]
 """(tokens, rates) ascending: the rates of all tokens of a request whose prompt has more tokens."""
 
@@ -45,9 +53,10 @@ def flat(rates: Rates) -> Steps:
 
 def rates_for(steps: Steps, prompt_tokens: float) -> Rates:
     """The rates of a request with such a prompt."""
-    if len(steps) == 1:
-        return steps[0][1]
-    return next(rates for above, rates in reversed(steps) if prompt_tokens > above or above < 0)
+    place = len(steps) - 1
+    while place and prompt_tokens <= steps[place][0]:
+        place -= 1
+    return steps[place][1]
 
 
 def dearest(many: Iterable[Steps]) -> Steps:
@@ -140,6 +149,28 @@ class Prices:
         """The dearest rates of a request that is sent in the next weeks."""
         now_s = time()
         return dearest(self._timetable(None).within(now_s, now_s + _AHEAD_DAYS * _DAY_S))
+
+    @cached_property
+    def _most(self) -> tuple[tuple[int, MostRates], ...]:
+        return tuple(
+            (
+                above,
+                MostRates(
+                    max(rates.fresh, rates.cache_read, rates.cache_write),
+                    max(rates.said, rates.thought),
+                    rates.request,
+                ),
+            )
+            for above, rates in self.worst
+        )
+
+    def most(self, prompt_tokens: float) -> MostRates:
+        """The dearest rates of a request with a prompt of so many tokens, or fewer."""
+        steps = self._most
+        place = len(steps) - 1
+        while place and prompt_tokens <= steps[place][0]:
+            place -= 1
+        return steps[place][1]
 
     @property
     def charges_writes(self) -> bool:
