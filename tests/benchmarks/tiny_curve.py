@@ -1,4 +1,4 @@
-"""Asks the embedded model rows of every task and prints its curve, as its card shows it.
+"""Asks the embedded model rows of each of its tasks and prints its curve, as its card shows it.
 
     python tests/benchmarks/tiny_curve.py [seed] [samples]
 
@@ -24,6 +24,7 @@ from harness.spec import Sample
 from harness.task.catalogue import built_in_files, open_task
 from providers.base import Provider, Reply, Request
 from providers.registry import open_model, parse_model
+from providers.tiny.training.examples import KNOWN
 
 LENGTHS = (5, 10, 15, 20, 30, 40, 50, 70, 100)
 
@@ -38,8 +39,8 @@ async def main(seed: int = 2026, samples: int = 100) -> None:
     provider = open_model(parse_model("tiny"))
     print("| task | " + " | ".join(map(str, LENGTHS)) + " |")
     print("| --- |" + " ---: |" * len(LENGTHS))
-    for name, path in built_in_files().items():
-        task = open_task(name, path)
+    for name in sorted(KNOWN):
+        task = open_task(name, built_in_files()[name])
         wanted = list(plan(task, lengths=LENGTHS, samples=samples, seed=seed))
         replies = await ask(provider, wanted)
         asked, right = Counter[int](), Counter[int]()
