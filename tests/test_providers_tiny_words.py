@@ -32,7 +32,7 @@ answer: integer
 def unknown(task: Task, axes: dict[str, list[str]]) -> set[str]:
     """Words of the prompts of some conditions of a task that the model does not know."""
     chat = _Chat(_SHIPPED)
-    wanted = plan(task, samples=5, lengths=[10, 30], axes=axes)
+    wanted = plan(task, samples=2, lengths=[10, 30], axes=axes)
     words = {word for sample in wanted for word in chat.unknown_words(sample.prompt)}
     return {word for word in words if len(set(word)) > 1}  # a doubled symbol of a row is no word
 

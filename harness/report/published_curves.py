@@ -34,9 +34,10 @@ _COPIED = {
     "last token": {"position": "last", "hint": "off", "layout": "plain"},
     "last token, hint": {"position": "last", "hint": "on", "layout": "plain"},
     "last token, interleaved": {"position": "last", "hint": "off", "layout": "interleaved"},
+    "last token, interleaved, twice": {"position": "last", "hint": "off", "layout": "doubled"},
 }
 """Condition in the file of copied tokens -> ours; there the odd token is a zero, and nothing stands
-between the tokens."""
+between the tokens. Of interleaved rows the paper has both forms."""
 _LETTERS = "zhang2024_letter_counting"
 
 
@@ -146,7 +147,7 @@ def copied_figure(section: Section, files: Files) -> Figure | None:
         return None
     wanted: dict[str, tuple[Mapping[str, str], Rows]] = {}
     for name, values in _COPIED.items():
-        table = file.table[file.table["condition"] == name]
+        table = file.table[file.table["condition"] == name.removesuffix(", twice")]
         points = [
             {
                 "x": float(row["length"]),
@@ -158,7 +159,7 @@ def copied_figure(section: Section, files: Files) -> Figure | None:
             for _, row in table.iterrows()
         ]
         wanted[name] = ({**values, "separator": "none", "odd": "zero"}, points)
-    note = "✓ is drawn at 100 % and ✗ at 0 %: one try at each length, with another prompt."
+    note = "✓ is drawn at 100 % and ✗ at 0 %; their prompt is another one."
     return _accuracies(section, file, wanted, (", ".join(file.table["model"].unique()), note))
 
 
