@@ -51,13 +51,11 @@ def test_it_knows_the_words_of_its_tasks(name: str) -> None:
 
 def test_it_does_not_know_other_tasks() -> None:
     """It was not trained on them, and says so."""
-    others = {
-        name: open_task(name, path, trial=False)
-        for name, path in built_in_files().items()
-        if name not in KNOWN
-    }
+    others = {name: path for name, path in built_in_files().items() if name.startswith("memory/")}
     assert others
-    assert {name for name, task in others.items() if not unknown(task, {})} == set()
+    for name, path in others.items():
+        assert name not in KNOWN
+        assert unknown(open_task(name, path, trial=False), {})
 
 
 def test_rows_are_no_words() -> None:

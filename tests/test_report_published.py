@@ -86,14 +86,15 @@ def test_copied_symbols_lie_over_the_condition_that_was_published(lab: Lab) -> N
     """With ✓ at 1 and ✗ at 0; rows without an odd symbol and other separators are left out."""
     axes = {
         "hint": ["off", "on"],
-        "layout": ["plain", "interleaved"],
+        "layout": ["plain", "interleaved", "doubled"],
         "separator": ["none", "comma"],
     }
     section = asked(lab, "copying/first_last", [100, 300], axes, samples=1)
     (figure,) = published_figures(section, read_reported())
     drawn(figure)
     assert [panel.title for panel in figure.panels] == [
-        *("first token", "last token", "last token, hint", "last token, interleaved")
+        *("first token", "last token", "last token, hint"),
+        *("last token, interleaved", "last token, interleaved, twice"),
     ]
     last = panel_of(figure, "last token")
     assert {(row["x"], row["y"], row["mark"]) for row in last.data["published"]} == {
