@@ -84,11 +84,14 @@ def test_each_built_in_task_is_sound(name: str, path: Path) -> None:
 
 @pytest.mark.parametrize("group", sorted({name.partition("/")[0] for name in built_in_files()}))
 def test_the_command_says_so(group: str, lab: Lab) -> None:
-    """`bench tasks check` prints a line for each task on stdout and ends with 0."""
+    """`bench tasks check` prints a line for each task on stdout and ends with 0; prompts come after
+    the line of a group's only task.
+    """
     done = lab.bench("tasks", "check", group)
     names = [name for name in built_in_files() if name.startswith(f"{group}/")]
     assert (done.code, done.err) == (0, "")
-    assert [line.partition(": sound (")[0] for line in done.out.splitlines()] == names
+    lines = done.out.splitlines()[: None if len(names) > 1 else 1]
+    assert [line.partition(": sound (")[0] for line in lines] == names
 
 
 @pytest.mark.parametrize(("answer", "target"), TARGETS)

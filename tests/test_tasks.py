@@ -114,8 +114,8 @@ def test_a_running_sum_adds_what_the_dictionary_has() -> None:
 
 def test_letters_are_counted_in_all_words() -> None:
     """Whole or spelled."""
-    whole = shown("counting/letters_in_words", 30, spelling="whole")
-    spelled = shown("counting/letters_in_words", 30, spelling="hyphens")
+    whole = shown("spelling/letters_in_words", 30, spelling="whole")
+    spelled = shown("spelling/letters_in_words", 30, spelling="hyphens")
     found = re.search(r"the letter (.) in", whole.prompt)
     assert found is not None
     row = whole.prompt.rpartition("Words: ")[2]
