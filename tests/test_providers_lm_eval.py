@@ -497,7 +497,7 @@ class TestServers:
             "usage": {"input_tokens": 5, "output_tokens": 40},
         }
         said, _ = self.reply(Response(body=anthropic))
-        assert said == Reply("7", "length", Usage(5, 40))
+        assert said == Reply("7", "length", Usage(5, 40, 0, 0))
         sglang = {
             "text": "7",
             "meta_info": {
