@@ -16,6 +16,8 @@ _SOURCES = {
     "barbero2024_counting_abs_error": (
         "Barbero et al. 2024, Transformers need glasses!, arXiv 2406.04267, counting tasks"
     ),
+    "dai2026_counting_capacity": "Dai & Fan 2026, arXiv 2605.02028, capacity of 126 models",
+    "dai2026_stimulus_capacity": "Dai & Fan 2026, arXiv 2605.02028, eleven writings of the row",
     "men2024_rope_base_bound": "Men et al. 2024, Base of RoPE Bounds Context Length",
     "mtandhj2025_314_ones": "mtandhj 2025, counting 314 ones in three ways of writing",
     "mtandhj2025_rope_base_sweep": "mtandhj 2025, counting y in x,y,y under ten bases of RoPE",

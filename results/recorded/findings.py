@@ -1,0 +1,120 @@
+"""What the replies show, in sentences made from the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from results.recorded.contrasts import Contrast, contrasts, rank_correlation
+from results.recorded.tables import published, share, tables
+from results.recorded.variants import USUAL, Variant
+
+_SIGNIFICANT = 0.05
+_FAR = 100
+"""Items that only some models see to."""
+
+
+def findings(found: Sequence[Variant]) -> Iterator[str]:
+    """The sentences of the README, each made from the numbers that it names."""
+    models, writings = tables(found)
+    made = contrasts(found)
+    yield from _reach(found, models)
+    yield from _changes(made)
+    yield _of_size(models)
+    yield _of_retests(found, writings)
+
+
+def _reach(found: Sequence[Variant], models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    known = [row for row in models if row["effective_length"] != ""]
+    best = known[0]
+    far = sum(float(row["effective_length"]) >= _FAR for row in known)
+    below = sum(row["effective_length_bound"] == "<" for row in known)
+    yield (
+        f"**Exact counting ends early.** {best['model']} sees furthest: it counts "
+        f"{best['effective_length']} items exactly in 85 % of its replies (95 % interval "
+        f"{best['effective_length_ci_low']} to {best['effective_length_ci_high']}). "
+        f"{share(far, len(known))} models see to {_FAR} items or more; {below} see less than the "
+        "shortest rows that they were asked."
+    )
+    able = [one for one in found if one.set != "stimulus" and one.capacity_number]
+    shares = [
+        100 * sum(outcome == "correct" for outcome, _ in trials.values()) / len(trials)
+        for one in able
+        for trials in [one.outcomes[one.capacity_number]]
+    ]
+    yield (
+        "**The capacity is no accuracy.** At its capacity the median of "
+        f"{len(able)} models is exactly right in {np.median(shares):.0f} % of its replies; the "
+        "rest misses by a few items, which the capacity forgives."
+    )
+
+
+def _changes(made: Sequence[tuple[Contrast, float]]) -> Iterator[str]:
+    heads = {
+        "size": ("Size.", "a larger model against a smaller one", "larger"),
+        "generation": ("Generation.", "a newer model against the one before it", "newer"),
+        "reasoning": ("Reasoning.", "a variant that thinks against its twin", "thinking"),
+        "delimiter": ("Delimiter.", "`, ` against another delimiter, item a", "`, `"),
+        "item": ("Item.", "the item a against another one, delimiter `, `", "item a"),
+    }
+    for question, (head, what, better) in heads.items():
+        of_question = [(one, p) for one, p in made if one.question == question]
+        sure = [(one, p) for one, p in of_question if p < _SIGNIFICANT]
+        for_first = [one for one, _ in sure if one.shares[0] > one.shares[1]]
+        paired = sum(one.is_paired for one, _ in of_question)
+        told = "; ".join(_told(one, p) for one, p in sure)
+        how = {0: "all unpaired", len(of_question): "all paired"}.get(paired, f"{paired} paired")
+        yield (
+            f"**{head}** {len(of_question)} tests of {what} ({how}): "
+            f"{len(sure)} show{'s' * (len(sure) == 1)} a difference, {len(for_first)} of them in "
+            f"favour of the {better} side"
+            f"{f': {told}' if sure else ''}."
+        )
+
+
+def _told(one: Contrast, p: float) -> str:
+    first, second = one.shares
+    rows = "same rows" if one.is_paired else "other rows"
+    return (
+        f"{one.first} {first:.0f} %, {one.second} {second:.0f} % (lines {one.lines[0]} to "
+        f"{one.lines[-1]}, {rows}, p = {p:.2g})"
+    )
+
+
+def _of_size(models: Sequence[Mapping[str, Any]]) -> str:
+    sized = [row for row in models if row["parameters_billion"] and row["set"] == "open"]
+    sizes = [float(row["parameters_billion"]) for row in sized]
+    coefficient, p = rank_correlation(sizes, [row["capacity_published"] for row in sized])
+    return (
+        f"**Over the {len(sized)} open models of known size** capacity and number of parameters "
+        f"go together (Spearman {coefficient:.2f}, p = {p:.2g} by permutation; an association, "
+        "as sizes differ in age and maker too)."
+    )
+
+
+def _of_retests(found: Sequence[Variant], writings: Sequence[Mapping[str, Any]]) -> str:
+    retests = [p for one, p in contrasts(found) if one.question == "retest"]
+    shown = sum(p < _SIGNIFICANT for p in retests)
+    first = {one.model: one for one in found if one.set != "stimulus"}
+    again = {one.model: one for one in found if one.set == "stimulus" and one.writing == USUAL}
+    published = {
+        row["model"]: row["capacity_published"]
+        for row in writings
+        if (row["item"], row["delimiter"]) == ("a", "comma")
+    }
+    told = "; ".join(
+        f"{model} {first[model].estimate.length} and {one.estimate.length} (capacity "
+        f"{reported(first[model])} and {published[model]})"
+        for model, one in again.items()
+    )
+    return (
+        f"**The same model asked twice** sees to {told}. {share(shown, len(retests))} retests show "
+        "a difference."
+    )
+
+
+def reported(variant: Variant) -> int:
+    """The published capacity."""
+    return int(float(published()[variant.set, variant.model, variant.writing]["capacity"]))
