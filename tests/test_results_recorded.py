@@ -8,6 +8,7 @@ from itertools import product
 from math import comb
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import fisher_exact, spearmanr
 
@@ -95,7 +96,8 @@ def test_the_picture_and_the_page_say_what_the_tables_have() -> None:
 def test_one_stratum_is_fishers_test(table: tuple[int, int, int, int]) -> None:
     """As SciPy computes it."""
     right, n, other, other_n = table
-    expected = fisher_exact([[right, n - right], [other, other_n - other]]).pvalue
+    table_of = np.array([[right, n - right], [other, other_n - other]])
+    expected = fisher_exact(table_of).pvalue
     assert stratified_fisher([table]) == pytest.approx(expected)
 
 

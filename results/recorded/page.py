@@ -12,6 +12,7 @@ from results.recorded.findings import findings
 from results.recorded.tables import share, tables
 from results.recorded.variants import Variant
 
+FILE = "dai2026_counting_capacity.jsonl.gz"
 NOTICE = """\
 The figures here are derived from the data of Dai & Fan 2026, "Language models fail at extended
 rule following" (arXiv 2605.02028), public repository txdai/llm-extended-rule-following at
@@ -89,6 +90,16 @@ def readme(found: Sequence[Variant]) -> str:
         ),
         "",
         *(f"- {sentence}" for sentence in findings(found)),
+        "",
+        "## Every reply",
+        "",
+        "The page of all runs has the replies in it, so it is made where it is wanted (3 MB):",
+        "",
+        "```bash",
+        f"python -m results.recorded {FILE} --runs runs",
+        "bench report $(find runs/length -name manifest.json -exec dirname {} +) -o page.html",
+        "bench samples runs/length/runs/gpt-5.4/counting/repeated@* --outcome incorrect",
+        "```",
         "",
         "## Is the capacity the published one?",
         "",

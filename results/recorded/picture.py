@@ -69,16 +69,10 @@ def picture(models: Sequence[Mapping[str, Any]]) -> str:
         )
     for place, row in enumerate(rows):
         parts += _drawn(row, _TOP + _ROW * place + _ROW / 2 - 4)
-    notes = (
-        (
-            "Blue: closed weights. Orange: open weights. An arrow: beyond the rows that were asked. A "
-            "bar to the edge: no limit is known on that side."
-        ),
-        (
-            "Replies recorded by Dai &amp; Fan in April 2026 (arXiv 2605.02028, MIT licence), judged "
-            "by Eyechart."
-        ),
-    )
+    colours = "Blue: closed weights. Orange: open weights."
+    signs = "An arrow: beyond the rows that were asked. A bar to the edge: no limit is known there."
+    source = "Replies recorded by Dai &amp; Fan in April 2026 (arXiv 2605.02028, MIT licence)"
+    notes = (f"{colours} {signs}", f"{source}, judged by Eyechart.")
     parts += [
         f'<text x="16" y="{height - 24 + 15 * place}" font-size="10" fill="#767676">{note}</text>'
         for place, note in enumerate(notes)
