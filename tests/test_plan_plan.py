@@ -37,7 +37,7 @@ GOLDEN = {
     "copying/verbatim": "2dffc487bc3f358bc5c3050b9b34545b18da255a84b5f865a5b9d07751df7847",
     "counting/bernoulli": "b8b0cb9cd2f2a9a599a9fc764c845b90b3c77a9a0cc44a498ecc07ef8b542759",
     "counting/ones": "76dbaebecd0c19c72b4715cffb5cc4819e0ff255d4ef3b5f10564ece42e8945d",
-    "counting/repeated": "2dcab60147e2bf08f38d20f0c8472fc969797faad919b2f10f346d8a74a25203",
+    "counting/repeated": "4181279a8286094ab9e3ac52d8baa5624f4d9dfe1770dab59d693acd29199e28",
     "counting/sum": "28bf2d7dc1feeb7dd128dc2a76cd69f32445d6547aee16af379a13dd17c5c9ca",
     "counting/words": "c44a586e6a05519d1315647e6b759f727af349cabb83c8bce4b5e45689eabc31",
     "memory/flip_flop": "ac146c078ce2c0d9e15d6b78b3f7c9e92b27717d3fe04e8ef0183afeb861ab07",
