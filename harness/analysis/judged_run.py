@@ -26,12 +26,13 @@ from harness.analysis.effective_length import EffectiveLength, effective_length
 from harness.analysis.interval import wilson
 from harness.analysis.judged_samples import judged_samples
 from harness.analysis.judging import scorer_of
+from harness.analysis.run_cost import RunCost, model_of
 from harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
 from harness.errors import JournalError
 from harness.journal.manifest import Manifest, read_manifest
 from harness.journal.record import Record, Warn, read_records
 from harness.plan.cost import cost
-from harness.plan.resolved_model import ResolvedModel, resolve_model
+from harness.plan.resolved_model import ResolvedModel
 from harness.score.verdict import Scorer
 from harness.spec import Cell, Condition, Line, TaskSpec
 
@@ -41,30 +42,6 @@ UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
 _SCORED = [place for place, outcome in enumerate(OUTCOMES) if outcome not in NOT_SCORED]
 _CORRECT = OUTCOMES.index("correct")
 _DIGITS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class RunCost:
-    """What the replies of a run, or of a part of it, cost, without attempts that failed."""
-
-    dollars: float
-    unknown: int
-    """Samples with a record whose tokens are not known: they are not counted."""
-    prices_of: str
-    """The date of the prices, and the list that they are from."""
-
-    @property
-    def of_day(self) -> str:
-        """The date of the prices alone."""
-        return self.prices_of.partition(" ")[0]
-
-    def __str__(self) -> str:
-        return dollars_text(self.dollars)
-
-
-def dollars_text(dollars: float) -> str:
-    """`$12.34`, `$0.0012`."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +275,7 @@ def read_run(
             )
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
     scorer = scorer_of(folder, manifest, tasks, run_kept_code=run_kept_code)
-    model = _model_of(manifest)
+    model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, scorer=scorer, model=model)
     return JudgedRun(folder, manifest, judged.table, judged.answers, judged.times, scorer, model)
 
@@ -306,15 +283,6 @@ def read_run(
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
     """Sorts conditions by the order of the values in the task file."""
     return tuple(list(spec.axes[axis].values).index(name) for axis, name in condition.items())
-
-
-def _model_of(manifest: Manifest) -> ResolvedModel:
-    """The model of a run, at the addresses where it was asked."""
-    said = manifest.server.get("base_url")
-    given = said if isinstance(said, list) else [said]
-    return resolve_model(
-        manifest.model_name, addresses=[address for address in given if isinstance(address, str)]
-    )
 
 
 def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:

@@ -10,8 +10,8 @@ from typing import cast
 from harness.analysis.cells import markdown_text
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
 from harness.analysis.interval import Bound, Sign, span_text
-from harness.analysis.judged_run import dollars_text
 from harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
+from harness.analysis.run_cost import dollars_text
 from harness.analysis.standing import median_length
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
