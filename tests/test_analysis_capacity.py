@@ -16,7 +16,7 @@ from harness.task.catalogue import built_in_files, open_task
 from harness.task.source import parse
 from tests.conftest import Lab
 
-REPEATED = built_in_files()["counting/repeated"]
+REPEATED = built_in_files()["capacity/items"]
 COLUMNS = "reply=r,target=n,length=n,line=c,item=i,delimiter=d,cut_off=cut,error=e"
 
 
@@ -31,7 +31,7 @@ def found(lab: Lab, *cells: tuple[int, list[str | None]]) -> Capacity | None:
     ]
     path = lab.folder / "them.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = ("import", path, "--task", "counting/repeated", "--model", "them", "--out", lab.out)
+    command = ("import", path, "--task", "capacity/items", "--model", "them", "--out", lab.out)
     lab.bench(*command, "--field", COLUMNS)
     (judged,) = read_run(lab.the_run()).conditions.values()
     return capacity(judged)
@@ -93,7 +93,7 @@ def test_only_tasks_of_integers_ask_for_it(lab: Lab) -> None:
 
 def test_the_lines_are_those_of_the_paper() -> None:
     """0.8 to 1.2 times the centre, rounded outwards."""
-    spec = open_task("counting/repeated", REPEATED).spec
+    spec = open_task("capacity/items", REPEATED).spec
     lines = lines_of(spec.lengths or (), spec.usual_spread)
     assert [(line.low, line.length, line.high) for line in lines[:2]] == [
         (25, 32, 39),

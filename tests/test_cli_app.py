@@ -93,7 +93,7 @@ class TestComplete:
         assert {(request.temperature, request.seed) for request in provider.requests} == {(0.5, 4)}
         manifest = orjson.loads((lab.the_run() / MANIFEST).read_bytes())
         given = {"seed": 4, "temperature": 0.5, "max_tokens": 31}
-        assert manifest["settings"] == given | {"api": "chat", "system": None}
+        assert manifest["settings"] == given | {"api": "chat", "system": None, "effort": None}
         assert "--max-connections 2" in manifest["commands"][0]
         assert {cell["length"] for cell in manifest["cells"]} == {2, 7}
 

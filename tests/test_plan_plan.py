@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 GOLDEN = {
+    "capacity/items": "afe7ee8dd858fdcf46ff1422a4f1882582b5cc84d3a16e2fbf003cbcd1ff09f0",
     "copying/first_last": "0b5f29d70b4e718518f4afdf0d63d5314eaac18099ae78bad42eac7622a24400",
     "copying/repeated_words": "f50b036d05aa89a123f5976322cb7d9a7e1f080d79766cfb49f8e2f4a568a2f1",
     "copying/verbatim": "2dffc487bc3f358bc5c3050b9b34545b18da255a84b5f865a5b9d07751df7847",
     "counting/bernoulli": "b8b0cb9cd2f2a9a599a9fc764c845b90b3c77a9a0cc44a498ecc07ef8b542759",
     "counting/ones": "76dbaebecd0c19c72b4715cffb5cc4819e0ff255d4ef3b5f10564ece42e8945d",
-    "counting/repeated": "4181279a8286094ab9e3ac52d8baa5624f4d9dfe1770dab59d693acd29199e28",
     "counting/sum": "28bf2d7dc1feeb7dd128dc2a76cd69f32445d6547aee16af379a13dd17c5c9ca",
     "counting/words": "c44a586e6a05519d1315647e6b759f727af349cabb83c8bce4b5e45689eabc31",
     "memory/flip_flop": "ac146c078ce2c0d9e15d6b78b3f7c9e92b27717d3fe04e8ef0183afeb861ab07",
@@ -117,10 +117,10 @@ def test_conditions_are_paired(name: str) -> None:
 
 ONES = "counting/ones@1|separator=none,strategy=direct,order=question_first"
 AXES_MAKE_ROWS = {
+    "capacity/items",
     "copying/first_last",
     "copying/repeated_words",
     "copying/verbatim",
-    "counting/repeated",
     "memory/flip_flop",
     "memory/running_sum",
     "separators/two_symbols",

@@ -279,4 +279,4 @@ def test_a_log_of_inspect_needs_its_package(lab: Lab, monkeypatch: pytest.Monkey
     """One line says what to install."""
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     log = lines(lab.folder / "log.eval", ["any"])
-    take(lab, log, words(lab), "--axis", "hint=yes").one_line(2, "pip install 'eyechart[inspect]'")
+    take(lab, log, words(lab), "--axis", "hint=yes").one_line(2, "pip install -e '.[inspect]'")

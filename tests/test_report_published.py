@@ -207,7 +207,7 @@ def test_capacities_stand_beside_the_same_writing(lab: Lab) -> None:
         "from eyechart import Item\n\n\ndef items(rng, length, *, item):\n"
         "    return Item([item] * length, length)\n"
     )
-    task = open_task("counting/items", lab.folder / "items.yaml")
+    task = open_task("capacity/items", lab.folder / "items.yaml")
     axes = {"item": ["all"], "delimiter": ["all"]}
     all_models, by_writing = published_figures(asked(lab, task, None, axes), capacities(lab.folder))
     drawn(all_models)

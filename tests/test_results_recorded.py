@@ -59,7 +59,7 @@ def test_every_variant_has_its_published_capacity() -> None:
         writing = f" ({row['item']}, {row['delimiter']})" if "item" in row else ""
         told = f"{row['capacity_published']} published, {row['capacity']} here"
         assert f"- {row['model']}{writing}: {told}" in page
-    axes = open_task("counting/repeated", built_in_files()["counting/repeated"]).spec.axes
+    axes = open_task("capacity/items", built_in_files()["capacity/items"]).spec.axes
     assert {row["item"] for row in writings} == set(axes["item"].values)
     assert {row["delimiter"] for row in writings} == set(axes["delimiter"].values)
 

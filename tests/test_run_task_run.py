@@ -427,6 +427,7 @@ class TestManifest:
             "max_tokens": 40,
             "api": "chat",
             "system": None,
+            "effort": None,
         }
         assert manifest.server == {"engine": "e", "window": 8}
         assert {"eyechart", "python"} <= set(manifest.software)

@@ -332,7 +332,10 @@ PRESETS = [
             "12:37 lengths: must be greater than 0, not 0",
         ),
         ("{title: x, lengths: []}", "12:30 lengths: must not be empty"),
-        ("{title: x, spread: band}", "12:29 spread: must be one of 'bands', 'none', not 'band'"),
+        (
+            "{title: x, spread: band}",
+            "12:29 spread: must be one of 'bands', 'fifth', 'none', not 'band'",
+        ),
         ("{title: x, sampels: 3}", "12:21 unknown key 'sampels'; did you mean 'samples'?"),
         (
             "{title: x, axes: {seperator: [none]}}",

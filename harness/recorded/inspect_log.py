@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.errors import JournalError, UsageError
 from harness.recorded.row import FileRow
+from providers.base import install
 
 _NO_STOP = "unknown"
 """What Inspect writes where no reason is known."""
@@ -24,7 +25,7 @@ def read_log(path: Path) -> Iterator[FileRow]:
         from inspect_ai import log as inspect  # noqa: PLC0415  an optional package
     except ImportError:
         raise UsageError(
-            f"{path} is a log of Inspect, which inspect_ai reads: pip install 'eyechart[inspect]'"
+            f"{path} is a log of Inspect, which inspect_ai reads: {install('inspect')}"
         ) from None
     number = 0
     try:

@@ -22,7 +22,7 @@ from harness.report.section import Section
 _MAKERS: Mapping[str, tuple[Callable[[Section, Files], Figure | None], ...]] = {
     "copying/first_last": (copied_figure,),
     **dict.fromkeys(COUNTED, (errors_figure,)),
-    "counting/items": (capacities_figure, writings_figure),
+    "capacity/items": (capacities_figure, writings_figure),
     "separators/letters": (letters_figure,),
     "separators/ones_314": (ones_314_figure,),
     "separators/two_symbols": (bases_figure,),

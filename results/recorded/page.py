@@ -98,7 +98,7 @@ def readme(found: Sequence[Variant]) -> str:
         "```bash",
         f"python -m results.recorded {FILE} --runs runs",
         "bench report $(find runs/length -name manifest.json -exec dirname {} +) -o page.html",
-        "bench samples runs/length/runs/gpt-5.4/counting/repeated@* --outcome incorrect",
+        "bench samples runs/length/runs/gpt-5.4/capacity/items@* --outcome incorrect",
         "```",
         "",
         "## Is the capacity the published one?",

@@ -20,7 +20,7 @@ from harness.recorded.fields import Columns
 from harness.recorded.recorder import ImportRequest, import_recorded
 from harness.task.catalogue import built_in_files, open_task
 
-TASK = "counting/repeated"
+TASK = "capacity/items"
 BY, AT = "Dai & Fan 2026, arXiv 2605.02028", "2026-04"
 FIELDS = "line=centre,index=trial,target=expected,length=expected"
 USUAL = "a, comma"

@@ -77,8 +77,3 @@ def _favour(rng: Random, favoured: Sequence[str], choices: Sequence[str]) -> str
     """One of `choices`; half the time one of the `favoured` among them, where there is one."""
     among = [choice for choice in choices if choice in favoured]
     return rng.choice(among if among and rng.random() < 0.5 else choices)
-
-
-def repeated(rng: Random, length: int, *, item: str) -> Item:
-    """`item`, over and over, as `constant` does for a symbol; the item is an axis of its task."""
-    return constant(rng, length, symbol=item)
