@@ -118,7 +118,8 @@ def _report_ends(
             if not isinstance(end, str):
                 unfinished.append(end)
             found = end if isinstance(end, str) else end.text
-            tell_apart(f"{request.name} {condition.label}: {found}")
+            in_words = condition.label.replace(",", ", ")
+            tell_apart(f"{request.name} {in_words}: {found}")
     if unfinished:
         for line in chooser.unknown(unfinished, *limit):
             warn(line)
