@@ -198,6 +198,28 @@ def test_recorded_replies_are_compared_shown_and_exported(lab: Lab) -> None:
     assert "auto" not in board.read_text()
 
 
+def test_rows_that_are_hard_to_read(lab: Lab) -> None:
+    """Half a character becomes U+FFFD; what is no number or no list is named, and nothing else."""
+    hard: list[dict[str, Any] | str] = [
+        '{"reply": "3 \\ud83d", "target": 3, "length": 3, "prompt": "how \\ud83d"}',
+        '{"reply": "3", "target": NaN, "length": 3}',
+        '{"reply": "3", "target": 3, "length": ' + 5000 * "9" + "}",
+        '{"reply": ["3"], "target": "3", "length": "3"}',
+        "[" * 3000,
+        "[1, 2]",
+        '{"reply": true, "target": 1e3, "length": 3.0}',
+    ]
+    done = take(lab, lines(lab.folder / "them.jsonl", hard), lab.plain)
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert [line.split(":")[2] for line in done.err.splitlines() if ".jsonl:" in line] == [
+        *("2", "3", "5", "6")
+    ]
+    written = records(lab.the_run())
+    assert [one["reply"] for one in written] == ["3 \ufffd", '["3"]', "True"]
+    assert (written[0]["prompt"], written[2]["target"]) == ("how \ufffd", 1000)
+
+
 def test_asked_and_recorded_never_mix(lab: Lab) -> None:
     """Neither in a run that was asked, nor in one that was recorded."""
     path = lines(lab.folder / "them.jsonl", [{"said": "3", "n": 3, "sep": ","}])

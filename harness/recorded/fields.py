@@ -193,7 +193,9 @@ def _finish(values: Mapping[str, Any]) -> str | None:
 
 def _text(value: object) -> str:
     if isinstance(value, str):
-        return value
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, int | float):
         return str(value)
     return exact_json.dumps(value).decode()
@@ -214,7 +216,7 @@ def prompt_text(value: object) -> str:
             if isinstance(one, dict) and one.get("role") == "user"
         ]
         if texts and isinstance(texts[-1], str):
-            return texts[-1]
+            return _text(texts[-1])
     return _text(value)
 
 

@@ -75,7 +75,7 @@ def _json_rows(file: BinaryIO) -> Iterator[FileRow]:
         if not text.strip():
             continue
         try:
-            row = exact_json.loads(text)
+            row = _loads(text)
         except (ValueError, RecursionError) as error:
             what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             torn = "" if line.endswith(b"\n") else "; the last line is cut off"
@@ -85,6 +85,16 @@ def _json_rows(file: BinaryIO) -> Iterator[FileRow]:
             yield FileRow(number, row)
         else:
             yield FileRow(number, None, "no JSON object")
+
+
+def _loads(text: bytes) -> object:
+    """The value of a line; orjson refuses lone surrogates, which the standard library reads."""
+    try:
+        return exact_json.loads(text)
+    except json.JSONDecodeError:
+        if b"\\u" not in text:
+            raise
+        return json.loads(text)
 
 
 def _csv_rows(file: BinaryIO) -> Iterator[FileRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,13 @@ from harness.spec import (
     Sample,
     Separator,
     fifth_around,
+    is_too_long,
     lines_of,
 )
 from harness.task.catalogue import Task
 
-_MOST_PROMPTS = 200_000
-"""Most samples of a task that are made to find a prompt."""
+_MOST_CHARACTERS = 200_000_000
+"""Most characters of the prompts that are made to find one: a few seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ class SampleFinder:
             place = self._place(reply)
             if place is not None:
                 return self._make(self._condition(reply), *place)
-        if reply.prompt is not None and (sample := self._by_prompt.get(reply.prompt)) is not None:
-            return sample
+        if reply.prompt is not None and (place := self._by_prompt.get(_hash(reply.prompt))):
+            return self._make(*place)
         if spec.items is not None:
             raise RowError(
                 f"it belongs to no item of {spec.items}; name the column with the item's number "
@@ -141,13 +143,18 @@ class SampleFinder:
         }
 
     @cached_property
-    def _by_prompt(self) -> dict[str, Sample]:
-        """Prompt -> the first of the task's samples by default that has it, or of all its items."""
-        found: dict[str, Sample] = {}
-        for number, sample in enumerate(self._samples()):
-            if number == _MOST_PROMPTS:
+    def _by_prompt(self) -> dict[bytes, tuple[Condition, int, int]]:
+        """Hash of a prompt -> condition, length and index of the first sample that has it: of those
+        that the task asks by default under all conditions, or of all its items.
+        """
+        found: dict[bytes, tuple[Condition, int, int]] = {}
+        characters = 0
+        for sample in self._samples():
+            place = sample.condition, sample.length, sample.index
+            found.setdefault(_hash(sample.prompt), place)
+            characters += len(sample.prompt)
+            if characters > _MOST_CHARACTERS:
                 break
-            found.setdefault(sample.prompt, sample)
         return found
 
     def _samples(self) -> Iterator[Sample]:
@@ -210,6 +217,10 @@ class SampleFinder:
             pass
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             value = target_of(value, answer)
+        if isinstance(value, float) and not math.isfinite(value):
+            value = None
+        if isinstance(value, int) and is_too_long(value):
+            raise RowError("its target has too many digits")
         if not answer.fits(value) or not isinstance(value, int | float | str):
             raise RowError(f"its target {given!r} is none of a task whose answer is {answer.type}")
         return value
@@ -261,6 +272,10 @@ class SampleFinder:
     def _lines(self) -> Sequence[Line]:
         spec = self._task.spec
         return lines_of(spec.lengths or (), spec.usual_spread)
+
+
+def _hash(prompt: str) -> bytes:
+    return hashlib.sha256(prompt.encode()).digest()
 
 
 def _same(given: object, target: Target) -> bool:
