@@ -192,6 +192,20 @@ def test_recorded_replies_are_compared_shown_and_exported(lab: Lab) -> None:
     page = lab.folder / "page.html"
     assert lab.bench("report", first, second, "-o", page).code == 0
     assert "them.jsonl" in page.read_text()
+    about = ("--model-id", "vendor/one", "--organization", "us", "--relationship", "third_party")
+    kept = lab.folder / "store"
+    export = ("export", "every-eval-ever", first, "-o", kept, "--task", lab.ones)
+    lab.bench(*export, *about).one_line(2, "not known, since it was not recorded", "--no-samples")
+    assert lab.bench(*export, *about, "--no-samples").code == 0
+    (exported,) = (json.loads(file.read_text()) for file in kept.rglob("*.json"))
+    details = exported["evaluation_results"][0]["generation_config"]
+    assert "evaluation_timestamp" not in exported
+    assert details["additional_details"] == {"recorded": "recorded (them.jsonl)"}
+    hub = lab.folder / "hub"
+    assert lab.bench("export", "hf-eval-results", first, "-o", hub).code == 0
+    (entry,) = (file.read_text() for file in hub.rglob("*.yaml"))
+    assert "recorded (them.jsonl)" in entry
+    assert "date:" not in entry
     board = lab.out / "leaderboard.csv"
     assert lab.bench("leaderboard", "--out", lab.out).code == 0
     assert "recorded (them.jsonl)" in board.read_text()

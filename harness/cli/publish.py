@@ -202,12 +202,17 @@ def _write_samples(evaluation: Evaluation, path: Path, prompts: Prompts) -> dict
 
 
 def _prompt_texts(run_details: RunDetails, prompts: Prompts) -> Iterator[str]:
-    """The prompt of each detail; raises `UsageError` where the task makes another one now."""
+    """The prompt of each detail; raises `UsageError` where the task makes another one now, or a
+    recorded reply has none.
+    """
     for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
         if prompt is None:
+            why = "not what was asked: the task's generator or items changed"
+            if detail.record.line is not None:
+                why = "not known, since it was not recorded"
             raise UsageError(
-                f"{run_details.run.folder}: the prompt of {detail.record.id} is not what was "
-                "asked: the task's generator or items changed; --no-samples leaves the samples out"
+                f"{run_details.run.folder}: the prompt of {detail.record.id} is {why}; "
+                "--no-samples leaves the samples out"
             )
         yield prompt
 

@@ -104,12 +104,15 @@ def _entry(
     from huggingface_hub import EvalResultEntry  # noqa: PLC0415
 
     answered = datetime.fromtimestamp(publishable.last_answer_s, UTC)
+    date: str | None = answered.isoformat(timespec="seconds").replace("+00:00", "Z")
+    if (recorded := publishable.run.manifest.recorded) is not None:
+        date = recorded.at if len(recorded.at) == len("2026-04-01") else None
     return EvalResultEntry(
         dataset_id=benchmark.dataset,
         dataset_revision=benchmark.revision,
         task_id=task_id,
         value=round(value, _DIGITS),
-        date=answered.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        date=date,
         source_url=benchmark.url,
         source_name=benchmark.name,
         source_user=benchmark.user,

@@ -149,6 +149,8 @@ class Evaluation:
             "model_info": self._model_info(),
             "evaluation_results": list(self._results()),
         }
+        if manifest.recorded is not None:  # when the model was asked is not known to the second
+            del record["evaluation_timestamp"]
         return record if samples is None else record | {"detailed_evaluation_results": samples}
 
     def _cost(self) -> str | None:
