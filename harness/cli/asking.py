@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.completion import complete_tasks
 from harness.cli.numbers import number, whole
 from harness.cli.options import (
     AdaptiveOption,
@@ -24,7 +25,6 @@ from harness.cli.options import (
     MaxTokensOption,
     ModelOption,
     OutOption,
-    OwnTasksOption,
     PrecisionOption,
     PresetOption,
     RunKeptCodeOption,
@@ -227,7 +227,16 @@ def import_(
         list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
     ],
     out: OutOption = Path("results"),
-    tasks: OwnTasksOption = "",
+    tasks: Annotated[
+        str,
+        typer.Option(
+            "--task",
+            "-t",
+            metavar="NAME[,NAME]",
+            help="Your own task files, to make prompts again; with --model the task replied to.",
+            autocompletion=complete_tasks,
+        ),
+    ] = "",
     model: Annotated[
         str,
         typer.Option(

@@ -81,7 +81,7 @@ def _tell(request: ImportRequest, imported: Imported) -> int:
     judged_run = read_run(request.folder, warn, tasks=str(request.task.path))
     show_run(judged_run)
     if missing := judged_run.missing:
-        warn(f"{request.task.name}: {missing:,} samples have no reply in what was recorded")
+        warn(f"{request.task.name}: samples without a recorded reply: {missing:,}")
     return INCOMPLETE if problems or missing else COMPLETE
 
 

@@ -94,8 +94,8 @@ class SampleFinder:
             place = self._place(reply)
             if place is not None:
                 return self._make(self._condition(reply), *place)
-        if reply.prompt is not None and (place := self._by_prompt.get(_hash(reply.prompt))):
-            return self._make(*place)
+        if reply.prompt is not None and (found := self._by_prompt.get(_hash(reply.prompt))):
+            return self._make(*found)
         if spec.items is not None:
             raise RowError(
                 f"it belongs to no item of {spec.items}; name the column with the item's number "
