@@ -150,6 +150,12 @@ def _next(logs: Floats, steps: Floats) -> Floats:
     probabilities one float can hold: an accuracy that falls and rises again, with hundreds of
     answers in a bin, needs states that are less probable than the smallest float.
     """
+    top = logs.max(axis=-1, keepdims=True)
+    below = logs - top
+    if not ((below <= -_RANGE) & (below > -np.inf)).any() and top.min() > -np.inf:
+        with np.errstate(divide="ignore"):
+            one_group: Floats = top + np.log(np.exp(below) @ steps)
+        return one_group
     total = np.full_like(logs, -np.inf)
     left = logs.copy()
     while (top := left.max(axis=-1, keepdims=True)).max() > -np.inf:
