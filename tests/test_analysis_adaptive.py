@@ -189,8 +189,8 @@ def test_a_dip_at_short_lines_is_found() -> None:
 
 def test_more_precision_grows_the_same_samples() -> None:
     """The waves of a coarse run are the first waves of a precise one."""
-    _, _, coarse = asked(logistic(60, slope=4), Aim(1.5))
-    _, _, precise = asked(logistic(60, slope=4), Aim(0.6))
+    _, _, coarse = asked(logistic(60, slope=3), Aim(1.5))
+    _, _, precise = asked(logistic(60, slope=3), Aim(0.8))
     assert precise[: len(coarse)] == coarse
     assert len(precise) > len(coarse)
 
