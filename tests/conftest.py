@@ -359,13 +359,13 @@ def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One real vLLM for all tests that join one; EYECHART_VLLM_URL names one that runs already.
+    """One real vLLM for all tests that join one; TESTS_VLLM_URL names one that runs already.
 
     On CPUs a cache block has 128 tokens unless told otherwise, more than most rows have.
     """
     from tests.real_server import WINDOW, Server, serving
 
-    if running := os.environ.get("EYECHART_VLLM_URL"):
+    if running := os.environ.get("TESTS_VLLM_URL"):
         yield Server(running.removesuffix("/").removesuffix("/v1"))
         return
     folder = tmp_path_factory.mktemp("server")

@@ -1,6 +1,6 @@
 """The real lm-eval against a real vLLM on the CPU, both ways: its tasks are ours, our models its.
 
-`.ci/vllm` makes the environment. Where EYECHART_VLLM_URL names a server of the embedded model that
+`.ci/vllm` makes the environment. Where TESTS_VLLM_URL names a server of the embedded model that
 runs already (`http://127.0.0.1:8000`), that one is asked.
 """
 
@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.vllm,
     pytest.mark.skipif(not LM_EVAL.exists(), reason="no lm_eval beside this Python; see .ci/vllm"),
     pytest.mark.skipif(
-        not (VLLM.exists() or "EYECHART_VLLM_URL" in os.environ),
+        not (VLLM.exists() or "TESTS_VLLM_URL" in os.environ),
         reason="no vllm beside this Python; see .ci/vllm",
     ),
 ]

@@ -22,7 +22,7 @@ from results.recorded.tables import REPORTED
 
 NAME = "dai2026_counting_capacity.jsonl.gz"
 SHARED = Path(__file__).parents[2] / "shared" / "recorded"
-RECORDED = Path(os.environ.get("EYECHART_RECORDED", SHARED)) / NAME
+RECORDED = Path(os.environ.get("TESTS_RECORDED", SHARED)) / NAME
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -36,7 +36,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_the_files_are_what_the_replies_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of them, byte for byte; EYECHART_RECORDED names the folder of the replies."""
+    """All of them, byte for byte; TESTS_RECORDED names the folder of the replies."""
     monkeypatch.setattr(os, "fsync", lambda _: None)  # 130 runs that nobody keeps
     for name, content in made_from(RECORDED, tmp_path).items():
         assert (FOLDER / name).read_text(encoding="utf-8") == content, name
