@@ -8,11 +8,13 @@ import difflib
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 from types import TracebackType
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from harness.cli.asking import IMPORT_EXAMPLES, RUN_EXAMPLES, import_, run
 from harness.cli.defaults import unknown_variables
@@ -161,12 +163,10 @@ def _show_traceback(
     say(*text.removesuffix("\n").split("\n"))
 
 
-def _call() -> int | None:
-    try:
-        code: int | None = app(standalone_mode=False)
-    finally:
-        sys.excepthook = _show_traceback  # typer replaces it
-    return code
+@cache
+def command() -> Any:
+    """The parser of the program; typer makes one anew, in 30 ms, each time `app` is called."""
+    return get_command(app)
 
 
 def main() -> None:
@@ -174,8 +174,9 @@ def main() -> None:
     # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     open_streams()
+    sys.excepthook = _show_traceback
     try:
-        code = _call()
+        code: int | None = command()(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
         raise SystemExit(INTERRUPTED) from None
