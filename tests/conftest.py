@@ -346,6 +346,14 @@ def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
 
 
+@pytest.fixture(autouse=True)
+def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`os.fsync` waits milliseconds for the disk, thousands of times, and here only looks whether
+    the file is open. Processes that tests start, and kill, wait for the disk.
+    """
+    monkeypatch.setattr(os, "fsync", os.fstat)
+
+
 @pytest.fixture
 def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A laboratory of one's own."""
