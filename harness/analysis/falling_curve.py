@@ -129,12 +129,13 @@ def falling_curve(correct: Floats, answered: Floats, threshold: float) -> Fallin
     messages = np.stack(
         [np.broadcast_to(np.log(chain.first), forward.shape[1:]), np.zeros(forward.shape[1:])]
     )
-    for place in range(bins):  # backward from the last bin, forward from the first
-        mirrored = bins - 1 - place
-        forward[place], backward[mirrored] = messages
-        messages[0] += likelihood[:, place]
-        messages[1] += likelihood[:, mirrored]
-        messages = _next(messages, steps)
+    with np.errstate(divide="ignore"):  # states that cannot be reached
+        for place in range(bins):  # backward from the last bin, forward from the first
+            mirrored = bins - 1 - place
+            forward[place], backward[mirrored] = messages
+            messages[0] += likelihood[:, place]
+            messages[1] += likelihood[:, mirrored]
+            messages = _next(messages, steps)
     states = forward + backward + likelihood.swapaxes(0, 1)
     states = np.exp(states - states.max(axis=-1, keepdims=True))
     states /= states.sum(axis=-1, keepdims=True)
@@ -151,18 +152,14 @@ def _next(logs: Floats, steps: Floats) -> Floats:
     answers in a bin, needs states that are less probable than the smallest float.
     """
     top = logs.max(axis=-1, keepdims=True)
-    below = logs - top
-    if not ((below <= -_RANGE) & (below > -np.inf)).any() and top.min() > -np.inf:
-        with np.errstate(divide="ignore"):
-            one_group: Floats = top + np.log(np.exp(below) @ steps)
-        return one_group
-    total = np.full_like(logs, -np.inf)
-    left = logs.copy()
+    under = logs - top
+    near = under > -_RANGE
+    total: Floats = top + np.log(np.where(near, np.exp(under), 0.0) @ steps)
+    left = np.where(near, -np.inf, logs)
     while (top := left.max(axis=-1, keepdims=True)).max() > -np.inf:
         top = np.where(np.isfinite(top), top, 0.0)
         group = left > top - _RANGE
-        with np.errstate(divide="ignore"):
-            part = np.log(np.exp(np.where(group, left - top, -np.inf)) @ steps)
+        part = np.log(np.exp(np.where(group, left - top, -np.inf)) @ steps)
         total = np.logaddexp(total, top + part)
         left[group] = -np.inf
     return total
