@@ -1,6 +1,6 @@
 """What the tests of the report's page in a real Chromium share: two reports, and a look at one.
 
-`CHROMIUM` names the browser; screenshots are kept in the folder that `EYECHART_SCREENSHOTS` names.
+`CHROMIUM` names the browser; screenshots are kept in the folder that `TESTS_SCREENSHOTS` names.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Visit:
 
     def keep(self, name: str, *, whole: bool = False) -> None:
         """Saves a screenshot where they are wanted."""
-        folder = os.environ.get("EYECHART_SCREENSHOTS")
+        folder = os.environ.get("TESTS_SCREENSHOTS")
         if folder:
             self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=whole)
 

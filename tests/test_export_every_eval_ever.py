@@ -1,7 +1,7 @@
 """Runs as records of "Every Eval Ever", by the words of its schema and, where it is at hand, by the
 judgement of its own package.
 
-`EYECHART_EEE_PYTHON` names a Python (3.12 or newer) that has the package `every-eval-ever`.
+`TESTS_EEE_PYTHON` names a Python (3.12 or newer) that has the package `every-eval-ever`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tests.conftest import Done, Lab, right
 
 MOST = 2**64 - 1
 """That fits into a journal."""
-PACKAGE = os.environ.get("EYECHART_EEE_PYTHON", "")
+PACKAGE = os.environ.get("TESTS_EEE_PYTHON", "")
 needs_package = pytest.mark.skipif(
-    not PACKAGE, reason="EYECHART_EEE_PYTHON names no Python with every-eval-ever"
+    not PACKAGE, reason="TESTS_EEE_PYTHON names no Python with every-eval-ever"
 )
 NEITHER_SCHEMA_NOR_PYDANTIC = """\
 import json, sys

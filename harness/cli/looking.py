@@ -21,7 +21,7 @@ from harness.cli.options import (
 )
 
 TASK_SAMPLE_EXAMPLES = examples(
-    "bench tasks sample 'counting/sum@1|strategy=direct,order=question_first|length=5|seed=0|index=0'"
+    "bench tasks sample 'separators/ones_314@1|separator=none|length=314|seed=0|index=0'"
 )
 SAMPLES_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny",
