@@ -109,6 +109,7 @@ def _symbol(line: str, marked: str) -> Found | str:
 
 _VOID = " \n:=-\u2013\u2014.>|\u2026_" + THIN
 _INK = re.compile(rf"[^\s{re.escape(_VOID)}]")
+_MARK = re.compile("[`{}]")
 _CLOSING = frozenset('*`$}"\u201d)]!;<|\u3002')
 
 
@@ -122,10 +123,16 @@ def _read_line(form: AnswerForm, text: str, bare: str, start: int, end: int) -> 
         case "number":
             answer = decimal(line, own_line=own_line)
         case _:
-            marks = zip(text[start:end], line, strict=True)
-            marked = "".join('"' if mark in "`{}" else sign for mark, sign in marks)
-            answer = _symbol(line, marked)
+            answer = _symbol(line, _marked(text[start:end], line))
     return answer if isinstance(answer, str) else _moved(answer, start)
+
+
+def _marked(text: str, line: str) -> str:
+    """`line` with a quote where `text`, which is as long, has a backtick or a brace."""
+    if not _MARK.search(text):
+        return line
+    pairs = zip(text, line, strict=True)
+    return "".join('"' if mark in "`{}" else sign for mark, sign in pairs)
 
 
 def _moved(answer: Found, start: int) -> Found:
