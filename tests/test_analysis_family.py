@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.comparison import compare_runs
 from harness.analysis.curve import Threshold
 from harness.analysis.family import corrected, in_family, longest, rank_runs
-from harness.analysis.further import length_difference
+from harness.analysis.further import length_difference, side_of, sides_difference
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.paired import holm
@@ -282,11 +282,12 @@ def test_many_equal_runs_are_rarely_told_apart() -> None:
     false = 0
     for seed in range(20):
         curves = [simulated(logistic(60), 20, 100 * seed + place) for place in range(5)]
+        sides = [side_of(curve, Threshold()) for curve in curves]
         differences = corrected(
             [
-                length_difference(one, other, Threshold())
-                for place, one in enumerate(curves)
-                for other in curves[:place]
+                sides_difference(one, other)
+                for place, one in enumerate(sides)
+                for other in sides[:place]
             ]
         )
         false += any(difference.further for difference in differences)
