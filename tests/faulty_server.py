@@ -207,8 +207,12 @@ class FaultyServer:
                 return await self._go_wrong(request, fault, answer)
             response = web.json_response(answer)
             await response.prepare(request)
-            await response.write_eof()
-            counters.answers[key] += 1
+            counters.answers[key] += 1  # before the client has it
+            try:
+                await response.write_eof()
+            except BaseException:
+                counters.answers[key] -= 1
+                raise
             return response
         finally:
             counters.concurrent -= 1

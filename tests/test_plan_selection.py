@@ -160,7 +160,8 @@ def test_other_commands_take_presets(lab: Lab) -> None:
     with pytest.raises(PlanError, match="task 'lab/ones' has no preset 'x'; it has paper, commas"):
         eyechart.run(lab.ones, "tiny", preset="x", out=lab.out)
     batch = lab.folder / "batch.jsonl"
-    lab.bench("export", "batch", "-t", lab.ones, "-m", "gpt-4o", "--preset", "paper", "-o", batch)
+    asked = ("-t", lab.ones, "-m", "gpt-4o", "--preset", "paper", "--out", lab.out)
+    lab.bench("export", "batch", *asked, "-o", batch)
     assert len(batch.read_text().splitlines()) == 6
     files = lab.bench("export", "lm-eval", "-t", lab.ones, "--preset", "paper", "-o", lab.out / "x")
     assert files.err.startswith("6 samples in 2 tasks")
