@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import httpx2
 import pytest
 
 from harness.face import run_options
@@ -17,6 +19,7 @@ from providers.base import (
     ServerFaultError,
     SetupError,
 )
+from providers.http.sdk import http_client
 from providers.registry import open_model, parse_model
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -138,3 +141,20 @@ def test_an_address_in_a_variable_is_looked_at_too(
     with pytest.raises(SetupError, match=variable) as caught:
         ask("azure/m" if "AZURE" in variable else "anthropic/m")
     assert "planted" not in str(caught.value)
+
+
+def test_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all clients, until a variable names others."""
+    made: list[object] = []
+
+    class Client(httpx2.AsyncClient):
+        def __init__(self, **given: Any) -> None:
+            made.append(given["verify"])
+            super().__init__(**given)
+
+    for address in ("https://one", "https://two"):
+        http_client(Client, address)
+    assert made[0] is made[1]
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
+    with pytest.raises(SetupError, match="No such file"):
+        http_client(Client, "https://one")
