@@ -238,6 +238,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
+@lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_ASSETS),
