@@ -78,6 +78,8 @@ def test_its_logits_are_those_of_transformers() -> None:
             ids = tokenizer.apply_chat_template(
                 message, add_generation_prompt=True, return_dict=True
             )["input_ids"]
+            if len(ids) > ours.config.window:
+                continue
             with torch.no_grad():
                 wanted = theirs(torch.tensor([ids])).logits[0].numpy()
             assert np.abs(ours.logits(ids) - wanted).max() < 1e-3

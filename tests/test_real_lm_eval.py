@@ -45,7 +45,14 @@ pytestmark = [
     ),
 ]
 
-TASKS = ("--task", "counting,copying", "--lengths", "5,20,100,200", "--samples", "2")
+TASKS = (
+    "--task",
+    "counting,copying/first_last,copying/repeated_words",
+    "--lengths",
+    "5,20,100,200",
+    "--samples",
+    "2",
+)
 SMALL = ("--task", "counting,copying/first_last", "--lengths", "5,20,50", "--samples", "2")
 HF = ("--model", "lm-eval/hf", "--model-arg", f"pretrained={MODEL}", "--model-arg", "dtype=float32")
 WAYS = {
@@ -158,13 +165,13 @@ class TestTasks:
         )
         (results,) = (tmp_path / "out").rglob("results_*.json")
         read = orjson.loads(results.read_bytes())
-        cell = read["results"]["eyechart_counting_sum__direct__0000005"]
+        cell = read["results"]["eyechart_counting_sum__direct__question_first__0000005"]
         assert cell["acc,none"] == 1.0
         assert cell["acc_stderr,none"] == 0.0
         assert read["groups"]["eyechart_counting"]["acc,none"] == 0.5
         assert read["groups"]["eyechart_counting"]["acc_stderr,none"] == 0.0
-        assert read["versions"]["eyechart_counting_sum__direct__0000005"] == 1
-        assert read["n-shot"]["eyechart_counting_sum__direct__0000005"] == 0
+        assert read["versions"]["eyechart_counting_sum__direct__question_first__0000005"] == 1
+        assert read["n-shot"]["eyechart_counting_sum__direct__question_first__0000005"] == 0
 
 
 class TestProvider:
