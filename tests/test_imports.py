@@ -56,10 +56,11 @@ ARROWS = {
         *("providers.base", "providers.catalog", "providers.documents", "providers.http"),
         "providers.secrets",
     ],
+    "harness.probe": [],
     "harness.cli": [
         *("harness.task", "harness.plan", "harness.journal", "harness.run"),
         *("harness.analysis", "harness.report", "harness.export", "harness.face"),
-        "harness.recorded",
+        *("harness.recorded", "harness.probe"),
         *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
     ],
     "harness": ["harness.cli"],  # `python -m harness`
