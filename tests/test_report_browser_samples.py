@@ -23,7 +23,7 @@ def test_samples_are_filtered(visit: Visit) -> None:
     assert visit.page.inner_text("#found") == f"{whole} of {whole} samples"
     assert visit.choose("run", "counting/bernoulli, scripted/second") == f"84 of {whole} samples"
     assert visit.choose("length", "500") == f"12 of {whole} samples"
-    said = visit.choose("condition", "separator=comma, strategy=direct")
+    said = visit.choose("condition", "separator=comma, strategy=direct, order=question_first")
     assert said == f"6 of {whole} samples"
     assert visit.choose("outcome", "error") == f"1 of {whole} samples"
     assert "too hot" in visit.page.inner_text("#cards .card")
@@ -61,8 +61,10 @@ def test_only_samples_where_two_conditions_differ(visit: Visit) -> None:
     """The same sequences under two conditions of a model, each with its own prompt."""
     visit.samples()
     visit.choose("run", "counting/bernoulli, scripted/first")
-    visit.choose("condition", "separator=none, strategy=direct")
-    said = visit.choose("other", "that under separator=comma, strategy=direct")
+    visit.choose("condition", "separator=none, strategy=direct, order=question_first")
+    said = visit.choose(
+        "other", "that under separator=comma, strategy=direct, order=question_first"
+    )
     shown, whole = re.findall(r"^(\d+) of (\d+) pairs", said)[0]
     cards = visit.page.locator(".card.pair")
     assert (cards.count(), int(whole)) == (int(shown), 7 * 5)
@@ -224,7 +226,7 @@ def test_a_long_row_is_folded_and_not_cut(visit: Visit) -> None:
     visit.samples()
     visit.choose("run", "counting/bernoulli, scripted/first")
     visit.choose("length", "500")
-    visit.choose("condition", "separator=none, strategy=direct")
+    visit.choose("condition", "separator=none, strategy=direct, order=question_first")
     prompt = visit.page.locator(".card pre").first
     short = prompt.inner_text()
     prompt.get_by_role("button").click()
