@@ -1,0 +1,133 @@
+"""The interface between a probe and a model whose inner states can be read.
+
+Letters in shape comments: T tokens of one prompt, L layers, C hidden width, H query heads, K key
+heads, D width of a head, V vocabulary. All arrays are float32, whatever the model computes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[np.float32]
+
+Precision: TypeAlias = Literal["float32", "bfloat16"]
+"""`bfloat16`: weights, and the result of every operation, are rounded to bfloat16."""
+Event: TypeAlias = Literal["residual", "final", "projections", "attention", "heads"]
+"""What a watcher may ask for: the names of its methods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """The shape of a model."""
+
+    architecture: str
+    """As in its `config.json`: `LlamaForCausalLM`."""
+    layers: int
+    hidden: int
+    heads: int
+    key_heads: int
+    head_width: int
+    vocabulary: int
+    window: int
+    """Most tokens of a prompt."""
+    rotary_base: float | None
+    """Base of the rotary positions; `None` if the model has no such positions."""
+    rotary_width: int = 0
+    """Numbers of each head that are turned, the first ones; at most `head_width`."""
+    sliding_window: int | None = None
+    """Most tokens that a position attends to in the layers that have such a limit."""
+    missing: tuple[str, ...] = ()
+    """What cannot be read from this architecture, a sentence each."""
+    unavailable: frozenset[Event | Literal["gradients", "matrices"]] = frozenset()
+    """The events and methods that are therefore never there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A prompt as the model gets it."""
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int] | None, ...]
+    """For each token the characters of the prompt it stands for, as (start, end); `None` for tokens
+    of the chat template and special tokens."""
+
+
+class Watcher(Protocol):
+    """Is told what happens inside during one forward pass, layer by layer. A watcher keeps what it
+    needs; it must copy an array that it keeps, and must not change it.
+    """
+
+    wants: frozenset[Event]
+    """The methods to call; the others are never called."""
+
+    def residual(self, layer: int, states: Array) -> None:
+        """(T, C): the residual stream before `layer`, counted from 0; with `layer` = L the stream
+        after the last one, before the final norm.
+        """
+
+    def final(self, states: Array) -> None:
+        """(T, C): the stream after the final norm, its weights multiplied in."""
+
+    def projections(self, layer: int, queries: Array, keys: Array, values: Array) -> None:
+        """(T, H, D), (T, K, D) and (T, K, D), before positions are turned in. Pair i of the turned
+        numbers is at places i and i + rotary_width / 2.
+        """
+
+    def attention(self, layer: int, first: int, weights: Array) -> None:
+        """(H, rows, T): weights of the positions from `first` on, in blocks of ascending positions;
+        0 where a position does not attend. A block holds at most 2^24 numbers if it has more than
+        one row.
+        """
+
+    def heads(self, layer: int, outputs: Array) -> None:
+        """(T, H, D): each head's weighted values, before the output matrix."""
+
+
+class Inside(Protocol):
+    """A model whose inner states can be read, one prompt at a time."""
+
+    anatomy: Anatomy
+
+    def facts(self) -> dict[str, object]:
+        """What identifies the model: weights' hash, dtype, versions; never a key or a path."""
+
+    def tokens(self, prompt: str) -> Tokens:
+        """The prompt in the model's chat template, if it has one, ready for the reply's first
+        token. Raises `PromptOverflowError` if it fills the window.
+        """
+
+    def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
+        """The tokens of `answer` where it follows the prompt as the reply, without an end token."""
+
+    def forward(
+        self,
+        ids: Sequence[int],
+        watcher: Watcher | None = None,
+        *,
+        precision: Precision = "float32",
+        last: int = 1,
+    ) -> Array:
+        """(last, V): one forward pass over a prompt; the logits of its last positions.
+
+        Memory does not grow with T² unless `watcher` asks for more: attention is computed in
+        blocks of positions.
+        """
+
+    def gradients(self, ids: Sequence[int], token: int) -> Array:
+        """(T, C): derivative of the logit of `token` after the last position by the embedding of
+        each position, in float32.
+        """
+
+    def matrices(self) -> Iterator[tuple[int, str, Array]]:
+        """Layer, name and (in, out) matrix of each linear map, norms' weights multiplied in:
+        `q`, `k`, `v`, `o`, and the feed-forward ones (`gate`, `up`, `down`, or `up`, `down`).
+        """
+
+    def close(self) -> None:
+        """Frees the model."""
