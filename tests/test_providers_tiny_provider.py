@@ -401,7 +401,7 @@ def test_same_ids_as_transformers(folder: Path) -> None:
     """The chat template and the tokenizer give the ids that transformers gives."""
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("torch")
-    from providers.tiny.provider import _Chat
+    from providers.tiny.chat import Chat
 
     prompts = ["ab 0,1?\n", "", " a  b\n\n", "x é 7", "<eos>a<assistant>", "ab" * 200]
     beside = "  {% for m in messages %}\n  {%- if loop.first %}{{ bos_token }}{% continue %}"
@@ -419,4 +419,4 @@ def test_same_ids_as_transformers(folder: Path) -> None:
             )
             for prompt in prompts
         ]
-        assert _Chat(folder).ids(prompts, "chat", None) == expected
+        assert Chat(folder).ids(prompts, "chat", None) == expected

@@ -10,7 +10,9 @@ import pytest
 from harness.plan.plan import plan
 from harness.task.catalogue import Task, built_in_files, open_task
 from providers.base import ModelSettings, Request
-from providers.tiny.provider import _SHIPPED, _Chat, open_provider
+from providers.tiny.chat import Chat
+from providers.tiny.folder import SHIPPED
+from providers.tiny.provider import open_provider
 from providers.tiny.training.examples import KNOWN, LATER
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ answer: integer
 
 def unknown(task: Task, axes: dict[str, list[str]]) -> set[str]:
     """Words of the prompts of some conditions of a task that the model does not know."""
-    chat = _Chat(_SHIPPED)
+    chat = Chat(SHIPPED)
     wanted = plan(task, samples=2, lengths=[10, 30], axes=axes)
     words = {word for sample in wanted for word in chat.unknown_words(sample.prompt)}
     return {word for word in words if len(set(word)) > 1}  # a doubled symbol of a row is no word
@@ -60,7 +62,7 @@ def test_it_does_not_know_other_tasks() -> None:
 
 def test_rows_are_no_words() -> None:
     """Nor are digits, or single letters."""
-    chat = _Chat(_SHIPPED)
+    chat = Chat(SHIPPED)
     assert chat.unknown_words("abba xyxy QGN 0110 z how many Zebras été Zebras") == [
         "Zebras",
         "été",
@@ -88,7 +90,7 @@ def test_known_words_say_nothing(lab: Lab) -> None:
     assert (done.code, done.err) == (0, "")
 
 
-@pytest.mark.parametrize(("model", "lines"), [("tiny", 1), (str(_SHIPPED), 0)])
+@pytest.mark.parametrize(("model", "lines"), [("tiny", 1), (str(SHIPPED), 0)])
 def test_of_other_models_nothing_is_known(model: str, lines: int) -> None:
     """A model in a folder may know any word; a system prompt is read as well."""
     said: list[str] = []

@@ -22,7 +22,8 @@ from harness.plan.plan import make_sample, output_budget, plan
 from harness.score.extraction import extract
 from harness.spec import Line, Sample
 from harness.task.catalogue import Task, built_in_files, open_task
-from providers.tiny.provider import _SHIPPED, _Chat
+from providers.tiny.chat import Chat
+from providers.tiny.folder import SHIPPED
 from providers.tiny.runtime import TinyModel
 from providers.tiny.weights import Tensors, read_config
 
@@ -61,7 +62,7 @@ def opened(name: str) -> Task:
     return open_task(name, built_in_files()[name], trial=False)
 
 
-def distance(model: Watched, chat: _Chat, n: int) -> float:
+def distance(model: Watched, chat: Chat, n: int) -> float:
     """The largest difference of a state at the last of n ones and of n + 1 ones: the median over
     some labels.
     """
@@ -79,7 +80,7 @@ def distance(model: Watched, chat: _Chat, n: int) -> float:
     return float(np.median(apart))
 
 
-def replies(model: TinyModel, chat: _Chat, samples: list[Sample]) -> list[str]:
+def replies(model: TinyModel, chat: Chat, samples: list[Sample]) -> list[str]:
     """The replies to some samples."""
     prompts = chat.ids([sample.prompt for sample in samples], "chat", None)
     generated = model.generate(prompts, [output_budget(sample) for sample in samples])
@@ -87,8 +88,8 @@ def replies(model: TinyModel, chat: _Chat, samples: list[Sample]) -> list[str]:
 
 
 def main() -> None:
-    chat, config = _Chat(_SHIPPED), read_config(_SHIPPED)
-    tensors = _SHIPPED / "model.safetensors"
+    chat, config = Chat(SHIPPED), read_config(SHIPPED)
+    tensors = SHIPPED / "model.safetensors"
     watched = Watched(config, Tensors(tensors))
     for n in DISTANCES:
         print(f"{n:5} and {n + 1} ones: {distance(watched, chat, n):.1f}")

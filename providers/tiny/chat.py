@@ -1,0 +1,143 @@
+"""Prompts of a model folder as token ids, and replies as text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from providers.base import Api, SetupError
+from providers.documents import as_document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from jinja2 import Template
+    from tokenizers import Tokenizer
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_ROW_LETTERS = frozenset("abxy")
+"""A text of only these letters is a row, as in training."""
+
+
+class Chat:
+    """Converts prompts to token ids and back, as `apply_chat_template` of transformers does."""
+
+    def __init__(self, folder: Path) -> None:
+        # Without this the library warns on stderr when the process forks after a parallel call.
+        # Batches are encoded on one thread here, which does not hold the GIL.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        from tokenizers import Tokenizer  # noqa: PLC0415  heavy: loaded with the model
+
+        try:
+            config = json.loads((folder / "tokenizer_config.json").read_bytes())
+            self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Exception as exc:  # the Rust library raises plain Exception
+            raise SetupError(
+                f"the tokenizer of {str(folder)!r} cannot be read ({exc}); save it again"
+            ) from exc
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._special_tokens = {
+            key: value["content"] if isinstance(value, dict) else value
+            for key, value in config.items()
+            if key.endswith("_token") and isinstance(value, str | dict)
+        }
+        template = _template_text(folder, config)
+        self._template = _compiled(template, folder)
+        content = (folder / "tokenizer.json").read_bytes() + template.encode()
+        self.sha256 = hashlib.sha256(content).hexdigest()
+        """Hash of the tokenizer and the chat template."""
+
+    def ids(self, prompts: Sequence[str], api: Api, system: str | None) -> list[list[int]]:
+        """Token ids of each prompt, as a server makes them.
+
+        The template adds the special tokens of a chat; the tokenizer adds those before a text to
+        continue.
+        """
+        chat = api == "chat"
+        texts = [
+            self._rendered(prompt, system) if chat else as_document(prompt) for prompt in prompts
+        ]
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=not chat)
+        return [encoding.ids for encoding in encodings]
+
+    def _rendered(self, prompt: str, system: str | None) -> str:
+        """The prompt in the chat template; raises `SetupError` if the template fails."""
+        import jinja2  # noqa: PLC0415  loaded with the model
+
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": prompt})
+        try:
+            return self._template.render(
+                messages=messages,
+                tools=None,
+                documents=None,
+                add_generation_prompt=True,
+                **self._special_tokens,
+            )
+        except jinja2.TemplateError as exc:
+            raise SetupError(f"the chat template fails: {exc}; correct the template") from exc
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of `text` that are no token, each once; a row of letters is no word."""
+        known = {token.strip() for token in self._tokenizer.get_vocab()}
+        words = dict.fromkeys(_WORD.findall(text))
+        return [
+            word
+            for word in words
+            if not (word in known or word.isupper() or _ROW_LETTERS.issuperset(word))
+        ]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+        decoded: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        return decoded
+
+
+def _template_text(folder: Path, config: Mapping[str, Any]) -> str:
+    """The chat template of a model folder: of its own file, else of the tokenizer's `config`."""
+    file = folder / "chat_template.jinja"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    template = config.get("chat_template")
+    if isinstance(template, list):
+        by_name = {named["name"]: named["template"] for named in template}
+        template = by_name.get("default")
+    if not isinstance(template, str):
+        raise SetupError(
+            f"model folder {str(folder)!r} has no chat template; add chat_template to its"
+            " tokenizer_config.json"
+        )
+    return template
+
+
+def _compiled(text: str, folder: Path) -> Template:
+    """The template, compiled as in transformers; raises `SetupError` if it is not valid."""
+    import jinja2  # noqa: PLC0415  loaded with the model
+    import jinja2.ext  # noqa: PLC0415
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
+
+    def raise_exception(message: str) -> NoReturn:
+        raise jinja2.TemplateError(message)
+
+    def tojson(value: object, indent: int | None = None) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+
+    def strftime_now(form: str) -> str:
+        return datetime.now().strftime(form)  # noqa: DTZ005  templates mean local time
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols]
+    )
+    environment.filters["tojson"] = tojson
+    environment.globals["raise_exception"] = raise_exception
+    environment.globals["strftime_now"] = strftime_now
+    try:
+        return environment.from_string(text)
+    except jinja2.TemplateError as exc:
+        raise SetupError(f"the chat template of {str(folder)!r} is wrong: {exc}") from exc
