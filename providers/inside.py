@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Array: TypeAlias = NDArray[np.float32]
+Array: TypeAlias = "NDArray[np.float32]"
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 """`bfloat16`: weights, and the result of every operation, are rounded to bfloat16."""
@@ -119,9 +119,15 @@ class Inside(Protocol):
         blocks of positions.
         """
 
-    def gradients(self, ids: Sequence[int], token: int) -> Array:
-        """(T, C): derivative of the logit of `token` after the last position by the embedding of
-        each position, in float32.
+    def embedded(self, ids: Sequence[int]) -> Array:
+        """(T, C): the embeddings of a prompt's tokens, as the first layer gets them."""
+
+    def logits_of(self, embedded: Array) -> Array:
+        """(V,): the logits after the last position of (T, C) embeddings, in float32."""
+
+    def gradients(self, ids: Sequence[int], weights: Array) -> Array:
+        """(T, C): derivative of the sum of `weights`, (V,), times the logits after the last
+        position, by the embedding of each position; in float32.
         """
 
     def matrices(self) -> Iterator[tuple[int, str, Array]]:

@@ -21,6 +21,7 @@ from providers.base import (
 )
 from providers.catalog.endpoints import USER_FILE, Endpoint, address_problem, endpoints
 from providers.catalog.spelling import meant
+from providers.inside import Inside
 from providers.lm_eval.args import facts_of, label_of, read_args
 from providers.oracle import oracle_name
 from providers.secrets import redact_address
@@ -35,6 +36,11 @@ FACTORIES = {
     "vllm": "providers.vllm.client:open_provider",
 }
 """Provider -> `module:function`; the function takes `ModelSettings` and returns a `Provider`."""
+INSIDES = {
+    "hf": "providers.hf.inside:open_inside",
+    "tiny": "providers.tiny.inside:open_inside",
+}
+"""Provider -> `module:function`; the function takes `ModelSettings` and returns an `Inside`."""
 COMPATIBLE = "providers.openai.api:open_provider"
 """The same for all providers in `endpoints.yaml`."""
 BATCH_FORMS = {"vllm": "providers.openai.batch_form:open_vllm"}
@@ -104,7 +110,7 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
         raise SetupError(f"model {given!r} is not of the form provider/model")
     if provider == "tiny" and not slash:
         return ModelName("tiny", "tiny")
-    known = [*FACTORIES, *_endpoints()]
+    known = [*FACTORIES, *INSIDES, *_endpoints()]
     if slash and provider in known:
         return ModelName(provider, model)
     if has_server:
@@ -133,8 +139,29 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
         SetupError: a package, key or file that the provider needs is missing, or it does not
             support the settings.
     """
+    if name.provider in INSIDES and name.provider not in FACTORIES:
+        raise SetupError(
+            f"{name.label} is a model for 'bench probe'; ask it with --model lm-eval/hf "
+            f"--model-arg pretrained={name.model}, or --model vllm/{name.model}"
+        )
     settings = _checked(name, settings or ModelSettings(name.model))
     return cast("Provider", _load(FACTORIES.get(name.provider, COMPATIBLE))(settings))
+
+
+def open_inside(name: ModelName, settings: ModelSettings) -> Inside:
+    """Loads a model whose inner states can be read.
+
+    Raises:
+        SetupError: the model is behind a server, or a package or file that it needs is missing.
+    """
+    function = INSIDES.get(name.provider)
+    if function is None:
+        raise SetupError(
+            f"{name.label} has no inside that can be read: bench probe is for tiny, tiny/FOLDER, "
+            "and hf/FOLDER, a model of Hugging Face in a local folder"
+        )
+    open_it = cast("Callable[[ModelSettings], Inside]", _load(function))
+    return open_it(replace(settings, model=name.model, provider=name.provider))
 
 
 def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from providers.base import Api, SetupError
 from providers.documents import as_document
+from providers.inside import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,17 +54,46 @@ class Chat:
         self.sha256 = hashlib.sha256(content).hexdigest()
         """Hash of the tokenizer and the chat template."""
 
+    def tokens(self, prompt: str, api: Api, system: str | None) -> Tokens:
+        """The prompt as `ids` makes it, with the characters that each token stands for."""
+        text = self._text(prompt, api, system)
+        start = text.rfind(prompt)
+        if start < 0:
+            raise SetupError("the chat template changes the prompt, so its tokens cannot be found")
+        encoding = self._tokenizer.encode(text, add_special_tokens=api != "chat")
+        end = start + len(prompt)
+        return Tokens(
+            tuple(encoding.ids),
+            tuple(
+                (max(first, start) - start, min(last, end) - start)
+                if first < end and last > start
+                else None
+                for first, last in encoding.offsets
+            ),
+        )
+
+    def answer_ids(self, prompt: str, answer: str, api: Api, system: str | None) -> tuple[int, ...]:
+        """The tokens of `answer` after the prompt. Where the first letters of the answer and the
+        end of the prompt would be one token, they are two.
+        """
+        text, is_plain = self._text(prompt, api, system), api != "chat"
+        before = self._tokenizer.encode(text, add_special_tokens=is_plain).ids
+        whole = self._tokenizer.encode(text + answer, add_special_tokens=is_plain).ids
+        if whole[: len(before)] == before:
+            return tuple(whole[len(before) :])
+        return tuple(self._tokenizer.encode(answer, add_special_tokens=False).ids)
+
+    def _text(self, prompt: str, api: Api, system: str | None) -> str:
+        return self._rendered(prompt, system) if api == "chat" else as_document(prompt)
+
     def ids(self, prompts: Sequence[str], api: Api, system: str | None) -> list[list[int]]:
         """Token ids of each prompt, as a server makes them.
 
         The template adds the special tokens of a chat; the tokenizer adds those before a text to
         continue.
         """
-        chat = api == "chat"
-        texts = [
-            self._rendered(prompt, system) if chat else as_document(prompt) for prompt in prompts
-        ]
-        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=not chat)
+        texts = [self._text(prompt, api, system) for prompt in prompts]
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=api != "chat")
         return [encoding.ids for encoding in encodings]
 
     def _rendered(self, prompt: str, system: str | None) -> str:
