@@ -247,6 +247,11 @@ class ModelSettings:
     """Arguments of the server that the provider starts."""
     server_log: Path | None = None
     """File for the output of that server."""
+    device: str | None = None
+    """Where a model that is loaded in this process runs: `cpu`, `cuda`, `mps`; `None` for what there
+    is."""
+    trust_remote_code: bool = False
+    """Whether Python code in the model's folder may be executed."""
     known: Callable[[str], Known] | None = None
     """Sample id -> what is right. Only the oracle is given it: see `providers.registry`."""
     notify: Callable[[str], None] = lambda _line: None

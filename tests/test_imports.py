@@ -46,7 +46,7 @@ ARROWS = {
         *("providers.base", "providers.registry", "providers.secrets"),
     ],
     "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
-    "harness.report": ["harness.analysis", "harness.journal"],
+    "harness.report": ["harness.analysis", "harness.journal", "harness.probe"],
     "harness.face": [
         *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.analysis"),
         *("providers.base", "providers.registry"),
@@ -56,12 +56,16 @@ ARROWS = {
         *("providers.base", "providers.catalog", "providers.documents", "providers.http"),
         "providers.secrets",
     ],
-    "harness.probe": [],
+    "harness.probe": [  # a model's inside, on the samples of a plan
+        *("harness.plan", "harness.task", "harness.journal"),
+        *("providers.base", "providers.inside"),
+    ],
     "harness.cli": [
         *("harness.task", "harness.plan", "harness.journal", "harness.run"),
         *("harness.analysis", "harness.report", "harness.export", "harness.face"),
         *("harness.recorded", "harness.probe"),
         *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
+        "providers.inside",
     ],
     "harness": ["harness.cli"],  # `python -m harness`
 }

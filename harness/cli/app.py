@@ -33,7 +33,7 @@ from harness.cli.judging import (
 )
 from harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
 from harness.cli.options import JsonOption, examples
-from harness.cli.probing import ROPE_EXAMPLES, rope
+from harness.cli.probing import PROBE_EXAMPLES, ROPE_EXAMPLES, probe, rope
 from harness.cli.settings import AskingVerb, Verb
 from harness.cli.tasks import tasks_app
 from harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
@@ -140,6 +140,7 @@ for _verb, _name, _short, _examples, _class in (
         Verb,
     ),
     (import_, "import", "Take replies of batches into their runs.", IMPORT_EXAMPLES, Verb),
+    (probe, "probe", "Measure the inside of a model.", PROBE_EXAMPLES, AskingVerb),
     (rope, "rope", "Answer questions about rotary positions.", ROPE_EXAMPLES, Verb),
     (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
     (

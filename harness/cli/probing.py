@@ -11,7 +11,24 @@ from typing import Annotated
 import typer
 
 from harness.cli.numbers import whole
-from harness.cli.options import JsonOption, examples, listed
+from harness.cli.options import (
+    AxisOption,
+    JsonOption,
+    LengthsOption,
+    ModelOption,
+    OutOption,
+    PresetOption,
+    SamplesOption,
+    SeedOption,
+    SpreadOption,
+    SystemOption,
+    TaskOption,
+    command_of,
+    examples,
+    listed,
+    said_of_default_axes,
+)
+from harness.cli.terminal import warn
 
 ROPE_EXAMPLES = examples(
     "bench rope --base 500000 --head-dim 128",
@@ -64,6 +81,100 @@ def rope(
             listed(context or ["1024,4096,16384"]),
             to,
             output or [],
+            as_json=as_json,
+        )
+    )
+
+
+PROBE_EXAMPLES = examples(
+    "bench probe --model tiny --task counting/ones --axis separator=all --lengths 5,50,500",
+    "bench probe --model tiny --task copying/first_last --measure collapse,attention",
+    "bench probe --model hf/PATH --task counting/ones --device cuda",
+)
+
+
+def probe(
+    context: typer.Context,
+    *,
+    task: TaskOption,
+    model: ModelOption,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            metavar="NAME[,NAME]",
+            help="Measures to take; default: all but lipschitz, which is slow.",
+        ),
+    ] = None,
+    preset: PresetOption = None,
+    lengths: LengthsOption = None,
+    spread: SpreadOption = None,
+    samples: SamplesOption = 3,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    system: SystemOption = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where a model of hf/ runs: cpu, cuda, mps, cuda:1."),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Execute Python code in the folder of a model of hf/."
+        ),
+    ] = False,
+    out: OutOption = Path("results"),
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the inside of a model on the samples that 'bench run' asks.
+
+    The same command again continues where it stopped; more lengths, samples, conditions or measures
+    grow the same probe.
+    """
+    from harness.cli.probe import ProbedModel
+    from harness.cli.probe import probe as probe_models
+    from harness.face.run_options import read_settings
+    from harness.plan import selection
+    from providers.base import ModelSettings
+    from providers.registry import parse_model
+
+    plans = selection.plans(
+        ",".join(listed(task)),
+        lengths=lengths,
+        spread=spread,
+        samples=samples,
+        axes=axis or [],
+        seed=seed,
+        leave_out=said_of_default_axes(context),
+        preset=preset,
+        notify=warn,
+    )
+    settings = read_settings(seed=seed, system=selection.system_prompt(plans, system))
+    models = []
+    for given in listed(model):
+        name = parse_model(given)
+        models.append(
+            ProbedModel(
+                name,
+                name.label,
+                ModelSettings(
+                    name.model,
+                    api=settings.api,
+                    system=settings.system,
+                    device=device,
+                    trust_remote_code=trust_remote_code,
+                    notify=warn,
+                ),
+            )
+        )
+    raise typer.Exit(
+        probe_models(
+            plans,
+            models,
+            listed(measure or []),
+            settings=settings,
+            out=out,
+            command=command_of(context),
             as_json=as_json,
         )
     )

@@ -325,6 +325,28 @@ def published_rows_chart(
     return spec_of(alt.layer(*layers).properties(width=WIDTH, height=_ROW * len(rows)))
 
 
+def inside_chart(look: Look, ticks: Sequence[int], title: str, *, is_log: bool) -> Spec:
+    """What was measured inside a model, by length, with the effective lengths as vertical lines.
+
+    Data: `inside` (x, y, low, high, n), `estimate` (x), `line` (y).
+    """
+    inside, x = _data("inside"), _x("x", ticks)
+    scale = alt.Scale(type="log" if is_log else "linear", zero=False)
+    axis = alt.Axis(title=title, format="~g", tickCount=4)
+    y, low = (alt.Y(f"{field}:Q", scale=scale, axis=axis) for field in ("y", "low"))
+    tips = _tips("where", "length", mean="y:Q", smallest="low:Q", largest="high:Q", samples="n:Q")
+    chart = alt.layer(
+        _data("line").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
+        _data("estimate").mark_rule(strokeWidth=1, strokeDash=[2, 2]).encode(x, look.colour()),
+        inside.mark_rule(strokeWidth=5, opacity=0.22).encode(
+            x, low, alt.Y2("high:Q"), look.colour()
+        ),
+        inside.mark_line(strokeWidth=1.5).encode(x, y, look.colour(), look.dash()),
+        look.points(inside).encode(x, y, tooltip=tips),
+    ).properties(width=WIDTH, height=HEIGHT)
+    return spec_of(chart)
+
+
 def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
     """Paired differences from the first value of an axis, with intervals, at each length.
 

@@ -1,0 +1,31 @@
+"""How many symbols a row has counted after each of its symbols."""
+
+from __future__ import annotations
+
+from harness.plan.plan import Plan, item_of
+from harness.spec import Sample
+
+_MOST = 400
+"""Lengths at which a row is made again, at most: making one takes time in proportion to it."""
+
+
+def running_counts(planned: Plan, sample: Sample) -> list[int | None] | None:
+    """The right answer for the row cut off after each symbol; `None` in the list where that was
+    not computed. `None` instead of a list where answers are no integers, do not grow with the row,
+    or where a shorter row is not the beginning of a longer one.
+    """
+    task, seed = planned.task, planned.seed
+    if task.spec.answer.type != "integer" or task.spec.items is not None:
+        return None
+    whole = item_of(task, sample.condition, sample.length, sample.index, seed)
+    step = -(-sample.length // _MOST)
+    counts: list[int | None] = [None] * sample.length
+    before = 0
+    for length in range(step, sample.length + 1, step):
+        item = item_of(task, sample.condition, length, sample.index, seed)
+        if not isinstance(item.target, int) or item.target < before:
+            return None
+        if list(item.symbols) != list(whole.symbols[:length]):
+            return None
+        counts[length - 1] = before = item.target
+    return counts

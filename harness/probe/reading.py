@@ -1,0 +1,18 @@
+"""One number that a probe reads off a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The value of a quantity on one sample."""
+
+    quantity: str
+    value: float
+    layer: int | None = None
+    """The layer, from 0; of a stream, the layer before which it was read, and the number of layers
+    for the stream after the last one."""
+    head: int | None = None
+    """The head, from 0; of rotary positions, the pair."""

@@ -1,0 +1,93 @@
+"""The figures of a probe: what was measured inside a model, under its accuracy, by length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from harness.probe.shown import SHOWN, Shown, shown_values
+from harness.report import charts
+from harness.report.looks import Look
+from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
+from harness.report.section import Section, Series, key_of
+from harness.spec import Condition
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeOfRun:
+    """A probe of a model of a section."""
+
+    model: str
+    frame: pd.DataFrame
+    """The rows of `probe.csv`."""
+
+
+def inside_figures(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
+    """A figure for each shown measure that a probe of the section's models has."""
+    frames = {probe.model: shown_values(probe.frame) for probe in probes}
+    look = look_of(section)
+    found = []
+    for shown in SHOWN:
+        panels = []
+        for model, title, panel_series in panels_of(section):
+            rows: Rows = []
+            marks: Rows = []
+            for series in panel_series:
+                rows += _rows(section, series, shown, frames)
+                marks += _marks(section, series)
+            if rows:
+                data = {"inside": rows, "estimate": marks, "line": _line(shown)}
+                panels.append(Panel(model, title, data))
+        if panels:
+            found.append(_figure(section, shown, look, panels))
+    return found
+
+
+def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel]) -> Figure:
+    spec = charts.inside_chart(look, section.lengths, shown.axis, is_log=shown.is_log)
+    return Figure("inside", shown.title, spec, tuple(panels), look, note=shown.note)
+
+
+def _rows(
+    section: Section, series: Series, shown: Shown, frames: Mapping[str, pd.DataFrame]
+) -> Rows:
+    frame = frames.get(series.run_details.name)
+    if frame is None:
+        return []
+    chosen = frame[(frame["shown"] == shown.name) & of_condition(frame, series.condition)]
+    return [
+        {
+            **marks_of(section, series),
+            **units_of(series.at(float(row["length"])), "x"),
+            "length": int(row["length"]),
+            "y": float(row["value"]),
+            "low": float(row["low"]),
+            "high": float(row["high"]),
+            "n": int(row["n"]),
+        }
+        for _, row in chosen.iterrows()
+        if not shown.is_log or row["low"] > 0
+    ]
+
+
+def of_condition(frame: pd.DataFrame, condition: Condition) -> pd.Series[bool]:
+    """Which rows are of a condition."""
+    chosen = pd.Series(True, index=frame.index)  # noqa: FBT003  the value of every row
+    for axis, value in condition.items():
+        chosen &= frame[axis] == value
+    return chosen
+
+
+def _marks(section: Section, series: Series) -> Rows:
+    """The effective length of a series, where it lies within the tested lines."""
+    estimate = section.estimates.get(key_of(series))
+    if estimate is None or estimate.length.sign != "=":
+        return []
+    at = series.at(estimate.length.length)
+    return [{**marks_of(section, series), **units_of(at, "x")}]
+
+
+def _line(shown: Shown) -> Rows:
+    return [] if shown.line is None else [{"y": shown.line}]
