@@ -248,8 +248,7 @@ class ModelSettings:
     server_log: Path | None = None
     """File for the output of that server."""
     device: str | None = None
-    """Where a model that is loaded in this process runs: `cpu`, `cuda`, `mps`; `None` for what there
-    is."""
+    """Where a model in this process runs: `cpu`, `cuda`, `mps`; `None` for what there is."""
     trust_remote_code: bool = False
     """Whether Python code in the model's folder may be executed."""
     known: Callable[[str], Known] | None = None
