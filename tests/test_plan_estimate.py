@@ -121,7 +121,8 @@ def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
     assert asyncio.run(context_fits(wanted, model_of(None), {}, counter)) == {}
     found = asyncio.run(context_fits(wanted, model_of(600), {}, counter))
     assert [line for _, line in found] == [Line.exact(500)]
-    assert len(counter.counted) == 1
+    assert "Row" in counter.counted[0]
+    assert counter.counted[1:] == ["500", "."]
 
 
 def test_a_band_is_looked_at_from_both_ends() -> None:
@@ -132,7 +133,7 @@ def test_a_band_is_looked_at_from_both_ends() -> None:
     (line,) = (line for _, line in fits)
     (fit,) = fits.values()
     assert str(line) == "500 (51–500)"
-    assert len(counter.counted) == 2
+    assert sum("Row" in one for one in counter.counted) == 2
     assert fit.longest.tokens - fit.shortest.tokens == 500 - 51
     assert [fit.at(length).tokens for length in (51, 151, 500)] == [
         *(fit.shortest.tokens, fit.shortest.tokens + 100, fit.longest.tokens)
@@ -144,6 +145,39 @@ def test_a_band_is_looked_at_from_both_ends() -> None:
         len(sample.prompt) for sample in wanted if sample.line != line or fit.at(sample.length).fits
     )
     assert ahead.characters == expected < all_sent.characters
+
+
+class CountingWords(ScriptedProvider):
+    """Counts a token a word, and seven around each prompt."""
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        return [7 + len(prompt.split()) for prompt in prompts]
+
+
+def test_the_room_for_a_reply_is_counted_as_the_prompt_is() -> None:
+    """Words have fewer tokens than characters; what is around a prompt is not around a reply."""
+    wanted = planned("copying/verbatim", lengths=[300], axes={"content": ["words"]})
+    (counted,) = asyncio.run(context_fits(wanted, model_of(900), {}, CountingWords(["1"]))).values()
+    assert counted.longest.answer == 8 + 300
+    assert counted.longest.fits
+    (estimated,) = asyncio.run(context_fits(wanted, model_of(250), {}, None)).values()
+    characters = len(str(next(iter(wanted)).target))
+    assert estimated.longest.answer == 8 + characters // 16
+    assert not estimated.longest.fits
+    assert str(estimated) == (
+        f"at least {estimated.longest.tokens:,} tokens of the prompt and at least "
+        f"{estimated.longest.answer:,} of a right reply have no room in the window of 250; not sent"
+    )
+
+
+def test_the_expected_reply_is_estimated_as_a_prompt_is() -> None:
+    """And not a token a character, which a right reply has at most."""
+    wanted = planned("copying/verbatim", samples=1, lengths=[100], axes={"content": ["words"]})
+    (sample,) = wanted
+    ahead = asyncio.run(forecast(wanted))
+    assert ahead.output_tokens == 8 + estimate_tokens(str(sample.target))
+    assert ahead.output_tokens < ahead.prompt_tokens
+    assert ahead.most_output_tokens > len(str(sample.target))
 
 
 def test_of_a_long_plan_of_bands_a_few_lengths_stand_for_all() -> None:

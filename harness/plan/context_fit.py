@@ -6,11 +6,11 @@ in between are interpolated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.plan.plan import answer_budget, make_sample, output_budget
+from harness.plan.plan import PHRASE_TOKENS, make_sample, output_budget
 from harness.spec import CellKey, Condition, Line, Sample
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ _TOLERANCE = 0.05
 """How much samples of one length may differ in tokens."""
 _MAX_TOKEN_CHARACTERS = 16
 """Characters of one token, at most, where no tokenizer counts."""
+_DOT = "."
+"""A text of one token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,15 @@ class ContextFit:
     tokens: int
     """Of the prompt; at least so many where it is not `exact`."""
     answer: int
-    """Tokens of the shortest right reply."""
+    """Of the shortest right reply; at least so many where it is not `exact`."""
     window: int
     exact: bool
-    """Whether a tokenizer counted `tokens`."""
+    """Whether a tokenizer counted both."""
 
     @property
     def fits(self) -> bool:
         """False where no sample of this length can be answered."""
-        return self.tokens * (1 - _TOLERANCE) + self.answer <= self.window
+        return (self.tokens + self.answer) * (1 - _TOLERANCE) <= self.window
 
     def at_most(self, budget: int) -> int:
         """`budget`, or what the prompt leaves of the window where that is less."""
@@ -50,7 +52,10 @@ class ContextFit:
 
     def __str__(self) -> str:
         about = "" if self.exact else "at least "
-        return f"a prompt of {about}{self.tokens:,} tokens has no room in {self.window:,}"
+        return (
+            f"{about}{self.tokens:,} tokens of the prompt and {about}{self.answer:,} of a right "
+            f"reply have no room in the window of {self.window:,}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class CellFit:
         return replace(
             long,
             tokens=round(short.tokens + share * (long.tokens - short.tokens)),
-            answer=max(short.answer, long.answer),
+            answer=round(short.answer + share * (long.answer - short.answer)),
         )
 
     def __str__(self) -> str:
@@ -102,22 +107,40 @@ async def context_fits(
             shortest = longest if line.is_exact else _first(plan, condition, line.low)
             close[condition, line] = shortest, longest
     ends = {sample.id: sample for pair in close.values() for sample in pair}
-    counts = None
-    if provider is not None and ends:
-        counts = await provider.count_tokens([sample.prompt for sample in ends.values()])
+    samples = list(ends.values())
+    counts = None if provider is None else await _count(samples, provider)
+    sizes = counts or list(map(_at_least, samples))
     fits = {
-        sample.id: ContextFit(
-            tokens=len(sample.prompt) // _MAX_TOKEN_CHARACTERS if counts is None else counts[place],
-            answer=answer_budget(sample),
-            window=window,
-            exact=counts is not None,
-        )
-        for place, sample in enumerate(ends.values())
+        sample.id: ContextFit(prompt, answer, window, exact=counts is not None)
+        for sample, (prompt, answer) in zip(samples, sizes, strict=True)
     }
     return {
         key: CellFit(key[1], fits[shortest.id], fits[longest.id])
         for key, (shortest, longest) in close.items()
     }
+
+
+async def _count(samples: Sequence[Sample], provider: Provider) -> list[tuple[int, int]] | None:
+    """Tokens of each prompt and of its shortest right reply; `None` if nothing counts them."""
+    if not samples:
+        return []
+    prompts = [sample.prompt for sample in samples]
+    targets = [str(sample.target) for sample in samples]
+    counts = await provider.count_tokens([*prompts, *targets, _DOT])
+    if counts is None:
+        return None
+    *counts, around = counts  # the template and the system prompt are around a reply's text too
+    of_targets = counts[len(prompts) :]
+    answers = [PHRASE_TOKENS + max(1, count - around + 1) for count in of_targets]
+    return list(zip(counts, answers, strict=False))
+
+
+def _at_least(sample: Sample) -> tuple[int, int]:
+    """The same at least, where no tokenizer counts."""
+    return (
+        len(sample.prompt) // _MAX_TOKEN_CHARACTERS,
+        PHRASE_TOKENS + len(str(sample.target)) // _MAX_TOKEN_CHARACTERS,
+    )
 
 
 def _first(plan: Plan, condition: Condition, length: int) -> Sample:

@@ -8,7 +8,7 @@ from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.plan.cost import cost, estimate_tokens, most_cost, most_tokens
-from harness.plan.plan import answer_budget, output_budget
+from harness.plan.plan import PHRASE_TOKENS, output_budget
 from harness.spec import CellKey, Sample
 from providers.base import Usage
 
@@ -129,5 +129,5 @@ def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
 def _expected_output(sample: Sample) -> int:
     """The answer alone, or half of the budget where the model is to reason first."""
     if sample.condition.get("strategy", "direct") == "direct":
-        return answer_budget(sample)
+        return PHRASE_TOKENS + estimate_tokens(str(sample.target))
     return output_budget(sample) // 2

@@ -37,6 +37,8 @@ _ID = re.compile(
     r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
     r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
 )
+PHRASE_TOKENS = 8
+"""What a reply is given for the phrase before its answer."""
 _EXAMPLE = "separators/two_symbols@1|separator=comma,share=half|length=20|seed=0|index=3"
 
 
@@ -295,8 +297,3 @@ def output_budget(sample: Sample) -> int:
     if strategy is None:
         return 1024 + answer
     return answer + (256 if strategy == "direct" else 512 + 16 * sample.length)
-
-
-def answer_budget(sample: Sample) -> int:
-    """Tokens of the shortest right reply: the phrase and the target, a token a character of it."""
-    return 8 + len(str(sample.target))
