@@ -170,6 +170,39 @@ def test_the_room_for_a_reply_is_counted_as_the_prompt_is() -> None:
     )
 
 
+def test_a_reply_is_asked_to_be_no_longer_than_the_model_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A vendor rejects a longer one; a right reply that must be longer is not asked for."""
+    models = tmp_path / "models.yaml"
+    models.write_text(
+        "openai/m: {max_output: 500}\nopenai/t: {max_output: 9000, reasoning: true}\n"
+    )
+    monkeypatch.setenv("EYECHART_MODELS", str(models))
+    model = resolve_model("openai/m")
+    assert (model.max_reply, resolve_model("openai/t").max_reply) == (500, 9000 - 8192)
+    wanted = planned(
+        "copying/verbatim", samples=2, lengths=[5, 20, 500], axes={"content": ["uuids"]}
+    )
+    fits = asyncio.run(context_fits(wanted, model, {}, None))
+    _, middle, longest = (
+        fit for _, fit in sorted(fits.items(), key=lambda pair: pair[0][1].length)
+    )
+    assert middle.longest.at_most(5000) == 500
+    assert not str(middle)
+    assert middle.may_be_cut == (
+        f"about {middle.longest.likely_answer:,} tokens of a right reply are more than the 500 "
+        "that the model gives"
+    )
+    assert str(longest) == (
+        f"at least {8 + (500 * 37 - 1) // 16:,} tokens of a right reply are more than the 500 that "
+        "the model gives; not sent"
+    )
+    ahead = asyncio.run(forecast(wanted, fits=fits))
+    assert ahead.requests == 4
+    assert ahead.most_output_tokens == 4 * 500
+
+
 def test_the_expected_reply_is_estimated_as_a_prompt_is() -> None:
     """And not a token a character, which a right reply has at most."""
     wanted = planned("copying/verbatim", samples=1, lengths=[100], axes={"content": ["words"]})

@@ -71,7 +71,7 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         ("conditions", str(len(plan.conditions))),
         *(("", condition.label) for condition in plan.conditions),
         ("lengths", ", ".join(map(str, plan.lines))),
-        ("requests", f"{plan.size:,} ({cells}){'' if is_fresh else _answered(preview)}"),
+        ("requests", f"{plan.size:,} ({cells}){_left(preview, is_fresh=is_fresh)}"),
         *(
             [("adaptive", str(preview.waves))]
             if preview.waves
@@ -88,6 +88,11 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         ("too long", f"{condition.label} at length {line}: {fit}")
         for (condition, line), fit in preview.fits.items()
         if str(fit)
+    ]
+    rows += [
+        ("cut off", f"{condition.label} at length {line}: {fit.may_be_cut}")
+        for (condition, line), fit in preview.fits.items()
+        if fit.may_be_cut
     ]
     rows += [("run folder", str(request.folder)), ("sample", first.id)]
     echo(f"{request.name}@{spec.version}: {spec.title}")
@@ -119,13 +124,20 @@ def _percent(share: float) -> str:
     return f"{math.floor(round(100 * steps * share, 6)) / steps:g} %"
 
 
-def _answered(preview: Preview) -> str:
-    """The note on how many samples of the plan have answers; empty if none has."""
-    request, answered = preview.request, preview.answered
+def _left(preview: Preview, *, is_fresh: bool) -> str:
+    """The note on how many samples of the plan have answers, do not fit, and will be asked; empty
+    where all of them will.
+    """
+    request = preview.request
+    size, unsent = request.plan.size, request.plan.size - preview.forecast.requests
+    answered = 0 if is_fresh else preview.answered
     again = f" again, for repeat {request.repeat}" if request.repeat else ""
-    if not answered:
+    why = [f"{answered:,} are answered"] * bool(answered) + [f"{unsent:,} do not fit"] * bool(
+        unsent
+    )
+    if not why:
         return f"; all are asked{again}" if again else ""
-    return f"; {answered:,} are answered, so {request.plan.size - answered:,} will be asked{again}"
+    return f"; {' and '.join(why)}, so {max(0, size - answered - unsent):,} will be asked{again}"
 
 
 def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_first: bool) -> None:

@@ -10,6 +10,7 @@ from harness.analysis.power import FROM, POWER
 from harness.cli.preview import Preview, can_show
 from harness.cli.task_documents import sample_document
 from harness.face.run_options import RunOptions
+from harness.spec import CellKey
 
 
 def dry_run_document(
@@ -54,18 +55,9 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "settings": asdict(request.settings),
         "folder": request.folder,
         "requests": plan.size,
+        "fitting": forecast.requests,
         "answered": 0 if is_fresh else preview.answered,
-        "cells": [
-            {
-                "condition": condition,
-                "length": line.length,
-                "low": line.low,
-                "high": line.high,
-                "samples": size,
-                "too_long": str(preview.fits.get((condition, line), "")),
-            }
-            for (condition, line), size in plan.sizes.items()
-        ],
+        "cells": [_cell(preview, key, size) for key, size in plan.sizes.items()],
         "characters": forecast.characters,
         "tokens_are_counted": forecast.exact,
         "prompt_tokens": forecast.prompt_tokens,
@@ -79,4 +71,18 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         else {"power": POWER, "from_accuracy": FROM, **asdict(can_show(plan))},
         "sample": sample_document(plan.task, next(iter(plan)))
         | {"system": request.settings.system},
+    }
+
+
+def _cell(preview: Preview, key: CellKey, size: int) -> dict[str, Any]:
+    condition, line = key
+    fit = preview.fits.get(key)
+    return {
+        "condition": condition,
+        "length": line.length,
+        "low": line.low,
+        "high": line.high,
+        "samples": size,
+        "too_long": "" if fit is None else str(fit),
+        "may_be_cut": "" if fit is None else fit.may_be_cut,
     }

@@ -1,4 +1,5 @@
-"""Whether a cell's prompts and replies fit the model's window: the one place that decides it.
+"""Whether a cell's prompts and replies fit the model's window, and its longest reply: the one place
+that decides it.
 
 The prompts of a band differ in length, so its shortest and its longest one are measured and those
 in between are interpolated.
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from harness.plan.estimate import likely_answer
 from harness.plan.plan import PHRASE_TOKENS, make_sample, output_budget
 from harness.spec import CellKey, Condition, Line, Sample
 
@@ -28,30 +30,63 @@ _DOT = "."
 
 @dataclass(frozen=True, slots=True)
 class ContextFit:
-    """Whether prompts of one length fit the context window, and how much room replies have."""
+    """Whether prompts of one length and their replies fit, and how much room replies have."""
 
     tokens: int
     """Of the prompt; at least so many where it is not `exact`."""
     answer: int
     """Of the shortest right reply; at least so many where it is not `exact`."""
-    window: int
+    window: int | None
     exact: bool
     """Whether a tokenizer counted both."""
+    max_reply: int | None = None
+    """Most tokens that the model gives in a reply, besides its thinking."""
+    likely_answer: int = 0
+    """Of a right reply, estimated."""
 
     @property
     def fits(self) -> bool:
         """False where no sample of this length can be answered."""
-        return (self.tokens + self.answer) * (1 - _TOLERANCE) <= self.window
+        return not self._is_too_long and not self._has_long_answer
+
+    @property
+    def _is_too_long(self) -> bool:
+        size = (self.tokens + self.answer) * (1 - _TOLERANCE)
+        return self.window is not None and size > self.window
+
+    @property
+    def _has_long_answer(self) -> bool:
+        most = self.max_reply
+        return most is not None and self.answer * (1 - _TOLERANCE) > most
+
+    @property
+    def may_be_cut(self) -> str:
+        """Why right replies are probably cut off; empty where they are not."""
+        if self.max_reply is None or self.likely_answer <= self.max_reply:
+            return ""
+        return (
+            f"about {self.likely_answer:,} tokens of a right reply are more than the "
+            f"{self.max_reply:,} that the model gives"
+        )
 
     def at_most(self, budget: int) -> int:
-        """`budget`, or what the prompt leaves of the window where that is less."""
-        if not self.exact:
+        """`budget`, or what the prompt leaves of the window, or what the model gives in a reply,
+        where that is less.
+        """
+        if self.max_reply is not None:
+            budget = min(budget, self.max_reply)
+        if not self.exact or self.window is None:
             return budget
         left = self.window - round(self.tokens * (1 + _TOLERANCE)) - 1
         return max(self.answer, min(budget, left))
 
     def __str__(self) -> str:
         about = "" if self.exact else "at least "
+        if self.window is None or not self._is_too_long:
+            return (
+                f"{about}{self.answer:,} tokens of a right reply are more than the "
+                f"{self.max_reply:,} that the model gives"
+            )
         return (
             f"{about}{self.tokens:,} tokens of the prompt and {about}{self.answer:,} of a right "
             f"reply have no room in the window of {self.window:,}"
@@ -74,7 +109,16 @@ class CellFit:
             long,
             tokens=round(short.tokens + share * (long.tokens - short.tokens)),
             answer=round(short.answer + share * (long.answer - short.answer)),
+            likely_answer=round(
+                short.likely_answer + share * (long.likely_answer - short.likely_answer)
+            ),
         )
+
+    @property
+    def may_be_cut(self) -> str:
+        """Why right replies to samples that are sent are probably cut off; empty where none is."""
+        sent = self.longest if self.longest.fits else self.shortest
+        return sent.may_be_cut if sent.fits else ""
 
     def __str__(self) -> str:
         """Why samples are too long; empty where all fit."""
@@ -92,18 +136,22 @@ async def context_fits(
     provider: Provider | None,
     max_tokens: int | None = None,
 ) -> dict[CellKey, CellFit]:
-    """The fit of each cell that may be too long for the window; none where no window is known.
+    """The fit of each cell that may be too long for the window, or whose replies may be longer than
+    those of the model; none where neither is known.
 
     `server` is what the server says of itself. Without a `provider` that counts tokens, a cell is
     too long only where no tokenizer could make it fit.
     """
-    window = model.window(server)
-    if window is None:
+    window, max_reply = model.window(server), model.max_reply
+    if window is None and max_reply is None:
         return {}
     close: dict[CellKey, tuple[Sample, Sample]] = {}
     for condition, line in plan.sizes:
         longest = _first(plan, condition, line.high)
-        if len(longest.prompt.encode()) + (max_tokens or output_budget(longest)) > window:
+        budget = max_tokens or output_budget(longest)
+        if (window is not None and len(longest.prompt.encode()) + budget > window) or (
+            max_reply is not None and budget > max_reply
+        ):
             shortest = longest if line.is_exact else _first(plan, condition, line.low)
             close[condition, line] = shortest, longest
     ends = {sample.id: sample for pair in close.values() for sample in pair}
@@ -111,7 +159,14 @@ async def context_fits(
     counts = None if provider is None else await _count(samples, provider)
     sizes = counts or list(map(_at_least, samples))
     fits = {
-        sample.id: ContextFit(prompt, answer, window, exact=counts is not None)
+        sample.id: ContextFit(
+            prompt,
+            answer,
+            window,
+            exact=counts is not None,
+            max_reply=max_reply,
+            likely_answer=likely_answer(sample) if counts is None else answer,
+        )
         for sample, (prompt, answer) in zip(samples, sizes, strict=True)
     }
     return {

@@ -40,8 +40,9 @@ class _Likely(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Tokens of a whole plan."""
+    """Tokens of a whole plan, without the samples that do not fit."""
 
+    requests: int
     characters: int
     prompt_tokens: int
     exact: bool
@@ -86,19 +87,22 @@ async def forecast(
         ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
     )
     known = fits or {}
-    pairs = [
-        (sample, weight)
-        for sample, weight in chosen
-        if (fit := known.get(sample.key)) is None or fit.at(sample.length).fits
-    ]
-    samples = [sample for sample, _ in pairs]
-    weights = [weight for _, weight in pairs]
+    samples: list[Sample] = []
+    weights: list[float] = []
+    budgets: list[int] = []
+    for sample, weight in chosen:
+        cell_fit = known.get(sample.key)
+        fit = None if cell_fit is None else cell_fit.at(sample.length)
+        if fit is None or fit.fits:
+            budget = max_tokens or output_budget(sample)
+            samples.append(sample)
+            weights.append(weight)
+            budgets.append(think_tokens + (budget if fit is None else fit.at_most(budget)))
     prompts = [sample.prompt for sample in samples]
     counts = None if counter is None else await counter.count_tokens(prompts)
     sent = system or ""
     tokens = counts or [estimate_tokens(sent) + estimate_tokens(prompt) for prompt in prompts]
     at_most = counts or [most_tokens(sent) + most_tokens(prompt) for prompt in prompts]
-    budgets = [(max_tokens or output_budget(sample)) + think_tokens for sample in samples]
     expected = [
         min(budget, _expected_output(sample) + round(think_tokens * _THINK_SHARE))
         for sample, budget in zip(samples, budgets, strict=True)
@@ -108,6 +112,7 @@ async def forecast(
         return round(sum(value * weight for value, weight in zip(values, weights, strict=True)))
 
     return Forecast(
+        requests=round(sum(weights)),
         characters=total(list(map(len, prompts))),
         prompt_tokens=total(tokens),
         most_prompt_tokens=total(at_most),
@@ -126,8 +131,13 @@ def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
             yield plan.sample(condition, line, index), size / taken
 
 
+def likely_answer(sample: Sample) -> int:
+    """Tokens of the shortest right reply, estimated: the phrase and the target."""
+    return PHRASE_TOKENS + estimate_tokens(str(sample.target))
+
+
 def _expected_output(sample: Sample) -> int:
     """The answer alone, or half of the budget where the model is to reason first."""
     if sample.condition.get("strategy", "direct") == "direct":
-        return PHRASE_TOKENS + estimate_tokens(str(sample.target))
+        return likely_answer(sample)
     return output_budget(sample) // 2

@@ -38,6 +38,11 @@ class ResolvedModel:
         return self.facts.room_to_think
 
     @property
+    def max_reply(self) -> int | None:
+        """Most tokens of a reply besides its thinking; `None` if that is not known."""
+        return self.facts.max_reply
+
+    @property
     def has_tier_price(self) -> bool:
         """Whether the price of the tier is known; else `prices` are the list prices."""
         return self.prices is not None and self.prices.has(self.prices.tier)

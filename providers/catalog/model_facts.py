@@ -74,6 +74,8 @@ class ModelFacts(BaseModel):
     """Sent as `reasoning_effort`."""
     window: PositiveInt | None = None
     """Most tokens of prompt and reply together; `None` where the list of prices says it."""
+    max_output: PositiveInt | None = None
+    """Most tokens of a reply with its thinking; `None` where nobody has said it."""
     prices: PriceList | None = None
     """The user's own; `None` where the list of prices has them."""
 
@@ -89,6 +91,11 @@ class ModelFacts(BaseModel):
     def room_to_think(self) -> int:
         """Tokens for thinking; 0 if the model does not think."""
         return self.think_tokens if self.reasoning else 0
+
+    @property
+    def max_reply(self) -> int | None:
+        """Most tokens of a reply without its room for thinking; `None` if that is not known."""
+        return None if self.max_output is None else max(1, self.max_output - self.room_to_think)
 
 
 def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFacts:

@@ -1,0 +1,33 @@
+"""What `bench run --dry-run` says of prompts, replies and models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+
+def facts(lab: Lab, text: str) -> None:
+    """Makes `text` the user's file of models."""
+    path = lab.out.parent / "models.yaml"
+    path.write_text(text)
+    lab.monkeypatch.setenv("EYECHART_MODELS", str(path))
+
+
+def test_requests_that_are_not_sent_are_not_counted(lab: Lab) -> None:
+    """Neither where the window is too small nor where the reply would be too long."""
+    facts(lab, "openai/small: {window: 8}\nopenai/short: {max_output: 7}\n")
+    for model, why in (
+        ("openai/small", "of a right reply have no room in the window of 8; not sent"),
+        ("openai/short", "tokens of a right reply are more than the 7 that the model gives"),
+    ):
+        command = ("--model", model, "--samples", "3", "--dry-run")
+        done = lab.bench_run(*command, task=lab.plain)
+        assert "requests    3 (3 a cell); 3 do not fit, so 0 will be asked" in done.out
+        assert why in done.out
+        (run,) = orjson.loads(lab.bench_run(*command, "--json", task=lab.plain).out)["runs"]
+        assert (run["requests"], run["fitting"], run["prompt_tokens"]) == (3, 0, 0)
+        assert why in run["cells"][0]["too_long"]
