@@ -96,6 +96,21 @@ def test_reasoning_has_room_and_is_expected_to_use_a_part_of_it() -> None:
     assert thinks.output_tokens == plain.output_tokens + 1000 * wanted.size
 
 
+@pytest.mark.parametrize(
+    ("name", "room"),
+    [
+        ("openai/gpt-5.6-luna", 8192),
+        ("openai/gpt-5.1", 8192),
+        ("gemini/gemini-3.5-flash", 8192),
+        ("openai/gpt-4.1", 0),
+        ("gemini/gemini-2.0-flash", 0),
+    ],
+)
+def test_newer_models_of_a_reasoning_family_have_room_to_think(name: str, room: int) -> None:
+    """By the family's name."""
+    assert resolve_model(name).think_tokens == room
+
+
 def model_of(window: int | None) -> ResolvedModel:
     """A model of which the catalog knows the window alone."""
     return ResolvedModel("openai/m", ModelFacts(window=window), None)

@@ -24,6 +24,8 @@ from providers.registry import parse_model
         ("claude-opus-7", "anthropic/claude-opus-7"),
         ("gork-4", "xai/grok-4"),
         ("gemni-2.5-pro", "gemini/gemini-2.5-pro"),
+        ("gemni-3.9-flash", "gemini/gemini-3.9-flash"),
+        ("gtp-5.7-sol", "gpt-5.7-sol"),
         ("deepseek-v9", "deepseek/deepseek-v9"),
         ("tinny", "tiny"),
         ("oracel:50", "oracle:50"),

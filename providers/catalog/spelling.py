@@ -10,6 +10,8 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from operator import eq
 
 from providers.catalog.model_facts import known_models
 
@@ -45,12 +47,23 @@ def meant(given: str, environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _nearest(corrected: str, names: Mapping[str, str]) -> str:
-    """The known name that is nearest to `corrected`; "…" stands for the rest of a family's."""
+    """The known name that is nearest to `corrected`, which may be of a known family; "…" stands for
+    the rest of a family's.
+    """
     if corrected.partition(":")[0] in _BUILT_IN:
         return corrected
+    for name, label in names.items():
+        if _is_of(corrected, [label.partition("/")[2]]):
+            return f"{name.rpartition('/')[0]}/{corrected}".lstrip("/")
     by_plain = {_plain(label.partition("/")[2]): name for name, label in names.items()}
-    (nearest, *_) = difflib.get_close_matches(_plain(corrected), by_plain, n=1, cutoff=0.0)
-    return by_plain[nearest].replace("*", "…")
+    plain = _plain(corrected)
+
+    def nearness(known: str) -> tuple[float, int]:
+        matcher = difflib.SequenceMatcher(None, plain, known)
+        same = takewhile(bool, map(eq, plain, known))
+        return matcher.ratio(), sum(same)
+
+    return by_plain[max(by_plain, key=nearness)].replace("*", "…")
 
 
 def _is_of(given: str, models: Iterable[str]) -> bool:
