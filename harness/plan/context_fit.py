@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.plan.estimate import likely_answer
-from harness.plan.plan import PHRASE_TOKENS, make_sample, output_budget
+from harness.plan.cost import PHRASE_TOKENS, likely_answer
+from harness.plan.plan import make_sample, output_budget
 from harness.spec import CellKey, Condition, Line, Sample
 
 if TYPE_CHECKING:

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from time import time
 from typing import NamedTuple, Protocol
 
-from harness.spec import token_count
+from harness.spec import Sample, token_count
 from providers.base import Reply, Usage
 from providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Prices, rates_for
 
+PHRASE_TOKENS = 8
+"""What a reply is given for the phrase before its answer."""
 _PIECE = re.compile(r"[^\W\d_]{1,5}|\d|[^\w\s]|_|\n")
 _NOTHING = Usage(0, 0)
 _SHOWN_BITS = 64
@@ -25,6 +27,11 @@ def estimate_tokens(text: str) -> int:
     one for every five letters of a word or part of them.
     """
     return sum(1 for _ in _PIECE.finditer(text))
+
+
+def likely_answer(sample: Sample) -> int:
+    """Tokens of the shortest right reply, estimated: the phrase and the target."""
+    return PHRASE_TOKENS + estimate_tokens(str(sample.target))
 
 
 def most_tokens(text: str) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.plan.cost import cost, estimate_tokens, most_cost, most_tokens
-from harness.plan.plan import PHRASE_TOKENS, output_budget
+from harness.plan.cost import cost, estimate_tokens, likely_answer, most_cost, most_tokens
+from harness.plan.plan import output_budget
 from harness.spec import CellKey, Sample
 from providers.base import Usage
 
@@ -129,11 +129,6 @@ def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
         taken = min(size, _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND)
         for index in range(taken):
             yield plan.sample(condition, line, index), size / taken
-
-
-def likely_answer(sample: Sample) -> int:
-    """Tokens of the shortest right reply, estimated: the phrase and the target."""
-    return PHRASE_TOKENS + estimate_tokens(str(sample.target))
 
 
 def _expected_output(sample: Sample) -> int:

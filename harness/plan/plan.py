@@ -37,8 +37,6 @@ _ID = re.compile(
     r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
     r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
 )
-PHRASE_TOKENS = 8
-"""What a reply is given for the phrase before its answer."""
 _EXAMPLE = "separators/two_symbols@1|separator=comma,share=half|length=20|seed=0|index=3"
 
 
