@@ -31,3 +31,22 @@ def test_requests_that_are_not_sent_are_not_counted(lab: Lab) -> None:
         (run,) = orjson.loads(lab.bench_run(*command, "--json", task=lab.plain).out)["runs"]
         assert (run["requests"], run["fitting"], run["prompt_tokens"]) == (3, 0, 0)
         assert why in run["cells"][0]["too_long"]
+
+
+def test_a_model_that_nobody_knows_is_told(lab: Lab) -> None:
+    """Once, with the name that was meant, and asked all the same."""
+    said = "bench: openai/gtp-4o is in no list of models; did you mean 'openai/gpt-4o'?"
+    dry = lab.bench_run(
+        "--model",
+        "openai/gtp-4o,openai/gpt-4o",
+        "--dry-run",
+        "--effort",
+        "low,high",
+        task=lab.plain,
+    )
+    assert (dry.code, dry.err.strip()) == (0, said)
+    lab.monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    run = lab.bench_run("--model", "openai/gtp-4o", task=lab.plain)
+    assert run.err.splitlines()[0] == said
+    at_a_server = ("--model", "openai/gtp-4o", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
+    assert lab.bench_run(*at_a_server, task=lab.plain).err == ""

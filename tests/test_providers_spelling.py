@@ -8,7 +8,7 @@ import pytest
 
 from providers.base import SetupError
 from providers.catalog.model_facts import known_models
-from providers.catalog.spelling import meant
+from providers.catalog.spelling import meant, near
 from providers.registry import parse_model
 
 
@@ -82,3 +82,19 @@ def test_without_an_address_a_hub_name_is_told_what_to_do() -> None:
     """Both ways to ask such a model."""
     with pytest.raises(SetupError, match=r"vllm/Qwen/Qwen3-4B starts .* --base-url names one"):
         parse_model("Qwen/Qwen3-4B")
+
+
+@pytest.mark.parametrize(
+    ("label", "likely"),
+    [
+        ("openai/gpt-4p", "openai/gpt-4"),
+        ("anthropic/claude-sonet-5", "anthropic/claude-sonnet-5"),
+        ("deepseek/deepsek-chat", "deepseek/deepseek-chat"),
+        *((name, None) for name in ("openai/gpt-4o", "openai/gpt-5.9-luna", "openai/gpt-7")),
+        *((name, None) for name in ("gemini/gemini-3.9-flash", "azure/gpt-4p", "groq/zebrafish")),
+    ],
+)
+def test_a_name_with_its_provider_may_be_misspelt_as_well(label: str, likely: str | None) -> None:
+    """New numbers are none, nor are names that a user gives to deployments."""
+    provider, _, model = label.partition("/")
+    assert near(provider, model) == likely

@@ -150,7 +150,7 @@ def run(
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
     from harness.cli.dry_run import dry_run as show_plan
-    from harness.cli.models import run_models
+    from harness.cli.models import run_models, warn_of_unknown
     from harness.face.run_options import RunOptions, read_settings
     from harness.plan import selection
 
@@ -206,6 +206,7 @@ def run(
         for of_effort in settings
     ]
     models = list({one.model.label: one for one in options}.values())
+    warn_of_unknown(models)
     chooser = None
     if adaptive:
         from harness.cli.adaptive import adaptive_chooser

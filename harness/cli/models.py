@@ -14,6 +14,7 @@ from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
+from providers.catalog.spelling import near
 
 if TYPE_CHECKING:
     from harness.cli.adaptive import AdaptiveChooser
@@ -29,6 +30,15 @@ class ModelResult:
     """The exit code that it would have set alone."""
     why: str
     """Why it is not complete; empty where it is."""
+
+
+def warn_of_unknown(models: Sequence[RunOptions]) -> None:
+    """Says which models nobody knows and what was probably meant. They are asked all the same, as a
+    vendor may have a model that no list has yet.
+    """
+    for name in dict.fromkeys(options.name for options in models if not options.base_urls):
+        if (likely := near(name.provider, name.model)) is not None:
+            warn(f"{name.label} is in no list of models; did you mean {likely!r}?")
 
 
 def run_models(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from providers.base import SetupError
-from providers.catalog.endpoints import endpoints
+from providers.catalog.endpoints import Endpoint, endpoints
 from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
 from providers.secrets import redact_address
 
@@ -72,11 +72,23 @@ def offer(
         SetupError: the user's file of endpoints has a mistake.
     """
     known = endpoints(environ).get(provider)
-    vendor = _OTHERS.get(provider) if known is None else known.prices
+    vendor = _vendor(provider, known)
     own = set() if known is None else {_address(known.base_url)}
     if not addresses or provider == "azure" or set(map(_address, addresses)) == own:
         return Offer() if vendor is None else _offer(vendor, "", model, str(updated_file(environ)))
     return _offer("", addresses[0], model, str(updated_file(environ)))
+
+
+def listed_models(provider: str, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The names of the models that the list has of a provider; none where it does not have it."""
+    vendor = _vendor(provider, endpoints(environ).get(provider))
+    data = _price_data(updated_file(environ))
+    return [model.id for one in data.providers if one.id == vendor for model in one.models]
+
+
+def _vendor(provider: str, known: Endpoint | None) -> str | None:
+    """The provider's name in the list."""
+    return _OTHERS.get(provider) if known is None else known.prices
 
 
 def _address(url: str) -> str:

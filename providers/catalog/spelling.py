@@ -14,8 +14,11 @@ from itertools import takewhile
 from operator import eq
 
 from providers.catalog.model_facts import known_models
+from providers.catalog.price_list import Offer, listed_models, offer
 
 _BUILT_IN = ("tiny", "oracle")
+_NEAR = 0.8
+"""From which likeness on the name of a model is taken for a misspelt one, by `difflib`."""
 _SHORT, _LONG = 5, 6
 """Letters from which a word may have one mistake of any kind, and two. In a shorter word only two
 letters that changed places are a mistake: other short words are too near."""
@@ -44,6 +47,25 @@ def meant(given: str, environ: Mapping[str, str] = os.environ) -> str | None:
         if _words(label.partition("/")[2])[:1] == _words(given)[:1] != []
     }
     return f"{owners.pop()}/{given}" if len(owners) == 1 and "openai" not in owners else None
+
+
+def near(provider: str, model: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The known model, `provider/model`, that one of the same provider was probably meant to be;
+    `None` where it is known itself, is not near to any, or differs in numbers alone.
+    """
+    if provider == "azure":  # deployments have names of their users
+        return None
+    ours = [label.partition("/") for label in known_models(environ)]
+    models = [name for of, _, name in ours if of == provider]
+    if _is_of(model, models) or offer(provider, model, (), environ) != Offer():
+        return None
+    names = [name for name in models if not name.endswith("*")]
+    close = difflib.get_close_matches(
+        model, [*names, *listed_models(provider, environ)], n=1, cutoff=_NEAR
+    )
+    if not close or _words(close[0]) == _words(model):
+        return None
+    return f"{provider}/{close[0]}"
 
 
 def _nearest(corrected: str, names: Mapping[str, str]) -> str:
