@@ -20,6 +20,7 @@ from providers.base import (
     install,
 )
 from providers.catalog.endpoints import USER_FILE, Endpoint, address_problem, endpoints
+from providers.catalog.model_facts import EFFORTS
 from providers.catalog.spelling import meant
 from providers.inside import Inside
 from providers.lm_eval.args import facts_of, label_of, read_args
@@ -202,6 +203,24 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
         raise SetupError(f"{name.label} is not asked in a tier {tier!r}{other}; leave out --tier")
 
 
+def check_effort(name: ModelName, effort: str | None, base_urls: Sequence[str] = ()) -> None:
+    """Raises `SetupError` if the model's provider takes no reasoning effort, or is a vendor and no
+    vendor has this one. A server of the user's may have words of its own.
+    """
+    if effort is None:
+        return
+    if name.provider in _WITHOUT_EFFORT:
+        served = ", or ask its server: --model NAME --base-url …"
+        hint = served if name.provider == "vllm" else ""
+        raise SetupError(f"{name.label} takes no reasoning effort: leave out --effort{hint}")
+    endpoint = _endpoints().get(name.provider)
+    is_vendor = not base_urls and (endpoint is None or endpoint.prices is not None)
+    if is_vendor and effort not in EFFORTS:
+        close = difflib.get_close_matches(effort, EFFORTS, n=1)
+        guess = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(EFFORTS)}"
+        raise SetupError(f"{name.label} has no reasoning effort {effort!r} for --effort; {guess}")
+
+
 def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
     """Opens the Batch API for the model `name`.
 
@@ -232,15 +251,9 @@ def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
             raise SetupError(f"--base-url {redact_address(url)!r} {problem}")
     if settings.server_args and name.provider != "vllm":
         raise SetupError(f"--vllm-arg is for models of vllm/, not of {name.provider}")
-    if settings.effort is not None:
-        if name.provider in _WITHOUT_EFFORT:
-            served = ", or ask its server: --model NAME --base-url …"
-            hint = served if name.provider == "vllm" else ""
-            raise SetupError(f"{name.label} takes no reasoning effort: leave out --effort{hint}")
-        if settings.api == "completions":
-            raise SetupError(
-                "plain completions take no reasoning effort: leave out --effort or --api"
-            )
+    check_effort(name, settings.effort, settings.base_urls)
+    if settings.effort is not None and settings.api == "completions":
+        raise SetupError("plain completions take no reasoning effort: leave out --effort or --api")
     if settings.system is not None and settings.api == "completions":
         raise SetupError("plain completions have no system prompt: leave out --system or --api")
     return settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from harness.analysis.judged_run import read_run
 from harness.analysis.leaderboard import run_rows
 from harness.errors import UsageError
 from harness.face.run_options import RunOptions, read_settings
-from harness.face.variant import check_effort, refuse_other_arguments, variant_of
+from harness.face.variant import (
+    check_word,
+    refuse_other_arguments,
+    refuse_variant,
+    variant_of,
+)
 from harness.journal.manifest import read_manifest, write_manifest
 from harness.plan.resolved_model import resolve_model
 from providers.base import SetupError
-from providers.registry import open_model, parse_model
 from tests.conftest import Lab
 
 
@@ -45,7 +50,7 @@ def test_a_label_that_no_folder_can_have_is_refused(label: str) -> None:
 @pytest.mark.parametrize("effort", ["", "Low", "low ", "1"])
 def test_an_effort_is_a_word(effort: str) -> None:
     with pytest.raises(UsageError, match="--effort"):
-        check_effort(effort)
+        check_word(effort)
 
 
 def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None:
@@ -80,11 +85,52 @@ def test_one_label_has_one_set_of_server_arguments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["tiny", "oracle:50", "vllm/mine", "scripted/file"])
 def test_a_model_that_is_not_asked_for_an_effort_is_said(model: str) -> None:
-    options = RunOptions.from_command(
-        model=model, out=Path("nowhere"), settings=read_settings(effort="low")
-    )
+    """With the command's options, so that a dry run says it too."""
     with pytest.raises(SetupError, match="takes no reasoning effort"):
-        open_model(parse_model(model), options.model_settings())
+        options_of(model, "low")
+
+
+def options_of(model: str, effort: str, *urls: str) -> RunOptions:
+    settings = read_settings(effort=effort)
+    out = Path("nowhere")
+    return RunOptions.from_command(model=model, out=out, settings=settings, base_urls=urls)
+
+
+@pytest.mark.parametrize(
+    ("effort", "guess"),
+    [
+        ("banana", "there are none, minimal, low, medium, high, xhigh, max"),
+        ("hihg", "did you mean 'high'?"),
+    ],
+)
+def test_an_effort_that_no_vendor_has_is_refused(effort: str, guess: str) -> None:
+    """A server of the user's may have it."""
+    for model in ("gpt-5", "anthropic/claude-sonnet-5"):
+        with pytest.raises(
+            SetupError, match=f"no reasoning effort '{effort}' .*{re.escape(guess)}"
+        ):
+            options_of(model, effort)
+    mine = options_of("mine", effort, "http://127.0.0.1:9/v1")
+    assert mine.model.label == f"openai/mine@{effort}"
+    assert options_of("ollama/mine", effort).settings.effort == effort
+
+
+@pytest.mark.parametrize(
+    ("model", "instead"),
+    [
+        ("tiny@fp8", "--model tiny --label fp8"),
+        ("openai/gpt-5@low", "--model openai/gpt-5 --effort low"),
+        ("gpt-5@eu+low", "--model gpt-5 --label eu --effort low"),
+        ("vllm/a/b@bf16+fp8", "--model vllm/a/b --label bf16+fp8"),
+    ],
+)
+def test_a_name_as_it_is_printed_says_which_options_it_means(model: str, instead: str) -> None:
+    """Unless it is at the user's server, or a vendor's version."""
+    with pytest.raises(UsageError) as said:
+        refuse_variant(model)
+    assert str(said.value).endswith(f"in its name; write {instead}")
+    refuse_variant(model, ["http://127.0.0.1:9/v1"])
+    refuse_variant("vertex/claude-sonnet-4@20250514")
 
 
 def test_each_effort_is_one_run(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

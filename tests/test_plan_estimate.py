@@ -91,9 +91,18 @@ def test_reasoning_has_room_and_is_expected_to_use_a_part_of_it() -> None:
     """On top of every reply."""
     wanted = planned(samples=1, lengths=[5])
     plain = asyncio.run(forecast(wanted))
-    thinks = asyncio.run(forecast(wanted, think_tokens=8000))
+    thinks = asyncio.run(forecast(wanted, think_tokens=8000, likely_thought=1000))
     assert thinks.most_output_tokens == plain.most_output_tokens + 8000 * wanted.size
     assert thinks.output_tokens == plain.output_tokens + 1000 * wanted.size
+    assert (plain.thought_tokens, thinks.thought_tokens) == (0, 1000 * wanted.size)
+
+
+def test_more_effort_is_expected_to_think_more() -> None:
+    """As much as is assumed where no effort is given, or an unknown one; without effort nothing."""
+    efforts = (None, "odd", "none", "minimal", "low", "medium", "high", "xhigh", "max")
+    thought = [resolve_model("openai/gpt-5", effort=effort).likely_thought for effort in efforts]
+    assert thought == [1024, 1024, 0, 256, 512, 1024, 2048, 4096, 4096]
+    assert resolve_model("openai/gpt-4.1").likely_thought == 0
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,10 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         if request.repeat
         else "the first wave"
     )
+    thought = run_forecast.thought_tokens
+    thinking = f" ({thought:,} of them assumed for thinking)" if thought else ""
     replies = (
-        f"about {run_forecast.output_tokens:,} and at most "
+        f"about {run_forecast.output_tokens:,}{thinking} and at most "
         f"{run_forecast.most_output_tokens:,} of replies"
     )
     rows = [

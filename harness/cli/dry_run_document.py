@@ -62,6 +62,7 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "tokens_are_counted": forecast.exact,
         "prompt_tokens": forecast.prompt_tokens,
         "output_tokens": forecast.output_tokens,
+        "thought_tokens": forecast.thought_tokens,
         "most_output_tokens": forecast.most_output_tokens,
         "dollars": dollars[0],
         "most_dollars": dollars[1],

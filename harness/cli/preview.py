@@ -144,6 +144,7 @@ async def _preview(
         plan,
         max_tokens=settings.max_tokens,
         think_tokens=model.think_tokens,
+        likely_thought=model.likely_thought,
         counter=counter,
         system=settings.system,
         fits=fits,

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import get_args
 
 from harness.errors import UsageError
-from harness.face.variant import check_effort, refuse_other_arguments, variant_of
+from harness.face.variant import (
+    check_word,
+    refuse_other_arguments,
+    refuse_variant,
+    variant_of,
+)
 from harness.journal.record import Warn
 from harness.plan import selection
 from harness.plan.oracles import knower
@@ -24,6 +29,7 @@ from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
 from providers.registry import (
     ModelName,
+    check_effort,
     check_tier,
     has_batches,
     known_facts,
@@ -53,7 +59,7 @@ def read_settings(
         raise UsageError("--seed is beyond 64 bits")
     if api not in get_args(Api):
         raise UsageError(f"--api must be chat or completions, not {api!r}")
-    check_effort(effort)
+    check_word(effort)
     form: Api = "completions" if api == "completions" else "chat"
     return Settings(seed, temperature, limit, form, system or None, effort)
 
@@ -150,10 +156,12 @@ class RunOptions:
             if repeat and is_given:
                 raise UsageError(f"--repeat does not go together with {option}")
         _check_out(out)
+        refuse_variant(model, base_urls)
         name = parse_model(model, model_args, base_urls)
         if batch:
             has_batches(name)
         check_tier(name, tier, base_urls)
+        check_effort(name, settings.effort, base_urls)
         variant = variant_of(label, settings.effort)
         resolved = resolve_model(
             name.label,

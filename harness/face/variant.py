@@ -8,13 +8,16 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.journal.manifest import find_runs, read_manifest
-from harness.plan.resolved_model import ResolvedModel
+from harness.plan.resolved_model import ResolvedModel, is_effort
+from harness.spec import VARIANT
 
 _EFFORT = re.compile(r"[a-z]{1,20}")
+_VERSION = re.compile(r"[0-9]+|default|latest")
+"""What follows an @ in names of models at vendors."""
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,39}")
 
 
-def check_effort(effort: str | None) -> None:
+def check_word(effort: str | None) -> None:
     """Raises `UsageError` for what cannot be a reasoning effort."""
     if effort is not None and not _EFFORT.fullmatch(effort):
         raise UsageError(f"--effort is a word such as low, medium or high, not {effort!r}")
@@ -33,6 +36,23 @@ def variant_of(label: str | None, effort: str | None) -> str:
             "with a letter or digit"
         )
     return "+".join(filter(None, (label, effort)))
+
+
+def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:
+    """Raises `UsageError` for the name of a model with its variant, as tables have it; a server of
+    the user's may have models with such names.
+    """
+    name, at, variant = model.rpartition(VARIANT)
+    if not name or not variant or base_urls or _VERSION.fullmatch(variant):
+        return
+    label, _, last = variant.rpartition("+")
+    effort = f"--effort {last}"
+    given = f"--label {variant}"
+    if is_effort(last):
+        given = f"--label {label} {effort}" if label else effort
+    raise UsageError(
+        f"--model {model!r} has the variant {at}{variant} in its name; write --model {name} {given}"
+    )
 
 
 def refuse_other_arguments(

@@ -24,8 +24,6 @@ _SAMPLES_OF_A_CELL = 3
 """Samples of each cell that stand for all of them in longer plans."""
 _SAMPLES_OF_A_BAND = 13
 """The same where lengths differ. A Fibonacci number: after so many they are spread most evenly."""
-_THINK_SHARE = 1 / 8
-"""Share of its tokens for reasoning that a model is expected to use."""
 
 
 class _Likely(NamedTuple):
@@ -51,6 +49,8 @@ class Forecast:
     """At most: the same number if a tokenizer counted, else the number of bytes."""
     output_tokens: int
     """Expected."""
+    thought_tokens: int
+    """Of these for reasoning, by an assumption."""
     most_output_tokens: int
     """At most: every reply uses its whole budget."""
     samples: Sequence[_Likely] = field(default=(), repr=False)
@@ -72,6 +72,7 @@ async def forecast(
     *,
     max_tokens: int | None = None,
     think_tokens: int = 0,
+    likely_thought: int = 0,
     counter: Provider | None = None,
     system: str | None = None,
     fits: Mapping[CellKey, CellFit] | None = None,
@@ -79,8 +80,9 @@ async def forecast(
     """Adds up the plan without the cells that do not fit the window; in a long plan a few samples
     of each cell stand for all.
 
-    `think_tokens` are what a reply may take for reasoning besides its maximum. `counter` is a
-    provider that counts tokens without cost, if there is one; it adds the system prompt itself.
+    `think_tokens` are what a reply may take for reasoning besides its maximum, `likely_thought`
+    what it is expected to take. `counter` is a provider that counts tokens without cost, if there
+    is one; it adds the system prompt itself.
     """
     whole = plan.size <= _MAX_COUNTED
     chosen: Iterable[tuple[Sample, float]] = (
@@ -104,7 +106,7 @@ async def forecast(
     tokens = counts or [estimate_tokens(sent) + estimate_tokens(prompt) for prompt in prompts]
     at_most = counts or [most_tokens(sent) + most_tokens(prompt) for prompt in prompts]
     expected = [
-        min(budget, _expected_output(sample) + round(think_tokens * _THINK_SHARE))
+        min(budget, _expected_output(sample) + likely_thought)
         for sample, budget in zip(samples, budgets, strict=True)
     ]
 
@@ -118,6 +120,7 @@ async def forecast(
         most_prompt_tokens=total(at_most),
         exact=counts is not None and whole,
         output_tokens=total(expected),
+        thought_tokens=total([likely_thought] * len(samples)),
         most_output_tokens=total(budgets),
         samples=tuple(map(_Likely, weights, tokens, at_most, expected, budgets)),
     )

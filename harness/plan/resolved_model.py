@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.spec import VARIANT
-from providers.catalog.model_facts import ModelFacts, model_facts
+from providers.catalog.model_facts import EFFORTS, ModelFacts, model_facts
 from providers.catalog.price_list import offer
 from providers.catalog.prices import DEFAULT, Prices
 
@@ -38,6 +38,11 @@ class ResolvedModel:
         return self.facts.room_to_think
 
     @property
+    def likely_thought(self) -> int:
+        """Tokens for reasoning that a reply is expected to take."""
+        return self.facts.likely_thought
+
+    @property
     def max_reply(self) -> int | None:
         """Most tokens of a reply besides its thinking; `None` if that is not known."""
         return self.facts.max_reply
@@ -53,6 +58,11 @@ class ResolvedModel:
         if isinstance(window, int) and window:
             return window
         return self.facts.window or self.listed_window
+
+
+def is_effort(word: str) -> bool:
+    """Whether a vendor has a reasoning effort of this name."""
+    return word in EFFORTS
 
 
 def resolve_model(

@@ -14,6 +14,17 @@ from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
 
 USER_FILE = "EYECHART_MODELS"
 """Environment variable that names the user's own file."""
+EFFORTS = {
+    "none": 0,
+    "minimal": 1 / 32,
+    "low": 1 / 16,
+    "medium": 1 / 8,
+    "high": 1 / 4,
+    "xhigh": 1 / 2,
+    "max": 1 / 2,
+}
+"""Reasoning effort of vendors -> share of its room for thinking that a reply is expected to take,
+which is an assumption of forecasts."""
 _Share = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -91,6 +102,11 @@ class ModelFacts(BaseModel):
     def room_to_think(self) -> int:
         """Tokens for thinking; 0 if the model does not think."""
         return self.think_tokens if self.reasoning else 0
+
+    @property
+    def likely_thought(self) -> int:
+        """Tokens of thinking that a reply is expected to take, by an assumption."""
+        return round(self.room_to_think * EFFORTS.get(self.effort or "", EFFORTS["medium"]))
 
     @property
     def max_reply(self) -> int | None:
