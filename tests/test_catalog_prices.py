@@ -13,7 +13,7 @@ import pytest
 from harness.plan.cost import Budget, MaxUsage, cost, most_cost
 from harness.plan.resolved_model import resolve_model
 from providers import anthropic
-from providers.base import SetupError, Usage
+from providers.base import Usage
 from providers.catalog import price_list
 from providers.catalog.price_list import offer
 from providers.openai import form
@@ -274,7 +274,8 @@ def test_without_a_network_an_update_says_so(
         raise httpx2.ConnectError("no route to host")
 
     monkeypatch.setattr(httpx2, "get", unreachable)
-    with pytest.raises(SetupError, match="prices was not updated: no route to host"):
+    why = "was not updated from https://.*: no route to host; in use are the prices of 20"
+    with pytest.raises(price_list.UpdateError, match=why):
         price_list.update(date(2026, 11, 22), {"XDG_CACHE_HOME": str(tmp_path)})
     assert not list(tmp_path.iterdir())
 

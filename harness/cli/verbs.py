@@ -128,7 +128,7 @@ def update_prices() -> None:
     """Fetches the newest list of prices, and says where it is kept.
 
     Raises:
-        SetupError: there is no network, or what came is no list.
+        UpdateError: there is no network, or what came is no list.
     """
     from datetime import UTC, datetime
 

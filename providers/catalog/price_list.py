@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from providers.base import SetupError
+from providers.base import ProviderError
 from providers.catalog.endpoints import Endpoint, endpoints
 from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
 from providers.secrets import redact_address
@@ -42,6 +42,10 @@ _CHECKED = re.compile(
 )
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _KINDS = ("input", "cache_read", "cache_write", "output", "output_reasoning")
+
+
+class UpdateError(ProviderError):
+    """The list of prices was not updated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,9 @@ def _providers(raw: object) -> list[types.Provider]:
 
 
 def _model_count(raw: object) -> int:
-    """How many models a list has; raises `ValueError` if it is no list of prices, or empty."""
+    """How many models the list `raw` has; raises `ValueError` where it has none, or is no list of
+    prices.
+    """
     models = sum(len(provider.models) for provider in _providers(raw))
     if not models:
         raise ValueError("it has no models")
@@ -233,7 +239,7 @@ def update(today: date, environ: Mapping[str, str] = os.environ) -> tuple[Path, 
     """Fetches the newest list; returns the file in which it is kept, and its number of models.
 
     Raises:
-        SetupError: there is no network, or what came is no list, or it cannot be kept.
+        UpdateError: there is no network, or what came is no list, or it cannot be kept.
     """
     import httpx2  # noqa: PLC0415  slow
     from genai_prices import UpdatePrices  # noqa: PLC0415  slow
@@ -249,8 +255,12 @@ def update(today: date, environ: Mapping[str, str] = os.environ) -> tuple[Path, 
         part.write_bytes(orjson.dumps({"fetched": today.isoformat(), "providers": raw}))
         part.replace(path)
     except (httpx2.HTTPError, ValueError, OSError) as error:
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise SetupError(f"the list of prices was not updated: {what}") from error
+        what = re.sub(r"^\[Errno -?\d+\] ", "", " ".join(str(error).split()))
+        data = _price_data(path)
+        raise UpdateError(
+            f"the list of prices was not updated from {updater.url}: "
+            f"{what or type(error).__name__}; in use are the prices of {data.as_of} ({data.source})"
+        ) from error
     forget()
     return path, models
 
