@@ -13,7 +13,7 @@ import pytest
 from harness.plan.cost import Budget, MaxUsage, cost, most_cost
 from harness.plan.resolved_model import resolve_model
 from providers import anthropic
-from providers.base import Usage
+from providers.base import SetupError, Usage
 from providers.catalog import price_list
 from providers.catalog.price_list import offer
 from providers.openai import form
@@ -226,6 +226,48 @@ def test_the_users_own_prices_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (50 * 1 + 20 * 0.5 + 30 * 3 + 10 * 2) / MILLION
     )
     assert model.window({}) == 128_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("m: {reasoning: maybe}", "field 'reasoning' must be true or false"),
+        ("m: {window: -3}", "field 'window' must be a number above 0"),
+        ("m: {window: 4.5}", "field 'window' must be a whole number"),
+        ("m: {efort: low}", "field 'efort' is unknown; did you mean 'effort'?"),
+        ("m: {effort: 4}", "field 'effort' must be a text; put it in quotes if"),
+        ("m: {prices: 4}", "field 'prices' must be fields with values, as {field: value}"),
+        ("m: {prices: {inpt: 1}}", "'prices.inpt' is unknown; did you mean 'input'? (and 3 more)"),
+        ("m: {prices: {input: 1, output: 2}}", "field 'prices.as_of' is missing"),
+        (
+            "m: {prices: {input: -1, output: 2, as_of: soon}}",
+            "field 'prices.input' must be a number from 0 on (and 1 more)",
+        ),
+        ("m: {prices: {input: 1, output: 2, as_of: soon}}", "must be a date, as 2026-01-31"),
+        (
+            "m: {prices: {input: 1, output: 2, as_of: 2026-01-01, above: {many: {input: 1}}}}",
+            "name 'many' in field 'prices.above' must be a whole number",
+        ),
+        (
+            "m: {prices: {input: 1, output: 2, as_of: 2026-01-01, batch: 2}}",
+            "field 'prices.batch' must be a number of at most 1",
+        ),
+        ("m: 7", "entry 'm' must have fields: reasoning, think_tokens,"),
+        ("7: {}", "entry '7' must have a text as its name; put it in quotes"),
+    ],
+)
+def test_a_mistake_in_a_file_of_models_is_one_line(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its place, and what would be right."""
+    path = tmp_path / "models.yaml"
+    path.write_text(f"# mine\n{text}\n")
+    monkeypatch.setenv("EYECHART_MODELS", str(path))
+    with pytest.raises(SetupError) as wrong:
+        resolve_model("openai/gpt-4o")
+    assert str(wrong.value).startswith(f"{path}:2: entry ")
+    assert said in str(wrong.value)
+    assert "\n" not in str(wrong.value)
 
 
 RAW = [

@@ -32,26 +32,50 @@ def test_a_server_of_ones_own(own: Path) -> None:
     [
         ("vllm:\n  base_url: http://x/v1\n", "'vllm' in .* is a provider of its own; rename it"),
         ("a/b:\n  base_url: http://x/v1\n", "'a/b' in .* has a slash; rename it"),
-        ("a:\n  base_url: ftp://x\n", r"a\.base_url: 'ftp://x' does not begin with http://"),
-        ("a:\n  base_url: http://\n", r"a\.base_url: 'http://' is no address"),
+        (
+            "a:\n  base_url: ftp://x\n",
+            r"yaml:2: entry 'a': field 'base_url': 'ftp://x' does not begin with http://",
+        ),
+        (
+            "a:\n  base_url: http://\n",
+            r"yaml:2: entry 'a': field 'base_url': 'http://' is no address",
+        ),
         (
             "a:\n  base_url: http://x/v1?key=planted\n",
-            r"a\.base_url: 'http://x/v1\?\*\*\*' has a query",
+            r"yaml:2: entry 'a': field 'base_url': 'http://x/v1\?\*\*\*' has a query",
         ),
-        ("a:\n  base_url: http://x/v1?\n", r"a\.base_url: 'http://x/v1\?\*\*\*' has a query"),
-        ("a:\n  base_url: 'http://x/v1#planted'\n", r"a\.base_url: .* has a fragment"),
-        ("a:\n  base_url: 'http://u:planted#1@x/v1'\n", r"a\.base_url: .* has a # before its @"),
+        (
+            "a:\n  base_url: http://x/v1?\n",
+            r"yaml:2: entry 'a': field 'base_url': 'http://x/v1\?\*\*\*' has a query",
+        ),
+        (
+            "a:\n  base_url: 'http://x/v1#planted'\n",
+            r"yaml:2: entry 'a': field 'base_url': .* has a fragment",
+        ),
+        (
+            "a:\n  base_url: 'http://u:planted#1@x/v1'\n",
+            r"yaml:2: entry 'a': field 'base_url': .* has a # before its @",
+        ),
         (
             "a:\n  base_url: http://u:planted/1@x/v1\n",
-            r"a\.base_url: 'http://\*\*\*@x/v1' is no address",
+            r"yaml:2: entry 'a': field 'base_url': 'http://\*\*\*@x/v1' is no address",
         ),
-        ("a:\n  base_url: http://x\n  keys: K\n", r"a\.keys: extra inputs"),
-        ("a:\n  base_url: htp://u:p@ss@x\n", r"a\.base_url: 'htp://\*\*\*@x' does not begin"),
-        ("a:\n  base_url: http://x\n  key: sk-planted-1\n", r"a\.key: name the environment var"),
-        ("a:\n  base_url: 2025-02-30\n", "is not YAML: day is out of range"),
-        ("a:\n  title: A\n", r"a\.base_url: field required"),
-        ("- a\n", "top level: input should be a valid dictionary"),
-        ("a: [\n", "is not YAML"),
+        (
+            "a:\n  base_url: http://x\n  keys: K\n",
+            r"yaml:3: entry 'a': field 'keys' is unknown; did you mean 'key'",
+        ),
+        (
+            "a:\n  base_url: htp://u:p@ss@x\n",
+            r"yaml:2: entry 'a': field 'base_url': 'htp://\*\*\*@x' does not begin",
+        ),
+        (
+            "a:\n  base_url: http://x\n  key: sk-planted-1\n",
+            r"entry 'a': field 'key': name the environment var",
+        ),
+        ("a:\n  base_url: 2025-02-30\n", "not YAML: day is out of range.*; a date is written as"),
+        ("a:\n  title: A\n", r"yaml:1: entry 'a': field 'base_url' is missing"),
+        ("- a\n", "yaml:1: the file must be names with their fields"),
+        ("a: [\n", "yaml:2:1: not YAML: .*; is a quote or bracket missing"),
         (
             "a:\n  title: A\nb:\n  title: B\na:\n  title: C\n",
             r":5: key 'a' is here twice \(first on l",

@@ -17,6 +17,7 @@ except ImportError:  # PyYAML built without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 from providers.base import SetupError
+from providers.catalog.mistakes import mistake_of, syntax_mistake
 
 Entry = TypeVar("Entry", bound=BaseModel)
 
@@ -59,16 +60,21 @@ def _built_in(file_name: str, entry: type[Entry]) -> dict[str, Entry]:
 
 def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
     try:
-        table = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader) or {}  # noqa: S506  safe
-        return TypeAdapter(dict[str, entry]).validate_python(table)  # type: ignore[valid-type]
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise SetupError(f"cannot read {str(path)!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path} is not UTF-8; write it in UTF-8") from error
+    try:
+        table = yaml.load(text, Loader=_Loader) or {}  # noqa: S506  safe
+        return TypeAdapter(dict[str, entry]).validate_python(table)  # type: ignore[valid-type]
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        problem = first["msg"].lower().removeprefix("value error, ")
-        raise SetupError(f"{path}: {where or 'top level'}: {problem}") from error
+        root = yaml.compose(text, Loader=_SafeLoader)
+        raise SetupError(f"{path}:{mistake_of(error, entry, root)}") from error
     except _TwiceError as error:
         raise SetupError(f"{path}:{error}") from error
+    except yaml.MarkedYAMLError as error:
+        raise SetupError(f"{path}{syntax_mistake(error)}") from error
     except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
-        raise SetupError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        what = " ".join(str(error).split())
+        raise SetupError(f"{path}: not YAML: {what}; a date is written as 2026-01-31") from error
