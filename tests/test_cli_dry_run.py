@@ -50,3 +50,16 @@ def test_a_model_that_nobody_knows_is_told(lab: Lab) -> None:
     assert run.err.splitlines()[0] == said
     at_a_server = ("--model", "openai/gtp-4o", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
     assert lab.bench_run(*at_a_server, task=lab.plain).err == ""
+
+
+def test_of_a_long_prompt_the_beginning_and_the_end_are_shown(lab: Lab) -> None:
+    """With the number of characters between; the document has all of it, and its length."""
+    command = ("--lengths", "9000", "--axis", "separator=none", "--dry-run")
+    done = lab.bench_run("--model", "tiny", *command)
+    (run,) = orjson.loads(lab.bench_run("--model", "tiny", *command, "--json").out)["runs"]
+    prompt = run["sample"]["prompt"]
+    assert run["sample"]["characters"] == len(prompt) > 9000
+    shown = [line[6:] for line in done.out.splitlines() if line.startswith("    | ")]
+    between = f"{len(prompt) - 1500:,} characters; 'bench tasks sample ID' prints the whole prompt"
+    beginning, end = "\n".join(shown).split(f"\n[… {between} …]\n")
+    assert (prompt[:1000], prompt[-500:]) == (beginning, end)

@@ -15,10 +15,13 @@ from harness.errors import COMPLETE
 from harness.face.run_options import RunOptions
 from harness.plan.estimate import Forecast
 from harness.plan.plan import Plan
+from harness.spec import Sample
 
 if TYPE_CHECKING:
     from harness.cli.adaptive import AdaptiveChooser
 
+_BEGINNING, _END = 1000, 500
+"""Characters of a long prompt that are shown at its beginning, and at its end."""
 _NEAR = 0.05
 """Falls below it are shown in tenths of a percent."""
 
@@ -99,7 +102,17 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
     rows += [("run folder", str(request.folder)), ("sample", first.id)]
     echo(f"{request.name}@{spec.version}: {spec.title}")
     echo(*(f"  {key:<11} {value}" for key, value in rows))
-    echo(*(f"    | {line}" for line in first.prompt.split("\n")), "")
+    echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
+
+
+def _shown(sample: Sample) -> str:
+    """The prompt; of a long one the beginning and the end, and how to see all of it."""
+    prompt = sample.prompt
+    between = len(prompt) - _BEGINNING - _END
+    if between <= _END:
+        return prompt
+    left_out = f"[… {between:,} characters; 'bench tasks sample ID' prints the whole prompt …]"
+    return f"{prompt[:_BEGINNING]}\n{left_out}\n{prompt[-_END:]}"
 
 
 def _can_show(found: CanShow) -> tuple[str, str, str]:

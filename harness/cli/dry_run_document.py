@@ -46,6 +46,7 @@ def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
 def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
     request, forecast, waves = preview.request, preview.forecast, preview.waves
     plan, prices = request.plan, request.model.prices
+    sample = next(iter(plan))
     dollars = (None, None) if prices is None else forecast.dollars(prices)
     return {
         "model": request.model.label,
@@ -70,8 +71,11 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "can_show": None
         if waves is not None
         else {"power": POWER, "from_accuracy": FROM, **asdict(can_show(plan))},
-        "sample": sample_document(plan.task, next(iter(plan)))
-        | {"system": request.settings.system},
+        "sample": {
+            **sample_document(plan.task, sample),
+            "system": request.settings.system,
+            "characters": len(sample.prompt),
+        },
     }
 
 
