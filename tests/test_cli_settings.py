@@ -131,6 +131,34 @@ def test_a_default_axis_is_for_tasks_that_have_it(home: Lab) -> None:
     assert "axis 'separator' is left out for counting/sum" in exported.err
 
 
+def test_a_misspelt_axis_says_which_axes_there_are(home: Lab) -> None:
+    """Where no task of the command has it."""
+    write(home, "samples = 1", 'axis = {separatr = "comma", colour = "red"}')
+    done = asked(home, "-t", "lab/ones.yaml", "-m", "oracle:9", "--lengths", "3")
+    said = "bench: bench.toml:2: axis {} is left out for lab/ones: no such axis there; {}"
+    assert [line for line in done.err.splitlines() if "left out" in line] == [
+        said.format("'separatr'", "did you mean 'separator'?"),
+        said.format("'colour'", "known: separator"),
+    ]
+
+
+def test_verbs_that_only_read_go_on_where_a_mistake_does_not_concern_them(home: Lab) -> None:
+    """One line says it; a mistake in `out` concerns them."""
+    home.bench("run", "-t", "lab/plain.yaml", "-m", "oracle:9", "--out", "there")
+    write(home, 'out = "there"', 'modle = "tiny"', "samples = true")
+    done = home.bench("runs")
+    assert done.code == 0
+    assert "oracle/9" in done.out
+    assert done.err == (
+        "bench: bench.toml:2: no option 'modle'; did you mean 'model'? (and 1 more)\n"
+    )
+    assert home.bench("run", "-t", "lab/plain.yaml").code == 2
+    write(home, 'otu = "there"', "samples = true")
+    home.bench("runs").one_line(2, "bench.toml:1: no option 'otu'; did you mean 'out'?")
+    write(home, "out = 3.5")
+    home.bench("runs").one_line(2, "bench.toml:1: 'out' is a text")
+
+
 def test_bench_toml_alone_is_read_where_both_are(home: Lab) -> None:
     """And a project without our table has no defaults."""
     write(home, "[tool.eyechart]", "samples = 1", name="pyproject.toml")
@@ -171,10 +199,12 @@ WRONG = [
 
 @pytest.mark.parametrize(("line", "words"), WRONG, ids=str)
 def test_what_a_file_cannot_have_is_said_with_its_place(home: Lab, line: str, words: str) -> None:
-    """For every verb that reads the file; help is shown all the same."""
+    """A verb that asks no model goes on; help is shown all the same."""
     write(home, "# a comment", line)
-    for command in (["run", "-t", "lab/plain.yaml", "-m", "oracle:5"], ["runs"]):
-        home.bench(*command).one_line(2, "bench.toml:2: ", words)
+    run = home.bench("run", "-t", "lab/plain.yaml", "-m", "oracle:5")
+    run.one_line(2, "bench.toml:2: ", words)
+    runs = home.bench("runs")
+    assert (runs.code, runs.err.splitlines()[0]) == (0, run.err.strip())
     assert home.bench("run", "--help").code == 0
     assert home.bench("help", "run").code == 0
     assert not home.out.exists()
@@ -195,7 +225,7 @@ def test_all_mistakes_of_a_file_are_said(home: Lab) -> None:
     write(
         home, "[project]", "x = 1", "[tool.eyechart]", "modle = 1", "x = 2", name="pyproject.toml"
     )
-    done = home.bench("runs")
+    done = home.bench("run", "-t", "lab/plain.yaml", "-m", "oracle:5")
     assert done.code == 2
     assert [line.partition(": ")[0] for line in done.err.splitlines()[1:]] == [
         "pyproject.toml:4",

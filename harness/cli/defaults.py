@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,8 +72,12 @@ def unknown_variables(names: Iterable[str]) -> Iterator[str]:
             yield f"the variable {name} is not read: no option has it; {guess}"
 
 
-def read_defaults(folder: Path) -> dict[str, Default]:
-    """Option -> its default in the file of a folder.
+def read_defaults(
+    folder: Path, of: Collection[str] | None = None, say: Callable[[str], None] = lambda _line: None
+) -> dict[str, Default]:
+    """Option -> its default in the file of a folder; with `of` those of these options alone.
+
+    `say` takes a line on mistakes that concern none of them.
 
     Raises:
         UsageError: the file cannot be read, or has a key or a value that no option can have.
@@ -83,27 +87,36 @@ def read_defaults(folder: Path) -> dict[str, Default]:
         path, header = folder / PROJECT, _HEADER
     if not path.is_file():
         return {}
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8; write it in UTF-8") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    text = _text(path)
     if header and "eyechart" not in text:  # most files of a project
         return {}
     defaults: dict[str, Default] = {}
     wrong: list[str] = []
+    others: list[str] = []
     for key, value in _table(path, text, header):
         place = f"{path}:{_line(text, header, key)}"
         option = key.replace("_", "-")
         problem = f"{option!r} is here twice" if option in defaults else _problem(option, value)
-        if problem is None:
+        concerned = of is None or bool(difflib.get_close_matches(option, of))
+        if problem is not None:
+            (wrong if concerned else others).append(f"{place}: {problem}")
+        elif concerned:
             defaults[option] = Default(_as_option(option, value), place)
-        else:
-            wrong.append(f"{place}: {problem}")
     if wrong:
         raise UsageError(*wrong if len(wrong) == 1 else (f"{path} is wrong", *wrong))
+    if others:
+        more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+        say(f"{others[0]}{more}")
     return defaults
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8; write it in UTF-8") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _table(path: Path, text: str, header: str) -> Iterator[tuple[str, Any]]:

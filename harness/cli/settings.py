@@ -39,7 +39,7 @@ class Verb(TyperCommand):
         """Reads the file first; says where a value comes from that cannot be."""
         settable = self._settable()
         if settable and not ctx.resilient_parsing and not any(one in args for one in _HELP):
-            self._file = read_defaults(Path())
+            self._file = read_defaults(Path(), None if self.asks else settable, warn)
             ctx.default_map = {
                 parameter.name: self._file[option].value
                 for option, parameter in settable.items()

@@ -80,7 +80,10 @@ def plans(
     else:
         for axis in chosen_values:
             if without := [task.name for task in tasks if axis not in task.spec.axes]:
-                leave_out(f"axis {axis!r} is left out for {_some(without)}: no such axis there")
+                remedy = f"; {_known_axes(axis, tasks)}" if len(without) == len(tasks) else ""
+                leave_out(
+                    f"axis {axis!r} is left out for {_some(without)}: no such axis there{remedy}"
+                )
     bands: Spread | None = "bands" if in_bands and lengths else None
     task_plans = [
         plan(
@@ -123,12 +126,17 @@ def _with_preset(
 
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
     """Raises `UsageError` for an axis that none of the `tasks` has, which `names` lists."""
-    known = {axis for task in tasks for axis in task.spec.axes}
     for axis in axes:
-        if axis not in known:
-            close = difflib.get_close_matches(axis, known, n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
-            raise UsageError(f"no axis {axis!r} in {names!r}; {guess}", option="axis")
+        if not any(axis in task.spec.axes for task in tasks):
+            remedy = _known_axes(axis, tasks)
+            raise UsageError(f"no axis {axis!r} in {names!r}; {remedy}", option="axis")
+
+
+def _known_axes(given: str, tasks: Sequence[Task]) -> str:
+    """The axis that was probably meant, else all that the tasks have."""
+    known = sorted({axis for task in tasks for axis in task.spec.axes})
+    close = difflib.get_close_matches(given, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
 
 
 def check_lengths(planned: Plan) -> None:
