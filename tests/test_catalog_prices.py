@@ -252,6 +252,7 @@ def test_the_users_own_prices_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             "m: {prices: {input: 1, output: 2, as_of: 2026-01-01, batch: 2}}",
             "field 'prices.batch' must be a number of at most 1",
         ),
+        ("m: {reasoning: true, max_output: 4096}", "'m': max_output must be above think_tokens,"),
         ("m: 7", "entry 'm' must have fields: reasoning, think_tokens,"),
         ("7: {}", "entry '7' must have a text as its name; put it in quotes"),
     ],

@@ -67,6 +67,9 @@ def _said(detail: ErrorDetails, entry: type[BaseModel]) -> str:
     name, *path = [str(part) for part in detail["loc"]] or [""]
     if not name:
         return "the file must be names with their fields, as 'name: {field: value}'"
+    if kind == "value_error":
+        where = f"entry {name!r}: " + (f"field {'.'.join(path)!r}: " if path else "")
+        return f"{where}{detail['ctx']['error']}"  # without the value, which may be a key
     if not path:
         return f"entry {name!r} must have fields: {', '.join(entry.model_fields)}"
     if path == [_KEY]:
@@ -79,8 +82,6 @@ def _said(detail: ErrorDetails, entry: type[BaseModel]) -> str:
         return f"{where} is unknown; {guess}"
     if kind == "missing":
         return f"{where} is missing"
-    if kind == "value_error":
-        return f"{where}: {detail['ctx']['error']}"  # without the value, which may be a key
     if path[-1] == _KEY:
         where = f"entry {name!r}: name {path[-2]!r} in field {'.'.join(path[:-2])!r}"
     return f"{where} must be {_demand(detail)}"

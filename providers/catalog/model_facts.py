@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, model_validator
 
 from providers.catalog.overridable import entries
 from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
@@ -90,6 +90,15 @@ class ModelFacts(BaseModel):
     prices: PriceList | None = None
     """The user's own; `None` where the list of prices has them."""
 
+    @model_validator(mode="after")
+    def _has_room_for_a_reply(self) -> Self:
+        if self.max_output is not None and self.max_reply is None:
+            raise ValueError(
+                f"max_output must be above think_tokens, which are {self.think_tokens}, since a "
+                "reply has both"
+            )
+        return self
+
     def at_effort(self, effort: str | None) -> ModelFacts:
         """The facts of the model when it is asked for this reasoning effort; `None` changes
         nothing. A model that is asked for one is taken for one that thinks.
@@ -110,8 +119,11 @@ class ModelFacts(BaseModel):
 
     @property
     def max_reply(self) -> int | None:
-        """Most tokens of a reply without its room for thinking; `None` if that is not known."""
-        return None if self.max_output is None else max(1, self.max_output - self.room_to_think)
+        """Most tokens of a reply without its room for thinking; `None` if that is not known, or if
+        nothing is left.
+        """
+        left = 0 if self.max_output is None else self.max_output - self.room_to_think
+        return left if left > 0 else None
 
 
 def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFacts:
