@@ -263,13 +263,36 @@ def test_one_run_is_of_one_model(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
+    ("where", "taken"),
+    [
+        (("phase!=try",), [4, 5]),
+        (("phase=try",), [3]),
+        (("phase!=try", "meta.cut=false"), [5]),
+        (("phase=a,b",), [5]),
+        (("phase!=",), [3, 4, 5]),
+    ],
+)
+def test_where_chooses_rows(lab: Lab, where: Sequence[str], taken: Sequence[int]) -> None:
+    """All of several conditions hold; a value is taken whole, with its commas."""
+    rows = [
+        {"reply": "x", "target": n, "length": n, "phase": phase, "meta": {"cut": n < 5}}
+        for n, phase in ((3, "try"), (4, "a"), (5, "a,b"))
+    ]
+    path = lines(lab.folder / "them.jsonl", rows)
+    options = [part for text in where for part in ("--where", text)]
+    assert take(lab, path, lab.plain, *options).code == 0
+    assert [one["length"] for one in records(lab.the_run())] == taken
+
+
+@pytest.mark.parametrize(
     ("arguments", "words_of"),
     [
         (["--field", "rply=x"], ["'rply'", "'reply'"]),
         (["--field", "reply"], ["FIELD=COLUMN"]),
         (["--axis", "hint=yes"], ["no axis 'hint'"]),
         (["--axis", "separator=dot"], ["no value 'dot'"]),
-        (["--where", "x"], ["--where"]),
+        (["--where", "x"], ["COLUMN!=VALUE"]),
+        (["--where", "!=x"], ["COLUMN!=VALUE"]),
         (["--recorded-at", "May"], ["2026-04"]),
     ],
 )

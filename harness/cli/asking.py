@@ -265,7 +265,9 @@ def import_(
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where", metavar="COLUMN=VALUE", help="Take only rows with this value; --model."
+            "--where",
+            metavar="COLUMN[!]=VALUE",
+            help="Take only rows with this value, or with != those with another one; --model.",
         ),
     ] = None,
     recorded_by: Annotated[

@@ -13,7 +13,8 @@ from harness.cli.terminal import say, warn
 from harness.errors import COMPLETE, INCOMPLETE, UsageError
 from harness.plan.selection import open_tasks
 from harness.recorded.fields import Columns
-from harness.recorded.recorder import Imported, ImportRequest, import_recorded
+from harness.recorded.reader import Imported, ImportRequest, Where
+from harness.recorded.recorder import import_recorded
 from harness.task.catalogue import Task
 from providers.base import BatchForm, ModelSettings
 from providers.registry import open_batch_form, parse_model
@@ -54,7 +55,7 @@ def import_files(
         out=out,
         columns=Columns.read(fields, task.spec.axes),
         fixed=dict(_pairs("--axis", axes)),
-        where=_pairs("--where", where),
+        where=[_condition(text) for text in where],
         by=by,
         at=at,
         command=command,
@@ -103,6 +104,16 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
             raise UsageError(f"{option} is NAME=VALUE, not {text!r}")
         pairs.append((name.strip(), value))
     return pairs
+
+
+def _condition(text: str) -> Where:
+    """The condition of `--where COLUMN=VALUE` or `--where COLUMN!=VALUE`."""
+    column, equals, value = text.partition("=")
+    is_equal = not column.endswith("!")
+    column = column.removesuffix("!").strip()
+    if not (column and equals):
+        raise UsageError(f"--where is COLUMN=VALUE or COLUMN!=VALUE, not {text!r}")
+    return Where(column, value, is_equal)
 
 
 @cache

@@ -112,7 +112,7 @@ class Columns:
         values: dict[str, Any] = {}
         for name in (*REPLY_FIELDS, *SAMPLE_FIELDS, *self.axes):
             if name in self.named:
-                value = _at(row, self.named[name])
+                value = value_at(row, self.named[name])
             elif by_form:
                 value = None if name in self.axes else by_form.get(name)
             else:
@@ -122,7 +122,12 @@ class Columns:
         return values
 
 
-def _at(row: Row, column: str) -> Any:
+def value_at(row: Row, column: str) -> Any:
+    """The value in a column; dots go into objects and lists, as in `choices.0.text`.
+
+    Raises:
+        RowError: the row lacks the column.
+    """
     if column in row:
         return row[column]
     value: Any = row
@@ -201,8 +206,15 @@ def _text(value: object) -> str:
     return exact_json.dumps(value).decode()
 
 
+def cell_text(value: object) -> str:
+    """The text of a value, as somebody writes it on a command line."""
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "true", False: "false"}[value]
+    return _text(value)
+
+
 def prompt_text(value: object) -> str:
-    """The text of a prompt; of messages, that of the last one of the user."""
+    """The text of a prompt. Of a list of messages it is the last message whose role is `user`."""
     messages = value
     if isinstance(value, str) and value.lstrip().startswith("[{"):
         try:

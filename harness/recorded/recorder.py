@@ -9,11 +9,10 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 
 from harness.errors import JournalError
 from harness.journal.kept import keep
@@ -24,17 +23,15 @@ from harness.journal.manifest import (
     Recorded,
     RecordedFile,
     read_manifest,
-    run_folder,
     write_manifest,
 )
 from harness.journal.record import Failure, Record, Warn, read_records
 from harness.journal.software import software
 from harness.journal.writer import Journal
 from harness.plan.plan import fingerprint, make_sample, sample_hash
-from harness.recorded.fields import Columns, Origins, RecordedReply, Row, RowError, recorded_reply
-from harness.recorded.files import read_rows, sha256_of
-from harness.recorded.forms import fields_of, is_request, prompt_of_request
-from harness.recorded.row import FileRow
+from harness.recorded.fields import RecordedReply, RowError
+from harness.recorded.files import sha256_of
+from harness.recorded.reader import Imported, ImportRequest, Reader
 from harness.recorded.samples import GivenSample, SampleFinder
 from harness.spec import (
     Cell,
@@ -46,49 +43,12 @@ from harness.spec import (
     line_start,
     lines_of,
 )
-from harness.task.catalogue import Task, built_in_files
+from harness.task.catalogue import built_in_files
 from providers.base import BatchForm
 from providers.secrets import mask, redact
 
 _UNKNOWN = {"temperature": None, "max_tokens": None, "api": None, "system": None}
 """Settings of a run that nobody here asked."""
-
-
-@dataclass(frozen=True)
-class ImportRequest:
-    """What `bench import` of recorded replies asks for."""
-
-    files: Sequence[Path]
-    task: Task
-    model: str
-    out: Path
-    columns: Columns
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    """Axis -> its value, where that is the same for all rows."""
-    where: Sequence[tuple[str, str]] = ()
-    """Columns and the values that chosen rows have in them."""
-    by: str = ""
-    at: str = ""
-    command: str = ""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the run: that of a run which is asked with the settings by default."""
-        task = self.task
-        return run_folder(self.out, self.model, task.spec, task.name, Settings())
-
-
-@dataclass(slots=True)
-class Imported:
-    """What became of the rows."""
-
-    new: int = 0
-    known: int = 0
-    """Rows that an earlier import, or an earlier row, has brought."""
-    others: int = 0
-    """Rows that `where` leaves out."""
-    problems: list[str] = field(default_factory=list)
-    """`file:line: why` of each row that cannot be used."""
 
 
 def import_recorded(
@@ -105,7 +65,7 @@ def import_recorded(
     finder = SampleFinder(request.task, request.fixed)
     if problems := _nothing_usable(request, batch_form, finder):
         return problems
-    reader = _Reader(request, batch_form)
+    reader = Reader(request, batch_form)
     with Journal(request.folder, warn) as run_journal:
         recorder = _Recorder(request, finder, run_journal, reader.imported)
         for place, reply in reader.replies():
@@ -123,7 +83,7 @@ def _nothing_usable(
     """What became of the rows where none of them can be used; then no folder is made. `None` where
     one can.
     """
-    reader = _Reader(request, batch_form)
+    reader = Reader(request, batch_form)
     with closing(reader.replies()) as replies:
         for place, reply in replies:
             try:
@@ -143,60 +103,6 @@ def refuse_asked(request: ImportRequest) -> None:
             f"{folder} holds replies that were asked, which recorded ones never join; use another "
             "--out or --model"
         )
-
-
-class _Reader:
-    """The replies of the files, with the problems of the rows that have none."""
-
-    def __init__(self, request: ImportRequest, batch_form: Callable[[], BatchForm]) -> None:
-        self._request = request
-        self._batch_form = batch_form
-        self.imported = Imported()
-
-    def replies(self) -> Generator[tuple[str, RecordedReply], None, None]:
-        """Each reply with its place, `file:line`."""
-        prompts = self._prompts()
-        columns, marks = self._request.columns, Origins()
-        for path in self._request.files:
-            for file_row in read_rows(path):
-                place = f"{path}:{file_row.number}"
-                try:
-                    row = _row_of(file_row)
-                    if is_request(row):
-                        continue
-                    if not self._is_chosen(row):
-                        self.imported.others += 1
-                        continue
-                    values = columns.values(row, fields_of(row, self._batch_form, prompts))
-                    yield place, recorded_reply(values, columns.axes, marks.mark(values))
-                except RowError as error:
-                    self.imported.problems.append(f"{place}: {error}")
-
-    def _is_chosen(self, row: Row) -> bool:
-        for column, value in self._request.where:
-            if column not in row:
-                raise RowError(f"no column {column!r}; it has {', '.join(map(str, row))}")
-            if str(row[column]) != value:
-                return False
-        return True
-
-    def _prompts(self) -> dict[str, str]:
-        """Prompt of each request among the rows, by its custom_id."""
-        rows = (
-            file_row.row
-            for path in self._request.files
-            if path.suffix.lower() not in (".eval", ".csv")
-            for file_row in read_rows(path)
-            if file_row.row is not None and is_request(file_row.row)
-        )
-        prompts = ((str(row["custom_id"]), prompt_of_request(row)) for row in rows)
-        return {custom_id: prompt for custom_id, prompt in prompts if prompt is not None}
-
-
-def _row_of(file_row: FileRow) -> Row:
-    if file_row.row is None:
-        raise RowError(file_row.why)
-    return file_row.row
 
 
 class _Recorder:

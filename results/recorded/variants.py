@@ -17,7 +17,8 @@ from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.judged_run import JudgedCondition, JudgedRun, read_run
 from harness.columns import OUTCOMES
 from harness.recorded.fields import Columns
-from harness.recorded.recorder import ImportRequest, import_recorded
+from harness.recorded.reader import ImportRequest
+from harness.recorded.recorder import import_recorded
 from harness.task.catalogue import built_in_files, open_task
 
 TASK = "capacity/items"
