@@ -12,7 +12,7 @@ import msgspec
 
 from harness import exact_json
 from harness.answer import Target
-from harness.spec import Condition, token_count
+from harness.spec import Condition, Sample, token_count
 from providers.secrets import masked_fields
 
 SAMPLES = "samples.jsonl"
@@ -112,6 +112,24 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     def is_error(self) -> bool:
         """Whether the request failed, so that the sample is asked again."""
         return self.failure is not None and self.failure.kind == "error"
+
+
+def record_of(
+    sample: Sample, *, reply: str | None = None, failure: Failure | None = None
+) -> Record:
+    """The record of a sample with its reply, or with why there is none."""
+    return Record(
+        id=sample.id,
+        condition=sample.condition,
+        length=sample.length,
+        index=sample.index,
+        target=sample.target,
+        accept=sample.accept or None,
+        prompt_hash=sample.prompt_hash,
+        reply=reply,
+        failure=failure,
+        chars=len(sample.prompt),
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -25,7 +25,7 @@ from harness.journal.manifest import (
     read_manifest,
     write_manifest,
 )
-from harness.journal.record import Failure, Record, Warn, read_records
+from harness.journal.record import Failure, Record, Warn, read_records, record_of
 from harness.journal.software import software
 from harness.journal.writer import Journal
 from harness.plan.plan import fingerprint, make_sample, sample_hash
@@ -139,37 +139,41 @@ class _Recorder:
             return
         sample = self._finder.of(reply)
         self._note_model(reply)
-        record = _own(sample) if isinstance(sample, Sample) else self._made(sample)
+        record = self._record(sample, reply)
         if record.id in self._ids:
             raise RowError(f"the run has another reply to sample {record.id}")
-        _fill(record, reply)
         self._journal.append(record)
         self._note(record)
         self._imported.new += 1
 
-    def _made(self, sample: GivenSample) -> Record:
-        """The record of a sample that a row gives."""
-        key = sample.condition, sample.line
-        index = self._next[key] if sample.index is None else sample.index
-        task = self._request.task
-        facts = (
-            f"{task.name}@{task.spec.version}|{sample.condition.label}|length={sample.length}"
-            f"|line={sample.line.length}|index={index}"
-        )
-        made = Sample(
-            id=f"{facts}|recorded",
-            condition=sample.condition,
-            line=sample.line,
-            length=sample.length,
-            index=index,
-            prompt=sample.prompt if sample.prompt is not None else f"{facts}|{sample.target}",
-            target=sample.target,
-        )
-        record = _own(made)
+    def _record(self, sample: Sample | GivenSample, reply: RecordedReply) -> Record:
+        """The record of a reply to one of the task's samples, or to one that its row gives."""
+        if isinstance(sample, Sample):
+            return _replied(sample, reply)
+        record = _replied(self._made(sample), reply)
         record.line = sample.line.length
         record.prompt = sample.prompt
         record.chars = None if sample.prompt is None else len(sample.prompt)
         return record
+
+    def _made(self, given: GivenSample) -> Sample:
+        """The sample that a row gives, with an index."""
+        key = given.condition, given.line
+        index = self._next[key] if given.index is None else given.index
+        task = self._request.task
+        facts = (
+            f"{task.name}@{task.spec.version}|{given.condition.label}|length={given.length}"
+            f"|line={given.line.length}|index={index}"
+        )
+        return Sample(
+            id=f"{facts}|recorded",
+            condition=given.condition,
+            line=given.line,
+            length=given.length,
+            index=index,
+            prompt=given.prompt if given.prompt is not None else f"{facts}|{given.target}",
+            target=given.target,
+        )
 
     def _note(self, record: Record) -> None:
         if record.origin is not None:
@@ -240,36 +244,23 @@ class _Recorder:
             yield Cell(condition, line, samples, total)
 
 
-def _own(sample: Sample) -> Record:
-    """The record of a sample, still without a reply."""
-    return Record(
-        id=sample.id,
-        condition=sample.condition,
-        length=sample.length,
-        index=sample.index,
-        target=sample.target,
-        accept=sample.accept or None,
-        prompt_hash=sample.prompt_hash,
-        reply="",
-        chars=len(sample.prompt),
-    )
-
-
-def _fill(record: Record, reply: RecordedReply) -> None:
-    """What was replied; what the row lacks stays empty."""
-    record.origin = reply.origin
-    record.reply = reply.reply
+def _replied(sample: Sample, reply: RecordedReply) -> Record:
+    """The record of what was replied; what the row lacks stays empty."""
+    failed = None
     if reply.error is not None:
-        record.failure = Failure("error", "recorded", redact(reply.error))
+        failed = Failure("error", "recorded", redact(reply.error))
+    record = record_of(sample, reply=reply.reply, failure=failed)
+    record.origin = reply.origin
     record.finish_reason = reply.finish_reason
     record.refusal, record.reasoning = reply.refusal, reply.reasoning
     record.model = reply.model
     record.prompt_tokens, record.output_tokens = reply.prompt_tokens, reply.output_tokens
     record.latency_s = reply.latency_s
+    return record
 
 
 def _record_hash(record: Record) -> int:
-    """The hash of a sample that a row gave, from its record."""
+    """The hash of a given sample, made from its record."""
     prompt = record.prompt if record.prompt is not None else record.prompt_hash
     return sample_hash(
         Sample(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harness.journal.record import Failure, FailureKind, Record
+from harness.journal.record import Failure, FailureKind, Record, record_of
 from harness.spec import Sample
 from providers.base import PromptOverflowError, ProviderError, RefusedError, Reply
 
@@ -61,17 +61,7 @@ def kind_of(error: ProviderError) -> FailureKind:
 def _record(
     sample: Sample, attempts: int, *, reply: str | None = None, failure: Failure | None = None
 ) -> Record:
-    return Record(
-        id=sample.id,
-        condition=sample.condition,
-        length=sample.length,
-        index=sample.index,
-        target=sample.target,
-        accept=sample.accept or None,
-        prompt_hash=sample.prompt_hash,
-        reply=reply,
-        failure=failure,
-        chars=len(sample.prompt),
-        attempts=attempts,
-        at=round(time.time(), 3),
-    )
+    record = record_of(sample, reply=reply, failure=failure)
+    record.attempts = attempts
+    record.at = round(time.time(), 3)
+    return record
