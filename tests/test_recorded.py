@@ -170,7 +170,7 @@ def test_a_row_may_bring_its_sample(lab: Lab) -> None:
         file: file.read_bytes() for file in lab.the_run().rglob("*") if file.is_file()
     } == before
     lines(path, [*rows, {"said": "5", "n": 5, "sep": ",", "line": 5, "cut": "", "broke": ""}])
-    assert "1 new replies, 5 known before" in take(lab, path, lab.ones, *fields).err
+    assert "1 new reply, 5 known before" in take(lab, path, lab.ones, *fields).err
     recorded = read_manifest(lab.the_run()).recorded
     assert recorded is not None
     assert [file.name for file in recorded.files] == ["them.jsonl"] * 2
@@ -259,7 +259,7 @@ def test_one_run_is_of_one_model(lab: Lab) -> None:
     assert f"{path}:2: 'b' answered it, and 'a' the rows before" in done.err
     chosen = take(lab, path, lab.plain, "--where", "model=b", model="b")
     assert chosen.code == 0
-    assert "1 new replies, 0 known before, 2 of other rows" in chosen.err
+    assert "1 new reply, 0 known before, 2 of other rows, 0 rows that" in chosen.err
 
 
 @pytest.mark.parametrize(
@@ -311,6 +311,14 @@ def test_a_file_without_a_usable_row_makes_no_run(lab: Lab) -> None:
     assert f"{path}:1: it has no reply; name the column" in done.err
     assert "it needs its target and length" in done.err
     assert not find_runs(lab.out)
+    wrong = take(lab, path, lab.plain, "--where", "reply!=5", "--field", "target=repli,length=n")
+    assert wrong.err.splitlines() == [
+        f"bench: {path}:1: no column 'reply'; the columns are text",
+        f"bench: {path}:2: no column 'repli'; did you mean 'reply'? the columns are reply",
+        f"bench: {path}:3: no column 'repli'; did you mean 'reply'? the columns are reply, n",
+        "0 new replies, 0 known before, 3 rows that cannot be used",
+        "bench: no reply was taken",
+    ]
     lab.bench("import", path, "--field", "reply=text", "--out", lab.out).one_line(2, "--model")
 
 

@@ -13,14 +13,14 @@ from harness.cli.terminal import say, warn
 from harness.errors import COMPLETE, INCOMPLETE, UsageError
 from harness.plan.selection import open_tasks
 from harness.recorded.fields import Columns
-from harness.recorded.reader import Imported, ImportRequest, Where
+from harness.recorded.reader import Imported, ImportRequest, Problem, Where
 from harness.recorded.recorder import import_recorded
 from harness.task.catalogue import Task
 from providers.base import BatchForm, ModelSettings
 from providers.registry import open_batch_form, parse_model
 
 _SHOWN = 20
-"""Most problems that are said one by one."""
+"""Most reasons that are said one by one."""
 _MOMENT = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 
 
@@ -67,14 +67,15 @@ def import_files(
 def _tell(request: ImportRequest, imported: Imported) -> int:
     """Says what became of the rows and shows the run; returns the exit code."""
     problems = imported.problems
-    for problem in problems[:_SHOWN]:
-        warn(problem)
-    if len(problems) > _SHOWN:
-        warn(f"… and {len(problems) - _SHOWN:,} more rows that cannot be used")
+    told = _told(problems)
+    for line in told[:_SHOWN]:
+        warn(line)
+    if len(told) > _SHOWN:
+        warn(f"… and {len(told) - _SHOWN:,} more reasons why rows cannot be used")
     others = f", {imported.others:,} of other rows" if imported.others else ""
     say(
-        f"{imported.new:,} new replies, {imported.known:,} known before{others}, "
-        f"{len(problems):,} rows that cannot be used"
+        f"{imported.new:,} new {'reply' if imported.new == 1 else 'replies'}, "
+        f"{imported.known:,} known before{others}, {_rows(len(problems))} that cannot be used"
     )
     if not (imported.new or imported.known):
         warn("no reply was taken")
@@ -84,6 +85,22 @@ def _tell(request: ImportRequest, imported: Imported) -> int:
     if missing := judged_run.missing:
         warn(f"{request.task.name}: samples without a recorded reply: {missing:,}")
     return INCOMPLETE if problems or missing else COMPLETE
+
+
+def _told(problems: Iterable[Problem]) -> list[str]:
+    """A line for each reason why rows of a file cannot be used, with the first row of each."""
+    places: dict[tuple[Path, str], list[int]] = {}
+    for problem in problems:
+        key = problem.place.path, problem.why
+        places.setdefault(key, []).append(problem.place.number)
+    return [
+        f"{path}:{rows[0]}{f' and {_rows(len(rows) - 1, more=True)}' if rows[1:] else ''}: {why}"
+        for (path, why), rows in places.items()
+    ]
+
+
+def _rows(number: int, *, more: bool = False) -> str:
+    return f"{number:,} {'more ' if more else ''}row{'s' * (number != 1)}"
 
 
 def _only_task(tasks: str) -> Task:

@@ -26,6 +26,7 @@ from pydantic import (
 from harness import exact_json
 from harness.errors import JournalError
 from harness.journal.files import replace_file
+from harness.journal.recorded import Recorded, RecordedFile
 from harness.spec import (
     MAX_LENGTH,
     MAX_SAMPLES,
@@ -44,30 +45,6 @@ REPEATS = "repeats"
 """In a run's folder: the runs that asked its samples again, numbered from 1."""
 _MASKED = ("server", "answered_by", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedFile:
-    """A file of replies that somebody else collected."""
-
-    name: str
-    sha256: str
-
-
-@dataclass(slots=True)
-class Recorded:
-    """Where the replies of a recorded run come from."""
-
-    by: str = ""
-    """Who collected them; "" where that is not known."""
-    at: str = ""
-    """When they were collected: a year, a month or a date; "" where that is not known."""
-    files: list[RecordedFile] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        parts = [f"by {self.by}" if self.by else "", f"in {self.at}" if self.at else ""]
-        files = ", ".join(file.name for file in self.files)
-        return " ".join(["recorded", *filter(None, parts), f"({files})"])
 
 
 @dataclass(slots=True)
@@ -286,16 +263,17 @@ class _SettingsInFile(_InFile):
 class _RecordedFileInFile(_InFile):
     name: str
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0)]
+    source: Annotated[int, Field(ge=0)]
+    by: str
+    at: str
 
 
 class _RecordedInFile(_InFile):
-    by: str
-    at: str
     files: list[_RecordedFileInFile]
 
     def recorded(self) -> Recorded:
-        files = [RecordedFile(file.name, file.sha256) for file in self.files]
-        return Recorded(self.by, self.at, files)
+        return Recorded([RecordedFile(**dict(file)) for file in self.files])
 
 
 class _ManifestInFile(_InFile):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -35,6 +36,8 @@ _FINISH = {
     **dict.fromkeys(("content_filter", "refusal", "safety"), "content_filter"),
 }
 """How others call the three reasons that a verdict depends on -> our name."""
+_SHOWN = 30
+"""Most columns that a message names."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
 
 
@@ -43,11 +46,22 @@ class RowError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class RowMark:
+    """What a row is known by when its file is imported again."""
+
+    file: int
+    """Place of its file in the import, from 0."""
+    row: str
+    """Hash of its content, and which of its equals in the file it is."""
+    values: str
+    """Hash of what was read from it."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedReply:
     """One reply, with what its row says of the sample. What the row lacks is `None`."""
 
-    origin: str
-    """Mark of the row: hash of its content, and which of its equals in the import it is."""
+    mark: RowMark
     reply: str | None = None
     finish_reason: str | None = None
     refusal: str | None = None
@@ -135,12 +149,11 @@ def value_at(row: Row, column: str) -> Any:
         try:
             value = value[int(part)] if isinstance(value, list) else value[part]
         except (LookupError, TypeError, ValueError):
-            known = ", ".join(map(str, row))
-            raise RowError(f"no column {column!r}; it has {known}") from None
+            raise RowError(f"no column {column!r}; {_columns(column, row)}") from None
     return value
 
 
-def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], origin: str) -> RecordedReply:
+def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark) -> RecordedReply:
     """The reply of a row.
 
     Raises:
@@ -153,7 +166,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], origin: str) 
     elif reply is None:
         raise RowError("it has no reply; name the column of the replies with --field reply=COLUMN")
     return RecordedReply(
-        origin=origin,
+        mark=mark,
         reply=None if reply is None else _text(reply),
         finish_reason=_finish(values),
         refusal=_optional(values, "refusal", _text),
@@ -204,6 +217,14 @@ def _text(value: object) -> str:
     if isinstance(value, int | float):
         return str(value)
     return exact_json.dumps(value).decode()
+
+
+def _columns(column: str, row: Row) -> str:
+    """The columns of a row, after one that is spelled like `column` if there is one."""
+    names = [*map(str, row)]
+    shown = ", ".join(names[:_SHOWN]) + (", …" if names[_SHOWN:] else "")
+    close = difflib.get_close_matches(column, names, n=1)
+    return f"{f'did you mean {close[0]!r}? ' if close else ''}the columns are {shown or 'none'}"
 
 
 def cell_text(value: object) -> str:
@@ -267,15 +288,20 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"  # noqa: PLR2004  a line's worth
 
 
-class Origins:
-    """Marks rows by their content, so that a row is known when its file is imported again."""
+class RowHashes:
+    """The hashes of the rows of one file: equal rows have different ones."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+        self._seen: Counter[str] = Counter()
 
-    def mark(self, values: Mapping[str, Any]) -> str:
-        """The mark of a row: equal rows of one import have different marks."""
-        content = exact_json.dumps({name: values[name] for name in sorted(values)})
-        short = hashlib.sha256(content).hexdigest()[:24]
-        self._seen[short] = number = self._seen.get(short, 0) + 1
-        return short if number == 1 else f"{short}-{number}"
+    def of(self, row: Row) -> str:
+        """The hash of the next row."""
+        short = values_hash(row)
+        self._seen[short] += 1
+        return short if self._seen[short] == 1 else f"{short}-{self._seen[short]}"
+
+
+def values_hash(values: Mapping[str, Any]) -> str:
+    """A hash of values, whatever their order."""
+    content = exact_json.dumps({name: values[name] for name in sorted(values)})
+    return hashlib.sha256(content).hexdigest()[:24]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import io
 import json
 import zlib
@@ -18,25 +17,8 @@ from harness.errors import JournalError
 from harness.recorded.inspect_log import read_log
 from harness.recorded.row import FileRow
 
-_CHUNK = 1 << 20
 _MOST_CELL = 1 << 30
 """Characters of a cell of a CSV file; the standard library allows 131,072 unless told."""
-
-
-def sha256_of(path: Path) -> str:
-    """The hash of a file's content, as hexadecimal digits.
-
-    Raises:
-        JournalError: the file cannot be read.
-    """
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-    except OSError as error:
-        raise JournalError(f"cannot read {path}: {error.strerror}") from error
-    return digest.hexdigest()
 
 
 def read_rows(path: Path) -> Iterator[FileRow]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.journal.manifest import run_folder
 from harness.recorded.fields import (
     Columns,
-    Origins,
     RecordedReply,
     Row,
     RowError,
+    RowHashes,
+    RowMark,
     cell_text,
     recorded_reply,
     value_at,
+    values_hash,
 )
 from harness.recorded.files import read_rows
 from harness.recorded.forms import fields_of, is_request, prompt_of_request
@@ -62,60 +64,99 @@ class ImportRequest:
         return run_folder(self.out, self.model, task.spec, task.name, Settings())
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row of a file."""
+
+    path: Path
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A row that cannot be used."""
+
+    place: Place
+    why: str
+
+
 @dataclass(slots=True)
 class Imported:
     """What became of the rows."""
 
     new: int = 0
     known: int = 0
-    """Rows that an earlier import, or an earlier row, has brought."""
+    """Rows that an earlier import has brought."""
     others: int = 0
     """Rows that `where` leaves out."""
-    problems: list[str] = field(default_factory=list)
-    """`file:line: why` of each row that cannot be used."""
+    problems: list[Problem] = field(default_factory=list)
 
 
 class Reader:
     """The replies of the files, with the problems of the rows that have none."""
 
-    def __init__(self, request: ImportRequest, batch_form: Callable[[], BatchForm]) -> None:
+    def __init__(
+        self,
+        request: ImportRequest,
+        files: Sequence[Path],
+        batch_form: Callable[[], BatchForm],
+    ) -> None:
         self._request = request
+        self._files = files
         self._batch_form = batch_form
-        self.imported = Imported()
+        self._prompts: dict[str, str] | None = None
 
-    def replies(self) -> Generator[tuple[str, RecordedReply], None, None]:
-        """Each reply with its place, `file:line`."""
-        prompts = self._prompts()
-        columns, marks = self._request.columns, Origins()
-        for path in self._request.files:
-            for file_row in read_rows(path):
-                place = f"{path}:{file_row.number}"
+    def hashes(self, file: int) -> Iterator[str]:
+        """The hashes of all rows of a file, by its place in the import."""
+        return (short for _, _, short in self._rows(file))
+
+    def replies(
+        self, imported: Imported, only: int | None = None
+    ) -> Generator[tuple[Place, RecordedReply], None, None]:
+        """Each reply of all files, or of one, with its place; counts all other rows."""
+        columns, fixed = self._request.columns, dict(self._request.fixed)
+        prompts = self._asked()
+        for file in range(len(self._files)) if only is None else (only,):
+            for file_row, row, short in self._rows(file, imported):
                 try:
-                    row = _row_of(file_row)
-                    if is_request(row):
-                        continue
                     if not all(one.holds(row) for one in self._request.where):
-                        self.imported.others += 1
+                        imported.others += 1
                         continue
                     values = columns.values(row, fields_of(row, self._batch_form, prompts))
-                    yield place, recorded_reply(values, columns.axes, marks.mark(values))
+                    mark = RowMark(file, short, values_hash({**values, "": fixed}))
+                    reply = recorded_reply(values, columns.axes, mark)
                 except RowError as error:
-                    self.imported.problems.append(f"{place}: {error}")
+                    place = Place(self._files[file], file_row.number)
+                    imported.problems.append(Problem(place, str(error)))
+                    continue
+                yield Place(self._files[file], file_row.number), reply
 
-    def _prompts(self) -> dict[str, str]:
+    def _rows(
+        self, file: int, imported: Imported | None = None
+    ) -> Iterator[tuple[FileRow, Row, str]]:
+        """Each row that can be read, with its hash; requests of batches are no rows."""
+        hashes, path = RowHashes(), self._files[file]
+        for file_row in read_rows(path):
+            if file_row.row is None:
+                if imported is not None:
+                    place = Place(path, file_row.number)
+                    imported.problems.append(Problem(place, file_row.why))
+            elif not is_request(file_row.row):
+                yield file_row, file_row.row, hashes.of(file_row.row)
+
+    def _asked(self) -> Mapping[str, str]:
         """Prompt of each request among the rows, by its custom_id."""
-        rows = (
-            file_row.row
-            for path in self._request.files
-            if path.suffix.lower() not in (".eval", ".csv")
-            for file_row in read_rows(path)
-            if file_row.row is not None and is_request(file_row.row)
-        )
-        prompts = ((str(row["custom_id"]), prompt_of_request(row)) for row in rows)
-        return {custom_id: prompt for custom_id, prompt in prompts if prompt is not None}
-
-
-def _row_of(file_row: FileRow) -> Row:
-    if file_row.row is None:
-        raise RowError(file_row.why)
-    return file_row.row
+        if self._prompts is None:
+            rows = (
+                file_row.row
+                for path in self._files
+                if path.suffix.lower() not in (".eval", ".csv")
+                for file_row in read_rows(path)
+                if file_row.row is not None and is_request(file_row.row)
+            )
+            prompts = ((str(row["custom_id"]), prompt_of_request(row)) for row in rows)
+            self._prompts = {name: prompt for name, prompt in prompts if prompt is not None}
+        return self._prompts

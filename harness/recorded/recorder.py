@@ -1,7 +1,7 @@
 """Writes recorded replies into the journal of a run, and plans the run after them.
 
-The journal of a recorded run has no reply twice: a row that is there is known by its mark, and a
-sample that has a reply takes no other one.
+The journal of a recorded run has no reply twice: a row that is there is known by its file and its
+content, and a sample that has a reply takes no other one.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 from harness.errors import JournalError
 from harness.journal.kept import keep
@@ -20,19 +21,18 @@ from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import (
     MANIFEST,
     Manifest,
-    Recorded,
-    RecordedFile,
     read_manifest,
     write_manifest,
 )
 from harness.journal.record import Failure, Record, Warn, read_records, record_of
+from harness.journal.recorded import Recorded
 from harness.journal.software import software
 from harness.journal.writer import Journal
 from harness.plan.plan import fingerprint, make_sample, sample_hash
-from harness.recorded.fields import RecordedReply, RowError
-from harness.recorded.files import sha256_of
-from harness.recorded.reader import Imported, ImportRequest, Reader
+from harness.recorded.fields import RecordedReply, RowError, RowMark
+from harness.recorded.reader import Imported, ImportRequest, Problem, Reader
 from harness.recorded.samples import GivenSample, SampleFinder
+from harness.recorded.sources import GivenFile, Sources, given_files
 from harness.spec import (
     Cell,
     CellKey,
@@ -60,39 +60,48 @@ def import_recorded(
         JournalError: the run was asked, or a file or the run's folder cannot be used.
         UsageError: the task has no such axis or value, or a package is missing.
     """
-    hashes = [RecordedFile(path.name, sha256_of(path)) for path in request.files]
     refuse_asked(request)
     finder = SampleFinder(request.task, request.fixed)
-    if problems := _nothing_usable(request, batch_form, finder):
-        return problems
-    reader = Reader(request, batch_form)
+    files = given_files(request.files, _recorded(request.folder), warn)
+    reader = Reader(request, [file.path for file in files], batch_form)
+    if unused := _nothing_usable(reader, finder):
+        return unused
+    imported = Imported()
     with Journal(request.folder, warn) as run_journal:
-        recorder = _Recorder(request, finder, run_journal, reader.imported)
-        for place, reply in reader.replies():
+        recorder = _Recorder(request, finder, run_journal, imported)
+        recorder.place(files, reader)
+        is_named = recorder.sources.name(files, request.by, request.at, warn)
+        if is_named:
+            write_manifest(request.folder, recorder.manifest)
+        for place, reply in reader.replies(imported):
             try:
                 recorder.take(reply)
             except RowError as error:
-                reader.imported.problems.append(f"{place}: {error}")
-        recorder.save(hashes)
-    return reader.imported
+                imported.problems.append(Problem(place, str(error)))
+        recorder.save(is_named=is_named)
+    return imported
 
 
-def _nothing_usable(
-    request: ImportRequest, batch_form: Callable[[], BatchForm], finder: SampleFinder
-) -> Imported | None:
+def _recorded(folder: Path) -> Recorded:
+    """The files that a run has."""
+    manifest = read_manifest(folder) if (folder / MANIFEST).exists() else None
+    return (manifest and manifest.recorded) or Recorded()
+
+
+def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
     """What became of the rows where none of them can be used; then no folder is made. `None` where
     one can.
     """
-    reader = Reader(request, batch_form)
-    with closing(reader.replies()) as replies:
+    imported = Imported()
+    with closing(reader.replies(imported)) as replies:
         for place, reply in replies:
             try:
                 finder.of(reply)
             except RowError as error:
-                reader.imported.problems.append(f"{place}: {error}")
+                imported.problems.append(Problem(place, str(error)))
             else:
                 return None
-    return reader.imported
+    return imported
 
 
 def refuse_asked(request: ImportRequest) -> None:
@@ -116,8 +125,10 @@ class _Recorder:
         self._journal = run_journal
         self._imported = imported
         self.manifest = manifest = _manifest(request)
-        self._origins: set[str] = set()
-        self._ids: set[str] = set()
+        assert manifest.recorded is not None
+        self.sources = Sources(manifest.recorded)
+        self._origins: dict[str, str | None] = {}
+        """Id of each sample -> mark of the row that its reply came from."""
         self._own: list[tuple[Condition, int, int]] = []
         """Condition, length and index of the task's own samples."""
         self._given: dict[CellKey, dict[int, int]] = {}
@@ -128,20 +139,51 @@ class _Recorder:
             self._note(record)
         self._finder.keep_seed(int(manifest.settings["seed"]), is_sure=bool(self._own))
 
+    def place(self, files: Sequence[GivenFile], reader: Reader) -> None:
+        """Finds which earlier files of the run these are.
+
+        Raises:
+            JournalError: nothing says whether rows are those of an earlier file.
+        """
+
+        def unnumbered(file: int) -> Iterator[RowMark]:
+            for _, reply in reader.replies(Imported(), file):
+                with suppress(RowError):
+                    sample = self._finder.of(reply)
+                    if isinstance(sample, GivenSample) and sample.index is None:
+                        yield reply.mark
+
+        self.sources.find(files, reader.hashes)
+        self.sources.refuse_doubtful(files, unnumbered)
+
     def take(self, reply: RecordedReply) -> None:
         """Writes a reply, unless it is known.
 
         Raises:
             RowError: its sample cannot be found, or has another reply.
         """
-        if reply.origin in self._origins:
+        if (known := self.sources.known(reply.mark)) is not None:
+            if known != reply.mark.values:
+                raise RowError(
+                    "the run has this row with other fields or values on axes; start over with "
+                    "another --out"
+                )
             self._imported.known += 1
             return
         sample = self._finder.of(reply)
-        self._note_model(reply)
         record = self._record(sample, reply)
-        if record.id in self._ids:
+        if record.id in self._origins:
+            if _is_copy(self._origins[record.id], record.origin):
+                self._imported.known += 1
+                return
             raise RowError(f"the run has another reply to sample {record.id}")
+        if isinstance(sample, GivenSample) and record.index in self._given.get(
+            (sample.condition, sample.line), ()
+        ):
+            raise RowError(
+                f"the run has another row with index {record.index} on line {sample.line.length}"
+            )
+        self._note_model(reply)
         self._journal.append(record)
         self._note(record)
         self._imported.new += 1
@@ -149,8 +191,8 @@ class _Recorder:
     def _record(self, sample: Sample | GivenSample, reply: RecordedReply) -> Record:
         """The record of a reply to one of the task's samples, or to one that its row gives."""
         if isinstance(sample, Sample):
-            return _replied(sample, reply)
-        record = _replied(self._made(sample), reply)
+            return _replied(sample, reply, self.sources.origin(reply.mark))
+        record = _replied(self._made(sample), reply, self.sources.origin(reply.mark))
         record.line = sample.line.length
         record.prompt = sample.prompt
         record.chars = None if sample.prompt is None else len(sample.prompt)
@@ -176,9 +218,8 @@ class _Recorder:
         )
 
     def _note(self, record: Record) -> None:
-        if record.origin is not None:
-            self._origins.add(record.origin)
-        self._ids.add(record.id)
+        self.sources.note(record)
+        self._origins[record.id] = record.origin
         if record.line is None:
             self._own.append((record.condition, record.length, record.index))
             return
@@ -198,17 +239,13 @@ class _Recorder:
                 "with --where COLUMN=VALUE"
             )
 
-    def save(self, files: Sequence[RecordedFile]) -> None:
-        """Writes the manifest: files, plan and fingerprints."""
+    def save(self, *, is_named: bool) -> None:
+        """Writes the manifest with the plan and its fingerprints, where they or its files, which
+        `is_named` tells, have changed.
+        """
         manifest, request = self.manifest, self._request
-        before = manifest.recorded or Recorded()
-        manifest.recorded = Recorded(
-            request.by or before.by,
-            request.at or before.at,
-            [*before.files, *(file for file in files if file not in before.files)],
-        )
         cells = [*self._given_cells(), *self._own_cells()]
-        if manifest.recorded == before and set(cells) == set(manifest.cells):
+        if not is_named and set(cells) == set(manifest.cells):
             return
         command = redact(request.command) or shlex.join(map(redact, ["bench", *sys.argv[1:]]))
         if command not in manifest.commands:
@@ -244,19 +281,27 @@ class _Recorder:
             yield Cell(condition, line, samples, total)
 
 
-def _replied(sample: Sample, reply: RecordedReply) -> Record:
+def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
     """The record of what was replied; what the row lacks stays empty."""
     failed = None
     if reply.error is not None:
         failed = Failure("error", "recorded", redact(reply.error))
     record = record_of(sample, reply=reply.reply, failure=failed)
-    record.origin = reply.origin
+    record.origin = origin
     record.finish_reason = reply.finish_reason
     record.refusal, record.reasoning = reply.refusal, reply.reasoning
     record.model = reply.model
     record.prompt_tokens, record.output_tokens = reply.prompt_tokens, reply.output_tokens
     record.latency_s = reply.latency_s
     return record
+
+
+def _is_copy(before: str | None, now: str | None) -> bool:
+    """Whether two rows of different files say the same."""
+    if before is None or now is None:
+        return False
+    (source, *_, values), (other, *_, other_values) = before.split("/"), now.split("/")
+    return source != other and values == other_values
 
 
 def _record_hash(record: Record) -> int:

@@ -1,0 +1,48 @@
+"""Where the replies of a recorded run come from, as its manifest says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """A file of replies that somebody else collected."""
+
+    name: str
+    sha256: str
+    size: int
+    """Its bytes."""
+    source: int
+    """Number of the file among those of the run, from 0; a file that has grown keeps it."""
+    by: str = ""
+    """Who collected the replies; "" where that is not known."""
+    at: str = ""
+    """When they were collected: a year, a month or a date; "" where that is not known."""
+
+
+@dataclass(slots=True)
+class Recorded:
+    """The files of a recorded run, in the order in which they were imported."""
+
+    files: list[RecordedFile] = field(default_factory=list)
+
+    @property
+    def latest(self) -> list[RecordedFile]:
+        """Each file as it was imported last."""
+        return list({file.source: file for file in self.files}.values())
+
+    @property
+    def at(self) -> str:
+        """When all replies were collected; "" where that is not known or not the same for all."""
+        moments = {file.at for file in self.latest}
+        return moments.pop() if len(moments) == 1 else ""
+
+    def __str__(self) -> str:
+        groups: dict[str, list[str]] = {}
+        for file in self.latest:
+            by, at = f"by {file.by} " if file.by else "", f"in {file.at} " if file.at else ""
+            groups.setdefault(by + at, []).append(file.name)
+        return "recorded " + ", ".join(
+            f"{origin}({', '.join(names)})" for origin, names in groups.items()
+        )
