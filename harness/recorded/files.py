@@ -1,4 +1,4 @@
-"""The rows of a recorded file: JSON Lines or CSV, both also compressed as .gz."""
+"""The rows of a recorded file: JSON Lines, a JSON array or CSV, also compressed by gzip."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -17,56 +17,111 @@ from harness.errors import JournalError
 from harness.recorded.inspect_log import read_log
 from harness.recorded.row import FileRow
 
+_UTF_16 = ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")
+_BOM = b"\xef\xbb\xbf"
+_NOT_READ = {
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+    b"PK\x03\x04": ("a zip archive or an Excel file", "save it as CSV in UTF-8"),
+    b"PAR1": ("a Parquet file", "write its rows as JSON Lines"),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "decompress it first"),
+    b"BZh": ("compressed by bzip2", "decompress it first"),
+    b"\xfd7zX": ("compressed by xz", "decompress it first"),
+}
+"""First bytes of a file -> what it is, and what helps."""
+_NOT_UTF_8 = "not UTF-8; convert the file: iconv -f ISO-8859-1 -t UTF-8 FILE > NEW"
+_DELIMITERS = ",;\t|"
 _MOST_CELL = 1 << 30
 """Characters of a cell of a CSV file; the standard library allows 131,072 unless told."""
 
 
 def read_rows(path: Path) -> Iterator[FileRow]:
-    """The rows of `path`, one by one; its suffix says what it is: `.eval` is a log of Inspect,
-    `.csv` is CSV with a header, all else is JSON Lines.
+    """The rows of `path`, one by one: the samples of a log of Inspect (`.eval`), the objects of a
+    JSON array (`.json`), the lines of JSON Lines, or the rows below the header of a CSV file.
 
     Raises:
-        JournalError: the file cannot be read.
+        JournalError: the file cannot be read, or has none of these forms.
         UsageError: it is a log of Inspect, and inspect_ai is not installed.
     """
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".eval"]:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix == ".eval":
         yield from read_log(path)
         return
-    reader = _csv_rows if ".csv" in suffixes[-2:] else _json_rows
+    row = FileRow(0, None)
     try:
-        with _opened(path, is_compressed=suffixes[-1:] == [".gz"]) as file:
-            yield from reader(file)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise JournalError(f"cannot read {path}: {reason}") from error
+        with _opened(path) as file:
+            for row in _reader(path, suffix, file.peek(1).lstrip(_BOM + b" \t\r\n")[:1])(file):
+                yield row
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        yield FileRow(row.number + 1, None, "the compressed data break off; get the file anew")
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror or error}") from error
+    else:
+        if not row.number:
+            yield FileRow(1, None, "the file has no rows")
 
 
-@contextmanager
-def _opened(path: Path, *, is_compressed: bool) -> Iterator[BinaryIO]:
-    open_file: Callable[..., BinaryIO] = (
-        cast("Callable[..., BinaryIO]", gzip.open) if is_compressed else Path.open
-    )
-    with open_file(path, "rb") as file:
-        yield file
+def _opened(path: Path) -> io.BufferedReader:
+    """The content of a file, decompressed where it is compressed by gzip."""
+    with path.open("rb") as file:
+        first = file.read(4)
+    for start, (what, remedy) in _NOT_READ.items():
+        if first.startswith(start):
+            raise JournalError(f"{path} is {what}, which import does not read; {remedy}")
+    if first.startswith(b"\x1f\x8b"):
+        return io.BufferedReader(cast("io.RawIOBase", gzip.open(path, "rb")))
+    return path.open("rb")
+
+
+def _reader(path: Path, suffix: str, first: bytes) -> Callable[[BinaryIO], Iterator[FileRow]]:
+    """What reads a file, by its name and by its first character."""
+    if suffix == ".json" and first == b"[":
+        return partial(_array_rows, path)
+    is_json = first in (b"{", b"[") or suffix in (".json", ".jsonl", ".ndjson")
+    return _json_rows if is_json and suffix not in (".csv", ".tsv") else _csv_rows
+
+
+def _array_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
+    """The objects of a JSON array, numbered from 1."""
+    try:
+        read = _loads(file.read().removeprefix(_BOM))
+    except (ValueError, RecursionError):
+        file.seek(0)
+        yield from _json_rows(file)  # JSON Lines in a file of another name
+        return
+    if not isinstance(read, list):
+        raise JournalError(f"{path} is no JSON array of objects")
+    for number, row in enumerate(read, start=1):
+        is_row = isinstance(row, dict)
+        yield FileRow(number, row if is_row else None, "" if is_row else "no JSON object")
 
 
 def _json_rows(file: BinaryIO) -> Iterator[FileRow]:
     for number, line in enumerate(file, start=1):
-        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        text = line.removeprefix(_BOM) if number == 1 else line
         if not text.strip():
             continue
         try:
             row = _loads(text)
         except (ValueError, RecursionError) as error:
-            what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            torn = "" if line.endswith(b"\n") else "; the last line is cut off"
-            yield FileRow(number, None, f"no JSON: {what}{torn}")
+            yield FileRow(number, None, _no_json(text, error))
             continue
         if isinstance(row, dict):
             yield FileRow(number, row)
         else:
             yield FileRow(number, None, "no JSON object")
+
+
+def _no_json(line: bytes, error: Exception) -> str:
+    """Why a line is no JSON."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return _NOT_UTF_8
+    what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+    torn = "" if line.endswith(b"\n") else "; the last line is cut off"
+    return f"no JSON: {what}{torn}"
 
 
 def _loads(text: bytes) -> object:
@@ -82,7 +137,10 @@ def _loads(text: bytes) -> object:
 def _csv_rows(file: BinaryIO) -> Iterator[FileRow]:
     csv.field_size_limit(_MOST_CELL)
     with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-        rows = csv.reader(text, strict=True)
+        first = text.readline()
+        text.seek(0)
+        delimiter = max(_DELIMITERS, key=first.count)
+        rows = csv.reader(text, strict=True, delimiter=delimiter)
         header: list[str] | None = None
         while True:
             try:
@@ -100,8 +158,8 @@ def _csv_rows(file: BinaryIO) -> Iterator[FileRow]:
 
 def _csv_row(number: int, header: Sequence[str], cells: Sequence[str]) -> FileRow:
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
-        return FileRow(number, None, "not UTF-8")
+        return FileRow(number, None, _NOT_UTF_8)
     if len(cells) != len(header):
-        many = f"{len(cells)} cells where the header has {len(header)}"
+        many = f"{len(cells)} cell{'s' * (len(cells) != 1)} where the header has {len(header)}"
         return FileRow(number, None, many)
     return FileRow(number, dict(zip(header, cells, strict=True)))

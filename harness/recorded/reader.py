@@ -153,7 +153,7 @@ class Reader:
             rows = (
                 file_row.row
                 for path in self._files
-                if path.suffix.lower() not in (".eval", ".csv")
+                if not {".eval", ".csv", ".tsv"} & {suffix.lower() for suffix in path.suffixes}
                 for file_row in read_rows(path)
                 if file_row.row is not None and is_request(file_row.row)
             )

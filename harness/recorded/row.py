@@ -12,8 +12,8 @@ class FileRow:
     """One row of a file."""
 
     number: int
-    """Its line in the file, from 1; of a CSV file the line on which it ends; of an Inspect log, the
-    number of the sample."""
+    """Its line in the file, from 1; of a CSV file the line on which it ends; of an Inspect log or a
+    JSON array, the number of the sample or object."""
     row: Row | None
     """`None` where it cannot be read."""
     why: str = ""
