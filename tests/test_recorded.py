@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 
 from harness.analysis.judged_run import read_run
 from harness.journal.manifest import find_runs, read_manifest
-from harness.recorded.fields import RowError, prompt_text, whole
+from harness.recorded.fields import RowError, RowMark, integer, prompt_text, recorded_reply, whole
+from harness.recorded.samples import SampleFinder
+from harness.task.catalogue import built_in_files, open_task
 from tests.conftest import Done, Lab, records
 
 ITEMS = """\
@@ -150,7 +153,7 @@ def test_a_row_may_bring_its_sample(lab: Lab) -> None:
         f"{path}:1: axis 'separator' has no value ', '; it has none, space, comma",
         f"{path}:2: no JSON: invalid literal, expected 'null'",
         f"{path}:4: length 5 is not on the line 3 of the task",
-        f"{path}:9: length is 'three', no whole number",
+        f"{path}:9: length is 'three', no whole number from 0 on",
     ]
     assert said[4] == "5 new replies, 0 known before, 4 rows that cannot be used"
     assert outcomes(lab) == {"correct": 2, "incorrect": 1, "truncated": 1, "error": 1}
@@ -221,7 +224,7 @@ def test_rows_that_are_hard_to_read(lab: Lab) -> None:
         '{"reply": ["3"], "target": "3", "length": "3"}',
         "[" * 3000,
         "[1, 2]",
-        '{"reply": true, "target": 1e3, "length": 3.0}',
+        '{"reply": true, "target": 3e0, "length": 3.0}',
     ]
     done = take(lab, lines(lab.folder / "them.jsonl", hard), lab.plain)
     assert done.code == 1
@@ -231,7 +234,7 @@ def test_rows_that_are_hard_to_read(lab: Lab) -> None:
     ]
     written = records(lab.the_run())
     assert [one["reply"] for one in written] == ["3 \ufffd", '["3"]', "True"]
-    assert (written[0]["prompt"], written[2]["target"]) == ("how \ufffd", 1000)
+    assert (written[0]["prompt"], written[2]["target"]) == ("how \ufffd", 3)
 
 
 def test_asked_and_recorded_never_mix(lab: Lab) -> None:
@@ -322,17 +325,45 @@ def test_a_file_without_a_usable_row_makes_no_run(lab: Lab) -> None:
     lab.bench("import", path, "--field", "reply=text", "--out", lab.out).one_line(2, "--model")
 
 
-@pytest.mark.parametrize(("given", "number"), [("7", 7), (7.0, 7), (0, 0)])
+@pytest.mark.parametrize(("given", "number"), [("7", 7), (7.0, 7), (0, 0), (" 7.0", 7)])
 def test_whole_numbers(given: object, number: int) -> None:
     """Also where a file writes them as texts or with a point."""
     assert whole(given) == number
 
 
-@pytest.mark.parametrize("given", [True, -1, 1.5, "x", None])
+@pytest.mark.parametrize("given", [True, -1, 1.5, "x", None, "1_0", "1,000", "٣", "-1"])
 def test_what_is_no_whole_number(given: object) -> None:
     """And is refused."""
     with pytest.raises((ValueError, RowError)):
         whole(given)
+
+
+@pytest.mark.parametrize(
+    ("task", "target", "length", "why"),
+    [
+        ("counting/bernoulli", "-3", "5", "is -3, and no sample of counting/bernoulli is below 0"),
+        ("counting/bernoulli", 6, "5", "6 is more than its length 5"),
+        ("counting/bernoulli", "five", "5", "'five' is no integer"),
+        ("counting/bernoulli", [5], "5", "[5] is no integer"),
+        ("counting/bernoulli", 5, "0", "lengths go from 1"),
+        ("memory/running_sum", "\N{MINUS SIGN}212.0", "5", None),
+        ("spelling/letters_in_words", "6", "3", None),
+        ("counting/bernoulli", "0", "5", None),
+    ],
+)
+def test_targets_that_no_sample_has(
+    task: str, target: object, length: str, why: str | None
+) -> None:
+    """As the task's own samples show: none of counts is below 0 or beyond the row."""
+    opened = open_task(task, built_in_files()[task])
+    fixed = {axis: next(iter(of.values)) for axis, of in opened.spec.axes.items()}
+    values = {"reply": "3", "target": target, "length": length}
+    reply = recorded_reply(values, (), RowMark(0, "", ""))
+    if why is None:
+        assert SampleFinder(opened, fixed).of(reply).target == integer(target)
+        return
+    with pytest.raises(RowError, match=re.escape(why)):
+        SampleFinder(opened, fixed).of(reply)
 
 
 def test_the_prompt_of_a_chat() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,8 @@ _FINISH = {
     **dict.fromkeys(("content_filter", "refusal", "safety"), "content_filter"),
 }
 """How others call the three reasons that a verdict depends on -> our name."""
+_INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
+"""Writers of CSV add a point where a column has empty cells."""
 _SHOWN = 30
 """Most columns that a message names."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
@@ -253,13 +256,24 @@ def prompt_text(value: object) -> str:
     return _text(value)
 
 
+def integer(value: object) -> int:
+    """An integer, also as a text and with zeros behind the point; raises `ValueError`."""
+    if isinstance(value, str):
+        text = value.strip().replace("\N{MINUS SIGN}", "-")
+        if not _INTEGER.fullmatch(text):
+            raise ValueError("no integer")
+        return int(text.partition(".")[0])
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("no integer")  # noqa: TRY004  the row's fault
+    return value
+
+
 def whole(value: object) -> int:
-    """A whole number that is not below 0; raises `ValueError`."""
-    number = int(value) if isinstance(value, str) else value
-    if isinstance(number, float) and number.is_integer():
-        number = int(number)
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise ValueError("no whole number")
+    """An integer that is not below 0; raises `ValueError`."""
+    if (number := integer(value)) < 0:
+        raise ValueError("below 0")
     return number
 
 
@@ -277,7 +291,7 @@ def _number(value: object) -> float:
 
 
 _KINDS: Mapping[Callable[[Any], Any], str] = {
-    whole: "no whole number",
+    whole: "no whole number from 0 on",
     _tokens: "no number of tokens",
     _number: "no number",
 }

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from harness.answer import Target, target_of
+from harness.answer import Answer, Target, folded, target_of
 from harness.errors import PlanError, TaskError, UsageError
 from harness.plan.plan import make_sample, plan, sample_from_id
-from harness.recorded.fields import RecordedReply, RowError, whole
+from harness.recorded.fields import RecordedReply, RowError, integer
 from harness.spec import (
     MAX_LENGTH,
     MAX_SAMPLES,
@@ -28,6 +29,10 @@ from harness.task.catalogue import Task
 
 _MOST_CHARACTERS = 200_000_000
 """Most characters of the prompts that are made to find one: a few seconds of work."""
+
+
+_LINES_TRIED, _SAMPLES_TRIED = 4, 48
+"""Of a task's own samples, how many show which targets it has: some milliseconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,32 +203,49 @@ class SampleFinder:
             self._condition(reply),
             self.line(reply.length, reply.line),
             reply.length,
-            self._target(reply.target),
+            self._target(reply.target, reply.length),
             reply.index,
             reply.prompt,
         )
 
-    def _target(self, given: object) -> Target:
+    def _target(self, given: object, length: int) -> Target:
         answer = self._task.spec.answer
-        value = given
-        try:
-            if answer.type == "integer":
-                value = whole(given) if not str(given).startswith("-") else int(str(given))
-            elif answer.type == "number":
-                value = float(given) if isinstance(given, int | float | str) else given
-            elif isinstance(given, int | float):
-                value = str(given)
-        except ValueError:
-            pass
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            value = target_of(value, answer)
-        if isinstance(value, float) and not math.isfinite(value):
-            value = None
+        value = _of_type(given, answer)
         if isinstance(value, int) and is_too_long(value):
             raise RowError("its target has too many digits")
         if not answer.fits(value) or not isinstance(value, int | float | str):
-            raise RowError(f"its target {given!r} is none of a task whose answer is {answer.type}")
+            raise RowError(f"its target {given!r} is no {answer.type}, as an answer to the task is")
+        if answer.options and folded(str(value)) not in map(folded, answer.options):
+            raise RowError(f"its target {given!r} is none of the options of the task")
+        if isinstance(value, int):
+            self._check_size(value, length)
         return value
+
+    def _check_size(self, target: int, length: int) -> None:
+        """Refuses a target that the task's own samples could not have."""
+        least, most = self._target_range
+        if target < 0 <= least:
+            raise RowError(f"its target is {target}, and no sample of {self._task.name} is below 0")
+        if target > length and most <= 0:
+            raise RowError(
+                f"its target {target:,} is more than its length {length:,}, which no sample of "
+                f"{self._task.name} has"
+            )
+
+    @cached_property
+    def _target_range(self) -> tuple[float, float]:
+        """The least target of some of the task's own samples, and by how much one is at most more
+        than its length. The shortest samples tell most.
+        """
+        targets = []
+        with suppress(RowError, TaskError):
+            for length in self._task.lengths[:_LINES_TRIED]:
+                for index in range(_SAMPLES_TRIED):
+                    target = self._make(self._conditions[0], length, index).target
+                    targets.append((float(target), float(target) - length))
+        if not targets:
+            return -math.inf, math.inf
+        return min(low for low, _ in targets), max(high for _, high in targets)
 
     def _condition(self, reply: RecordedReply) -> Condition:
         return Condition(
@@ -272,6 +294,23 @@ class SampleFinder:
     def _lines(self) -> Sequence[Line]:
         spec = self._task.spec
         return lines_of(spec.lengths or (), spec.usual_spread)
+
+
+def _of_type(given: object, answer: Answer) -> object:
+    """A target as the type of an answer has it; `None` where it cannot be read as such."""
+    value = given
+    try:
+        if answer.type == "integer":
+            value = integer(given)
+        elif answer.type == "number":
+            value = float(given) if isinstance(given, int | float | str) else given
+        elif isinstance(given, int | float):
+            value = str(given)
+    except ValueError:
+        return None
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        value = target_of(value, answer)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _hash(prompt: str) -> bytes:
