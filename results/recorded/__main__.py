@@ -2,29 +2,31 @@
 
     python -m results.recorded ../shared/recorded/dai2026_counting_capacity.jsonl.gz
 
-The replies are not committed; what follows from them is. With `--runs FOLDER` the runs are kept
-there, for `bench report`, `bench samples` and the rest.
+The replies are not committed; what follows from them is. With `--runs FOLDER` it writes only the
+runs, into that folder, for `bench report`, `bench samples` and the rest.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
+from harness.journal.manifest import find_runs
 from results.recorded.contrasts import contrast_rows, contrasts
 from results.recorded.differing import difference_rows, differences
 from results.recorded.page import NOTICE, readme
 from results.recorded.picture import picture
 from results.recorded.tables import csv_of, tables
-from results.recorded.variants import read_file, variants
+from results.recorded.variants import variants
 
 FOLDER = Path(__file__).parent
 
 
 def made_from(path: Path, out: Path) -> dict[str, str]:
     """Name -> content of every file in `results/recorded/`; the runs go under `out`."""
-    found = variants(read_file(path), path.name.partition(".")[0], out)
+    found = variants(path, out)
     models, writings = tables(found)
     return {
         "models.csv": csv_of(models),
@@ -38,16 +40,23 @@ def made_from(path: Path, out: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes the files."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Writes the files, or with `--runs` the runs."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path, help="dai2026_counting_capacity.jsonl.gz")
-    parser.add_argument("--runs", type=Path, help="where the runs are kept")
+    parser.add_argument("--runs", type=Path, metavar="FOLDER", help="write only the runs, there")
     given_arguments = parser.parse_args()
+    if given_arguments.runs is not None:
+        variants(given_arguments.file, given_arguments.runs)
+        for folder in sorted(given_arguments.runs.iterdir()):
+            sys.stdout.write(f"{len(find_runs(folder))} runs are in {folder}\n")
+        return
     with tempfile.TemporaryDirectory() as scratch:
-        out = given_arguments.runs or Path(scratch)
-        for name, content in made_from(given_arguments.file, out).items():
-            FOLDER.mkdir(exist_ok=True)
-            (FOLDER / name).write_text(content, encoding="utf-8")
+        made = made_from(given_arguments.file, Path(scratch))
+    for name, content in made.items():
+        (FOLDER / name).write_text(content, encoding="utf-8")
+    sys.stdout.write(f"{', '.join(made)} are in {FOLDER}\n")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,20 +93,26 @@ def read_file(path: Path) -> list[dict[str, Any]]:
     return [row for row in rows if row["phase"] != "preflight"]
 
 
-def variants(rows: Sequence[Mapping[str, Any]], source: str, out: Path) -> list[Variant]:
-    """Every variant, imported as `bench import` does; the runs are under `out`.
+def variants(path: Path, out: Path) -> list[Variant]:
+    """Every variant of the file at `path`, imported as `bench import` does; the runs are under
+    `out`.
 
-    The rows of a model are written to a file of their own first: the file has 126 of them.
+    The rows of a model are written to a file of their own first, since the file has 126 models.
     """
+    with tempfile.TemporaryDirectory() as scratch:
+        return list(_imported(read_file(path), path.name.partition(".")[0], out, Path(scratch)))
+
+
+def _imported(
+    rows: Sequence[Mapping[str, Any]], source: str, out: Path, scratch: Path
+) -> Iterator[Variant]:
     task = open_task(TASK, built_in_files()[TASK])
     columns = Columns.read([FIELDS], task.spec.axes)
     parts: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         parts["stimulus" if row["set"] == "stimulus" else "length", row["model"]].append(row)
-    found = []
     for number, ((kind, model), part) in enumerate(parts.items()):
-        file = out / f"{number}-{source}.jsonl"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file = scratch / f"{number}-{source}.jsonl"
         file.write_text("".join(f"{json.dumps(given(row))}\n" for row in part), encoding="utf-8")
         request = ImportRequest(
             [file],
@@ -119,8 +126,7 @@ def variants(rows: Sequence[Mapping[str, Any]], source: str, out: Path) -> list[
         )
         imported = import_recorded(request, _no_batches, print)
         assert not imported.problems, imported.problems[:3]
-        found += list(_conditions(read_run(request.folder), part))
-    return found
+        yield from _conditions(read_run(request.folder), part)
 
 
 def given(row: Mapping[str, Any]) -> dict[str, Any]:
