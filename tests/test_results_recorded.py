@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import fisher_exact, spearmanr
+from scipy.stats import binom, fisher_exact, spearmanr
 
 from harness.analysis.paired import holm
 from harness.task.catalogue import built_in_files, open_task
@@ -18,6 +18,7 @@ from results.recorded.__main__ import FOLDER, made_from
 from results.recorded.contrasts import rank_correlation, stratified_fisher
 from results.recorded.differing import KINDS
 from results.recorded.picture import SHOWN, picture
+from results.recorded.power import smallest_fall
 from results.recorded.tables import REPORTED
 
 NAME = "dai2026_counting_capacity.jsonl.gz"
@@ -90,6 +91,37 @@ def test_the_picture_and_the_page_say_what_the_tables_have() -> None:
     assert f"for all {len(contrasts)} tests" in page
     corrected = holm([float(row["p"]) for row in contrasts])
     assert [float(row["p_holm"]) for row in contrasts] == pytest.approx(corrected, rel=0.02)
+
+
+def test_the_page_says_what_the_table_of_models_gives() -> None:
+    """The rank correlations of both capacities, and how many models have one."""
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    models = rows(FOLDER / "models.csv")
+    sized = [row for row in models if row["parameters_billion"] and row["set"] == "open"]
+    sizes = [float(row["parameters_billion"]) for row in sized]
+    published, ours = (
+        spearmanr(sizes, [float(row[name]) for row in sized]).statistic
+        for name in ("capacity_published", "capacity")
+    )
+    assert f"{len(sized)} open models of known size** the published capacity" in page
+    assert f"(Spearman {published:.3f}, p = " in page
+    assert f"{ours:.3f} for the capacity by our reading" in page
+    asked = [row for row in models if row["replies"] != "0"]
+    able = sum(row["capacity"] != "0" for row in asked)
+    assert f"{able} of {len(asked)} models have a capacity; the other {len(asked) - able}" in page
+
+
+@pytest.mark.parametrize("strata", [[(12, 20, 14, 20)], [(70, 80, 66, 75)]])
+def test_the_smallest_fall_has_its_power(strata: list[tuple[int, int, int, int]]) -> None:
+    """Against the exact power of Fisher's test, of which 300 draws may miss 5 points."""
+    before, after = (share / 100 for share in smallest_fall(strata, 0.01))
+    ((_, n, _, other_n),) = strata
+    power = sum(
+        binom.pmf(right, n, before) * binom.pmf(other, other_n, after)
+        for right, other in product(range(n + 1), range(other_n + 1))
+        if stratified_fisher([(right, n, other, other_n)]) <= 0.01
+    )
+    assert power == pytest.approx(0.8, abs=0.06)
 
 
 @pytest.mark.parametrize("table", [(3, 16, 9, 16), (0, 5, 5, 5), (16, 16, 16, 16), (2, 7, 1, 16)])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from harness.analysis.paired import holm, mcnemar
 from results.recorded.variants import USUAL, Variant
 
+Strata: TypeAlias = Sequence[tuple[int, int, int, int]]
+"""For each line: right replies and replies of the first variant, and of the second."""
 _DRAWS = 10_000
 """Permutations of a rank correlation."""
 
@@ -30,6 +32,8 @@ class Contrast:
     only: tuple[int, int] | None
     """Of pairs: those in which the first alone, and the second alone, is right."""
     p: float
+    strata: Strata = ()
+    """Of an unpaired test: its counts on each line."""
 
     @property
     def is_paired(self) -> bool:
@@ -88,6 +92,7 @@ def contrast(question: str, first: Variant, second: Variant) -> Contrast:
         (sum(one[0] for one in strata), sum(one[2] for one in strata)),
         None,
         stratified_fisher(strata),
+        strata,
     )
 
 
@@ -100,7 +105,7 @@ def _same_rows(first: Variant, second: Variant, centre: int) -> bool:
     return first.writing == second.writing and rows[0] == rows[1]
 
 
-def stratified_fisher(strata: Iterable[tuple[int, int, int, int]]) -> float:
+def stratified_fisher(strata: Strata) -> float:
     """Two-sided p-value of the exact conditional test of no difference in any stratum.
 
     A stratum is (right of first, n of first, right of second, n of second). Given the sums of a

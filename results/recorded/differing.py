@@ -8,6 +8,8 @@ from typing import Any
 
 from results.recorded.variants import Variant
 
+ALONE = "cut off, a number alone"
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -33,7 +35,7 @@ class Difference:
     def kind(self) -> str:
         """The class of the reply, see `KINDS`."""
         if self.row["cut_off"]:
-            return "cut off, a number alone" if self.text.strip().isdecimal() else "cut off"
+            return ALONE if self.text.strip().isdecimal() else "cut off"
         return WHOLE[self.row["model"]]
 
     @property
@@ -61,13 +63,12 @@ KINDS = {
             "count had come to, the number of a line, or part of a sum."
         ),
     ),
-    "cut off, a number alone": (
+    ALONE: (
         "the authors",
         (
             "The reply is a number and nothing else, and its limit went into thinking that is not "
             "shown. By our rule a cut-off reply is read only behind the phrase of the "
-            "answer, for a "
-            "number may be cut as well; here that rule is too careful."
+            "answer; here that rule is more careful than it need be."
         ),
     ),
     "another subject": (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from results.recorded.contrasts import contrasts
-from results.recorded.differing import KINDS, Difference, differences
+from results.recorded.differing import ALONE, KINDS, Difference, differences
 from results.recorded.findings import findings
 from results.recorded.tables import share, tables
 from results.recorded.variants import Variant
@@ -93,7 +93,10 @@ def readme(found: Sequence[Variant]) -> str:
         "",
         "## Every reply",
         "",
-        "The page of all runs has the replies in it, so it is made where it is wanted (3 MB):",
+        (
+            "The page of all runs has the replies in it, so it is made where it is wanted (4 MB). "
+            "With `--runs` only the runs are written, and nothing in this folder:"
+        ),
         "",
         "```bash",
         f"python -m results.recorded {FILE} --runs runs",
@@ -144,6 +147,10 @@ def _of_capacities(
         )
 
 
+def _digits(one: Difference) -> int:
+    return len(str(one.row["expected"]))
+
+
 def _of_differences(differing: Sequence[Difference]) -> Iterator[str]:
     cut = [one for one in differing if one.row["cut_off"]]
     exact = sum(one.is_exact for one in cut)
@@ -153,6 +160,16 @@ def _of_differences(differing: Sequence[Difference]) -> Iterator[str]:
         f"{len(differing) - len(cut)} whole ones. Of all other replies both readings are the same "
         f"number, or none. Our reading takes a number where the authors took another one in "
         f"{sum(one.answer is not None for one in differing)} replies."
+    )
+    yield ""
+    alone = [one for one in cut if one.kind == ALONE]
+    shorter = sum(len(str(one.row["parsed_by_authors"])) < _digits(one) for one in alone)
+    yield (
+        f"A cut-off reply that is a number alone stays cut off here ({len(alone)} replies): where "
+        "the limit ended a reply, nothing in it shows whether its last digits are there, and half "
+        "of a number would be judged as an answer. In these data no number looks like a half: "
+        f"{shorter or 'none'} of the {len(alone)} {'have' if shorter > 1 else 'has'} fewer digits "
+        f"than the true count, and {sum(one.is_exact for one in alone)} are the true count."
     )
     yield ""
     yield "| class | replies | true count by the authors' reading | who is right | why |"
