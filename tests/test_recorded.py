@@ -237,6 +237,18 @@ def test_rows_that_are_hard_to_read(lab: Lab) -> None:
     assert (written[0]["prompt"], written[2]["target"]) == ("how \ufffd", 3)
 
 
+def test_an_index_with_gaps(lab: Lab) -> None:
+    """Is said with what helps; rows can be numbered as they come instead."""
+    rows = [{"reply": "3", "target": 3, "length": 3, "index": n} for n in (1, 4)]
+    path = lines(lab.folder / "them.jsonl", rows)
+    done = take(lab, path, lab.plain)
+    assert done.code == 1
+    assert "3 numbers below the largest index of a line have no row" in done.err
+    assert outcomes(lab) == {"correct": 2, "not_run": 3}
+    other = take(lab, path, lab.plain, "--field", "index=", model="other")
+    assert (other.code, "index" in other.err) == (0, False)
+
+
 def test_asked_and_recorded_never_mix(lab: Lab) -> None:
     """Neither in a run that was asked, nor in one that was recorded."""
     path = lines(lab.folder / "them.jsonl", [{"said": "3", "n": 3, "sep": ","}])

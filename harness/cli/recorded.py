@@ -82,7 +82,13 @@ def _tell(request: ImportRequest, imported: Imported) -> int:
         return INCOMPLETE
     judged_run = read_run(request.folder, warn, tasks=str(request.task.path))
     show_run(judged_run)
-    if missing := judged_run.missing:
+    if imported.gaps:
+        warn(
+            f"{request.task.name}: {imported.gaps:,} numbers below the largest index of a line "
+            "have no row and count as not run; index counts from 0 on each line; to number rows as they "
+            "come, import with --field index= into another --out"
+        )
+    if (missing := judged_run.missing) > imported.gaps:
         warn(f"{request.task.name}: samples without a recorded reply: {missing:,}")
     return INCOMPLETE if problems or missing else COMPLETE
 

@@ -96,7 +96,7 @@ class Columns:
     axes: tuple[str, ...]
     """The axes of the task, which are fields as well."""
     named: Mapping[str, str] = field(default_factory=dict)
-    """Field -> its column. Dots go into objects and lists: `choices.0.text`."""
+    """Field -> its column; "" for none. Dots go into objects and lists: `choices.0.text`."""
 
     @classmethod
     def read(cls, given: Iterable[str], axes: Iterable[str]) -> Columns:
@@ -110,7 +110,7 @@ class Columns:
         named: dict[str, str] = {}
         for part in (part for option in given for part in option.split(",")):
             name, equals, column = (text.strip() for text in part.partition("="))
-            if not (name and equals and column):
+            if not (name and equals):
                 raise UsageError(f"--field is FIELD=COLUMN[,FIELD=COLUMN], not {part!r}")
             if name not in known:
                 close = difflib.get_close_matches(name, known, n=1)
@@ -128,6 +128,8 @@ class Columns:
         """
         values: dict[str, Any] = {}
         for name in (*REPLY_FIELDS, *SAMPLE_FIELDS, *self.axes):
+            if self.named.get(name) == "":
+                continue
             if name in self.named:
                 value = value_at(row, self.named[name])
             elif by_form:

@@ -93,6 +93,8 @@ class Imported:
     others: int = 0
     """Rows that `where` leaves out."""
     problems: list[Problem] = field(default_factory=list)
+    gaps: int = 0
+    """Numbers below the largest `index` of a line that no row of the run has."""
 
 
 class Reader:

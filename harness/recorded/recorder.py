@@ -245,6 +245,7 @@ class _Recorder:
         """
         manifest, request = self.manifest, self._request
         cells = [*self._given_cells(), *self._own_cells()]
+        self._imported.gaps = sum(max(given) + 1 - len(given) for given in self._given.values())
         if not is_named and set(cells) == set(manifest.cells):
             return
         command = redact(request.command) or shlex.join(map(redact, ["bench", *sys.argv[1:]]))

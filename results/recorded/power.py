@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,14 +45,17 @@ def _fallen(shares: np.ndarray[Any, Any], by: float) -> np.ndarray[Any, Any]:
 def _power(
     first: np.ndarray[Any, Any],
     second: np.ndarray[Any, Any],
-    n: Sequence[int] | np.ndarray[Any, Any],
-    other_n: Sequence[int] | np.ndarray[Any, Any],
+    n: np.ndarray[Any, Any],
+    other_n: np.ndarray[Any, Any],
     level: float,
 ) -> float:
     rng = np.random.default_rng(0)
     shown = 0
     for _ in range(_DRAWS):
-        right, other = rng.binomial(n, first), rng.binomial(other_n, second)
-        drawn = zip(right.tolist(), list(n), other.tolist(), list(other_n), strict=True)
-        shown += stratified_fisher([tuple(map(int, one)) for one in drawn]) <= level
+        columns = (rng.binomial(n, first), n, rng.binomial(other_n, second), other_n)
+        shown += stratified_fisher(list(zip(*map(_ints, columns), strict=True))) <= level
     return shown / _DRAWS
+
+
+def _ints(numbers: np.ndarray[Any, Any]) -> list[int]:
+    return [int(number) for number in numbers]
