@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,7 @@ import pytest
 
 from harness.analysis.judged_run import read_run
 from harness.journal.manifest import find_runs, read_manifest
-from harness.recorded.fields import RowError, RowMark, integer, prompt_text, recorded_reply, whole
-from harness.recorded.samples import SampleFinder
-from harness.task.catalogue import built_in_files, open_task
+from harness.recorded.fields import RowError, prompt_text, whole
 from tests.conftest import Done, Lab, records
 
 ITEMS = """\
@@ -62,7 +59,9 @@ def outcomes(lab: Lab) -> dict[str, int]:
     return {name: int(cells[name].sum()) for name in names if cells[name].sum()}
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl.gz", "lm-eval", "batch", "id", "prompt"])
+@pytest.mark.parametrize(
+    "form", ["csv", "jsonl.gz", "lm-eval", "batch", "messages", "id", "prompt"]
+)
 def test_replies_find_their_items(lab: Lab, form: str) -> None:
     """By number, by id in the metadata, by sample id, or by prompt; in the form of each tool."""
     task, said = words(lab), ["3", "9", "Final answer: 3", "5"]
@@ -83,6 +82,8 @@ def test_replies_find_their_items(lab: Lab, form: str) -> None:
         lines(path, rows)
     elif form == "batch":
         lines(path, [batch_line(f"x{n}", reply) for n, reply in enumerate(said)])
+    elif form == "messages":
+        lines(path, [message_line(f"x{n}", reply) for n, reply in enumerate(said)])
     elif form == "id":
         places = ((3, 0), (4, 0), (3, 1), (5, 0))
         name = "lab/words@1|hint=yes|length={}|seed=0|index={}"
@@ -108,6 +109,12 @@ def batch_line(custom_id: str, reply: str) -> dict[str, Any]:
     body = {"model": "gpt-x", "choices": [choice], "usage": usage}
     response = {"status_code": 200, "body": body}
     return {"id": "b", "custom_id": custom_id, "response": response, "error": None}
+
+
+def message_line(custom_id: str, reply: str) -> dict[str, Any]:
+    """A line of results of Anthropic's Message Batches."""
+    message = {"content": [{"type": "text", "text": reply}], "stop_reason": "end_turn"}
+    return {"custom_id": custom_id, "result": {"type": "succeeded", "message": message}}
 
 
 def test_requests_beside_a_batch_give_the_prompts(lab: Lab) -> None:
@@ -323,7 +330,7 @@ def test_a_file_without_a_usable_row_makes_no_run(lab: Lab) -> None:
     path = lines(lab.folder / "them.jsonl", [{"text": "3"}, {"reply": "3"}, {"reply": "3", "n": 3}])
     done = take(lab, path, lab.plain)
     assert done.code == 1
-    assert f"{path}:1: it has no reply; name the column" in done.err
+    assert f"{path}:1: it has no column 'reply'; did you mean --field reply=text? the" in done.err
     assert "it needs its target and length" in done.err
     assert not find_runs(lab.out)
     wrong = take(lab, path, lab.plain, "--where", "reply!=5", "--field", "target=repli,length=n")
@@ -348,34 +355,6 @@ def test_what_is_no_whole_number(given: object) -> None:
     """And is refused."""
     with pytest.raises((ValueError, RowError)):
         whole(given)
-
-
-@pytest.mark.parametrize(
-    ("task", "target", "length", "why"),
-    [
-        ("counting/bernoulli", "-3", "5", "is -3, and no sample of counting/bernoulli is below 0"),
-        ("counting/bernoulli", 6, "5", "6 is more than its length 5"),
-        ("counting/bernoulli", "five", "5", "'five' is no integer"),
-        ("counting/bernoulli", [5], "5", "[5] is no integer"),
-        ("counting/bernoulli", 5, "0", "lengths go from 1"),
-        ("memory/running_sum", "\N{MINUS SIGN}212.0", "5", None),
-        ("spelling/letters_in_words", "6", "3", None),
-        ("counting/bernoulli", "0", "5", None),
-    ],
-)
-def test_targets_that_no_sample_has(
-    task: str, target: object, length: str, why: str | None
-) -> None:
-    """As the task's own samples show: none of counts is below 0 or beyond the row."""
-    opened = open_task(task, built_in_files()[task])
-    fixed = {axis: next(iter(of.values)) for axis, of in opened.spec.axes.items()}
-    values = {"reply": "3", "target": target, "length": length}
-    reply = recorded_reply(values, (), RowMark(0, "", ""))
-    if why is None:
-        assert SampleFinder(opened, fixed).of(reply).target == integer(target)
-        return
-    with pytest.raises(RowError, match=re.escape(why)):
-        SampleFinder(opened, fixed).of(reply)
 
 
 def test_the_prompt_of_a_chat() -> None:

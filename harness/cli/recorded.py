@@ -85,8 +85,8 @@ def _tell(request: ImportRequest, imported: Imported) -> int:
     if imported.gaps:
         warn(
             f"{request.task.name}: {imported.gaps:,} numbers below the largest index of a line "
-            "have no row and count as not run; index counts from 0 on each line; to number rows as they "
-            "come, import with --field index= into another --out"
+            "have no row and count as not run; index counts from 0 on each line; to number rows as "
+            "they come, import with --field index= into another --out"
         )
     if (missing := judged_run.missing) > imported.gaps:
         warn(f"{request.task.name}: samples without a recorded reply: {missing:,}")

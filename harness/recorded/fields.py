@@ -37,6 +37,11 @@ _FINISH = {
     **dict.fromkeys(("content_filter", "refusal", "safety"), "content_filter"),
 }
 """How others call the three reasons that a verdict depends on -> our name."""
+_REPLY_NAMES = (
+    *("answer", "completion", "content", "generated_text", "generation", "model_output", "output"),
+    *("prediction", "response", "said", "text"),
+)
+"""Names that others give to a column of replies."""
 _INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 """Writers of CSV add a point where a column has empty cells."""
 _SHOWN = 30
@@ -124,7 +129,7 @@ class Columns:
         says (`by_form`), else from the column of that name. Empty values are left out.
 
         Raises:
-            RowError: the row lacks a column that was named.
+            RowError: the row lacks a column that was named, or has neither a reply nor an error.
         """
         values: dict[str, Any] = {}
         for name in (*REPLY_FIELDS, *SAMPLE_FIELDS, *self.axes):
@@ -138,6 +143,8 @@ class Columns:
                 value = row.get(name)
             if value is not None and (value != "" or name == "reply" or name in self.axes):
                 values[name] = value
+        if not values.keys() & {"reply", "error"}:
+            raise RowError(_no_reply(row))
         return values
 
 
@@ -169,7 +176,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
     if error is not None and error is not False:
         reply, error = None, _text(error)
     elif reply is None:
-        raise RowError("it has no reply; name the column of the replies with --field reply=COLUMN")
+        raise RowError("it has neither a reply nor an error")
     return RecordedReply(
         mark=mark,
         reply=None if reply is None else _text(reply),
@@ -224,12 +231,28 @@ def _text(value: object) -> str:
     return exact_json.dumps(value).decode()
 
 
+def _no_reply(row: Row) -> str:
+    if "reply" in row:
+        return "it has no reply, and no error that says why"
+    usual = next((name for name in row if str(name).lower() in _REPLY_NAMES), None)
+    remedy = (
+        "name the column of the replies with --field reply=COLUMN"
+        if usual is None
+        else f"did you mean --field reply={usual}?"
+    )
+    return f"it has no column 'reply'; {remedy}{';' if usual is None else ''} {_listed(row)}"
+
+
 def _columns(column: str, row: Row) -> str:
     """The columns of a row, after one that is spelled like `column` if there is one."""
+    close = difflib.get_close_matches(column, map(str, row), n=1)
+    return f"{f'did you mean {close[0]!r}? ' if close else ''}{_listed(row)}"
+
+
+def _listed(row: Row) -> str:
     names = [*map(str, row)]
     shown = ", ".join(names[:_SHOWN]) + (", …" if names[_SHOWN:] else "")
-    close = difflib.get_close_matches(column, names, n=1)
-    return f"{f'did you mean {close[0]!r}? ' if close else ''}the columns are {shown or 'none'}"
+    return f"the columns are {shown or 'none'}"
 
 
 def cell_text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What rows in the forms of other tools say, by field: OpenAI's Batch API, and lm-eval."""
+"""What rows in the forms of other tools say, by field: of batches, and of lm-eval."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ def fields_of(row: Row, batch_form: Callable[[], BatchForm], prompts: Mapping[st
     """
     if "custom_id" in row and row.keys() & {"response", "error"}:
         return _of_batch(row, batch_form(), prompts)
+    if "custom_id" in row and isinstance(row.get("result"), dict):
+        return _of_message_batch(row)
     if "doc_id" in row and row.keys() & {"resps", "filtered_resps"}:
         return _of_lm_eval(row)
     return {}
@@ -56,6 +58,33 @@ def _of_batch(row: Row, form: BatchForm, prompts: Mapping[str, str]) -> Row:
         "prompt_tokens": None if usage is None else usage.prompt_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
     }
+
+
+def _of_message_batch(row: Row) -> Row:
+    """A line of results of Anthropic's Message Batches."""
+    result, custom_id = row["result"], str(row["custom_id"])
+    sample = {"id": custom_id, "item": custom_id}
+    message = result.get("message")
+    if not isinstance(message, dict):
+        return {**sample, "error": result.get("error") or str(result.get("type", "no message"))}
+    usage = message["usage"] if isinstance(message.get("usage"), dict) else {}
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    counts = [count for name in names if isinstance(count := usage.get(name), int)]
+    return {
+        **sample,
+        "reply": _texts(message, "text"),
+        "finish_reason": message.get("stop_reason"),
+        "reasoning": _texts(message, "thinking") or None,
+        "model": message.get("model"),
+        "prompt_tokens": sum(counts) if counts else None,
+        "output_tokens": usage.get("output_tokens"),
+    }
+
+
+def _texts(message: Row, kind: str) -> str:
+    """The texts of all parts of a message that are of one kind, joined."""
+    parts = (part for part in _flat(message.get("content")) if isinstance(part, dict))
+    return "".join(str(part.get(kind, "")) for part in parts if part.get("type") == kind)
 
 
 def _of_lm_eval(row: Row) -> Row:
