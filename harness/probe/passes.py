@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.probe.measures.attention import Attention
-from harness.probe.measures.collapse import distances
+from harness.probe.measures.collapse import distances, weights_apart
 from harness.probe.measures.counter import counter_readings, position_readings
 from harness.probe.measures.residual import Residual, spectral_norm
 from harness.probe.measures.rotary import Rotary
@@ -23,7 +23,7 @@ from providers.inside import Array, Event, Inside, Precision
 
 COUNTER, MAPS = "counter", "maps"
 """Measures of a whole condition, and of the model."""
-_STATES: frozenset[Event] = frozenset(["residual", "final", "heads"])
+_STATES: frozenset[Event] = frozenset(["residual", "final", "heads", "attention"])
 _Needs = dict[str, tuple[Event | Literal["gradients"], ...]]
 NEEDS: _Needs = {
     "attention": ("attention",),
@@ -133,6 +133,7 @@ def _collapse(inside: Inside, scene: Scene, twin: Scene, states: States) -> list
             inside.forward(scene.ids, one, precision=precision)
         inside.forward(twin.ids, other, precision=precision)
         readings += distances(one, other, suffix)
+        readings += weights_apart(one, other, scene.at[0] + 1, suffix)
     return readings
 
 

@@ -75,6 +75,15 @@ QUANTITIES = (
     ),
     Quantity(
         "collapse",
+        "weights_l1_end{precision}",
+        "1",
+        "difference of a head's attention weights at the end, for n and n + 1 symbols; 2 at most",
+        "Σ |aₙ − aₙ₊₁|",
+        BARBERO + ", Prop. B.4",
+        "layer and head",
+    ),
+    Quantity(
+        "collapse",
         "stream_l1_{at}{precision}",
         "1",
         "distance of the residual stream for n and n + 1 symbols, before the final norm",

@@ -33,6 +33,19 @@ def distances(one: States, other: States, suffix: str = "") -> Iterator[Reading]
         yield from _of_vectors("final", one.ended, other.ended, suffix)
 
 
+def weights_apart(one: States, other: States, row_end: int, suffix: str = "") -> Iterator[Reading]:
+    """How different the attention of the end is for n and n + 1 symbols: the sum of the differences
+    of all weights, 2 at most. The tokens behind the row stand in for each other; `row_end` is the
+    place behind the last symbol of the shorter row.
+    """
+    for layer, weights in one.weights.items():
+        longer = other.weights[layer]
+        added = longer.shape[1] - weights.shape[1]
+        widened = np.insert(weights, [row_end] * added, 0, axis=1)
+        for head, apart in enumerate(np.abs(widened - longer).sum(axis=1, dtype=float)):
+            yield Reading(f"weights_l1_end{suffix}", float(apart), layer, head)
+
+
 def _of_vectors(
     what: str, one: Array, other: Array, suffix: str, layer: int | None = None
 ) -> Iterator[Reading]:

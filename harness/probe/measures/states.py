@@ -64,6 +64,8 @@ class States(Watch):
         self.outputs: dict[int, Array] = {}
         self.ended: Array | None = None
         """After the final norm."""
+        self.weights: dict[int, Array] = {}
+        """(H, T): each layer's attention weights at the last position of the prompt."""
 
     def residual(self, layer: int, states: Array) -> None:
         self.streams[layer] = states[self._positions]
@@ -73,3 +75,7 @@ class States(Watch):
 
     def heads(self, layer: int, outputs: Array) -> None:
         self.outputs[layer] = outputs[self._positions]
+
+    def attention(self, layer: int, first: int, weights: Array) -> None:
+        del first  # blocks ascend, so the last one stays
+        self.weights[layer] = weights[:, -1].copy()
