@@ -110,3 +110,16 @@ def test_an_index_is_of_one_row(lab: Lab) -> None:
     done = lab.bench("import", first, second, "-t", "capacity/items", *fixed)
     assert f"{first}:3: the run has another row with index 0 on line 32" in done.err
     assert "2 new replies, 1 known before, 1 row that cannot be used" in done.err
+
+
+def test_a_reply_takes_the_place_of_an_error(lab: Lab) -> None:
+    """Of the same sample, also in a later file; another error changes nothing."""
+    first, second = lab.folder / "a.csv", lab.folder / "b.csv"
+    head = "reply,error,target,length,index\n"
+    first.write_text(f"{head},503,3,3,0\n3,,3,3,1\n")
+    second.write_text(f"{head}3,,3,3,0\n,500,3,3,1\n4,,3,3,1\n")
+    assert "2 new replies" in take(lab, first).err
+    done = take(lab, second)
+    assert "1 new reply, 1 known before, 1 row that cannot be used" in done.err
+    assert f"{second}:4: the run has another reply to sample" in done.err
+    assert taken(lab) == (2, 2)

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -114,6 +114,14 @@ def refuse_asked(request: ImportRequest) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What the run has of a sample."""
+
+    origin: str | None
+    is_error: bool
+
+
 class _Recorder:
     """The journal of one recorded run, with what it has of each cell."""
 
@@ -127,8 +135,8 @@ class _Recorder:
         self.manifest = manifest = _manifest(request)
         assert manifest.recorded is not None
         self.sources = Sources(manifest.recorded)
-        self._origins: dict[str, str | None] = {}
-        """Id of each sample -> mark of the row that its reply came from."""
+        self._before: dict[str, _Taken] = {}
+        """Id of each sample -> what the run has of it."""
         self._own: list[tuple[Condition, int, int]] = []
         """Condition, length and index of the task's own samples."""
         self._given: dict[CellKey, dict[int, int]] = {}
@@ -172,14 +180,12 @@ class _Recorder:
             return
         sample = self._finder.of(reply)
         record = self._record(sample, reply)
-        if record.id in self._origins:
-            if _is_copy(self._origins[record.id], record.origin):
-                self._imported.known += 1
-                return
-            raise RowError(f"the run has another reply to sample {record.id}")
-        if isinstance(sample, GivenSample) and record.index in self._given.get(
-            (sample.condition, sample.line), ()
-        ):
+        if self._has(record):
+            self._imported.known += 1
+            return
+        if isinstance(sample, GivenSample) and self._given.get(
+            (sample.condition, sample.line), {}
+        ).get(record.index) not in (None, _record_hash(record)):
             raise RowError(
                 f"the run has another row with index {record.index} on line {sample.line.length}"
             )
@@ -187,6 +193,20 @@ class _Recorder:
         self._journal.append(record)
         self._note(record)
         self._imported.new += 1
+
+    def _has(self, record: Record) -> bool:
+        """Whether the run has all that a record says of its sample: the same reply from another
+        file, or anything where the record is an error. A reply takes the place of an error.
+
+        Raises:
+            RowError: the run has another reply to the sample.
+        """
+        before = self._before.get(record.id)
+        if before is None or (before.is_error and not record.is_error):
+            return False
+        if record.is_error or _is_copy(before.origin, record.origin):
+            return True
+        raise RowError(f"the run has another reply to sample {record.id}")
 
     def _record(self, sample: Sample | GivenSample, reply: RecordedReply) -> Record:
         """The record of a reply to one of the task's samples, or to one that its row gives."""
@@ -219,7 +239,7 @@ class _Recorder:
 
     def _note(self, record: Record) -> None:
         self.sources.note(record)
-        self._origins[record.id] = record.origin
+        self._before[record.id] = _Taken(record.origin, record.is_error)
         if record.line is None:
             self._own.append((record.condition, record.length, record.index))
             return
