@@ -83,6 +83,10 @@ def test_each_file_says_who_recorded_it(lab: Lab) -> None:
     """A second one does not rename the first; the same one may be named anew, and says so."""
     first, second = log(lab, "a.csv", ["3,3,3"]), log(lab, "b.csv", ["4,4,4"])
     take(lab, first, "--recorded-by", "Ann", "--recorded-at", "2026-04")
+    take(lab, first, second)
+    assert str(read_manifest(lab.the_run()).recorded) == (
+        "recorded (b.csv), by Ann in 2026-04 (a.csv)"
+    )
     done = take(lab, second, "--recorded-by", "Bob")
     assert "recorded by Ann in 2026-04 (a.csv), by Bob (b.csv)," in done.out.replace("\n", " ")
     renamed = take(lab, first, "--recorded-by", "Anna")

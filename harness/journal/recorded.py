@@ -44,5 +44,6 @@ class Recorded:
             by, at = f"by {file.by} " if file.by else "", f"in {file.at} " if file.at else ""
             groups.setdefault(by + at, []).append(file.name)
         return "recorded " + ", ".join(
-            f"{origin}({', '.join(names)})" for origin, names in groups.items()
+            f"{origin}({', '.join(names)})"
+            for origin, names in sorted(groups.items(), key=lambda group: group[0] != "")
         )
