@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.analysis.curve import Threshold, threshold_problem
 from harness.analysis.grouped import grouped
@@ -21,7 +22,11 @@ from harness.errors import (
     UsageError,
 )
 from harness.journal.manifest import is_repeat
+from harness.probe.folder import is_probe
 from harness.spec import Condition
+
+if TYPE_CHECKING:
+    from harness.report.inside import ProbeOfRun
 
 FORMATS = ("html", "png", "svg")
 
@@ -124,9 +129,15 @@ def report(
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
     check_output("-o", output)
+    probed = [folder for folder in folders if is_probe(folder)]
+    if len(probed) == len(folders):
+        raise UsageError(
+            f"{folders[0]} is a probe: name its run too, which stands under 'runs' in place of "
+            "'probes'"
+        )
     runs = [
         read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
-        for folder in without_repeats(folders)
+        for folder in without_repeats([folder for folder in folders if folder not in probed])
     ]
     written = write_report(
         runs,
@@ -135,8 +146,28 @@ def report(
         threshold=threshold,
         tasks=tasks,
         run_kept_code=run_kept_code,
+        probes=_probes(probed, runs),
         warn=warn,
     )
     for path in written:
         echo(str(path))
     return COMPLETE
+
+
+def _probes(folders: Sequence[Path], runs: Sequence[JudgedRun]) -> list[ProbeOfRun]:
+    """The probes of models and tasks that `runs` have.
+
+    Raises:
+        UsageError: a probe is of another model or task.
+    """
+    from harness.report.inside import read_probe
+
+    asked = {(run.manifest.model, run.manifest.task_digest) for run in runs}
+    probes = [read_probe(folder) for folder in dict.fromkeys(folders)]
+    for folder, probe in zip(dict.fromkeys(folders), probes, strict=True):
+        if (probe.model, probe.task_digest) not in asked:
+            raise UsageError(
+                f"{folder} is a probe of {probe.model}, and no run of this model and task is "
+                "named; name its run too, which stands under 'runs' in place of 'probes'"
+            )
+    return probes

@@ -9,6 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from harness.probe.measures.collapse import LINE
+from harness.spec import Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Shown:
     layers: Literal["last", "all"] = "last"
     """Of a quantity per layer, the last layer that has it, or the mean of all of them."""
     is_log: bool = False
+    is_share: bool = False
+    """Whether the axis shows all from 0 to 1."""
     line: float | None = None
     """A value to compare with."""
     note: str = ""
@@ -42,6 +45,7 @@ SHOWN = (
         "Probability of the right answer",
         "probability",
         ("right", "answer"),
+        is_share=True,
         note="If it is given at once, after the phrase that announces it.",
     ),
     Shown(
@@ -90,6 +94,7 @@ SHOWN = (
         "Attention sinks",
         "share of heads",
         ("sinks", "> 0.3"),
+        is_share=True,
         note="Share of heads whose mean weight on the first token exceeds 0.3.",
     ),
     Shown(
@@ -136,6 +141,13 @@ SHOWN = (
         note="Largest singular value of the derivative of all logits by all embeddings.",
     ),
 )
+
+
+def rows_with(frame: pd.DataFrame, condition: Condition) -> pd.DataFrame:
+    """The rows of a condition."""
+    for axis, value in condition.items():
+        frame = frame[frame[axis] == value]
+    return frame
 
 
 def shown_values(frame: pd.DataFrame) -> pd.DataFrame:

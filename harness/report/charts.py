@@ -325,14 +325,19 @@ def published_rows_chart(
     return spec_of(alt.layer(*layers).properties(width=WIDTH, height=_ROW * len(rows)))
 
 
-def inside_chart(look: Look, ticks: Sequence[int], title: str, *, is_log: bool) -> Spec:
-    """What was measured inside a model, by length, with the effective lengths as vertical lines.
+def inside_chart(
+    look: Look, ticks: Sequence[int], title: str, *, is_log: bool, is_share: bool
+) -> Spec:
+    """What was measured inside a model, by length, with the effective lengths as vertical lines;
+    a share has the whole range from 0 to 1.
 
     Data: `inside` (x, y, low, high, n), `estimate` (x), `line` (y).
     """
     inside, x = _data("inside"), _x("x", ticks)
     scale = alt.Scale(type="log" if is_log else "linear", zero=False)
-    axis = alt.Axis(title=title, format="~g", tickCount=4)
+    if is_share:
+        scale = alt.Scale(domain=[0, 1])
+    axis = alt.Axis(title=title, format="~r", tickCount=4)
     y, low = (alt.Y(f"{field}:Q", scale=scale, axis=axis) for field in ("y", "low"))
     tips = _tips("where", "length", mean="y:Q", smallest="low:Q", largest="high:Q", samples="n:Q")
     chart = alt.layer(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from harness.probe.shown import SHOWN, Shown, shown_values
+from harness.probe.folder import read_manifest
+from harness.probe.shown import SHOWN, Shown, rows_with, shown_values
+from harness.probe.table import probe_frame
 from harness.report import charts
 from harness.report.looks import Look
 from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
 from harness.report.section import Section, Series, key_of
-from harness.spec import Condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +22,27 @@ class ProbeOfRun:
     """A probe of a model of a section."""
 
     model: str
+    task_digest: str
     frame: pd.DataFrame
     """The rows of `probe.csv`."""
 
 
+def read_probe(folder: Path) -> ProbeOfRun:
+    """A probe, from its folder.
+
+    Raises:
+        JournalError: there is no probe, or its files are damaged.
+    """
+    manifest = read_manifest(folder)
+    return ProbeOfRun(manifest["model"], manifest["task_digest"], probe_frame(folder))
+
+
 def inside_figures(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
     """A figure for each shown measure that a probe of the section's models has."""
-    frames = {probe.model: shown_values(probe.frame) for probe in probes}
+    digest = section.runs[0].run.manifest.task_digest
+    frames = {
+        probe.model: shown_values(probe.frame) for probe in probes if probe.task_digest == digest
+    }
     look = look_of(section)
     found = []
     for shown in SHOWN:
@@ -46,7 +62,9 @@ def inside_figures(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figur
 
 
 def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel]) -> Figure:
-    spec = charts.inside_chart(look, section.lengths, shown.axis, is_log=shown.is_log)
+    spec = charts.inside_chart(
+        look, section.lengths, shown.axis, is_log=shown.is_log, is_share=shown.is_share
+    )
     return Figure("inside", shown.title, spec, tuple(panels), look, note=shown.note)
 
 
@@ -56,7 +74,7 @@ def _rows(
     frame = frames.get(series.run_details.name)
     if frame is None:
         return []
-    chosen = frame[(frame["shown"] == shown.name) & of_condition(frame, series.condition)]
+    chosen = rows_with(frame[frame["shown"] == shown.name], series.condition)
     return [
         {
             **marks_of(section, series),
@@ -70,14 +88,6 @@ def _rows(
         for _, row in chosen.iterrows()
         if not shown.is_log or row["low"] > 0
     ]
-
-
-def of_condition(frame: pd.DataFrame, condition: Condition) -> pd.Series[bool]:
-    """Which rows are of a condition."""
-    chosen = pd.Series(True, index=frame.index)  # noqa: FBT003  the value of every row
-    for axis, value in condition.items():
-        chosen &= frame[axis] == value
-    return chosen
 
 
 def _marks(section: Section, series: Series) -> Rows:

@@ -28,6 +28,7 @@ from harness.journal.files import replace_file
 from harness.report import listed, looks
 from harness.report.effects import Effect
 from harness.report.files import write_charts
+from harness.report.inside import ProbeOfRun
 from harness.report.listed import ReportTable
 from harness.report.origin import origin
 from harness.report.page_section import PageSection, page_section_of
@@ -52,10 +53,13 @@ def write_report(
     threshold: Threshold = Threshold(),
     tasks: str = "",
     run_kept_code: bool = False,
+    probes: Sequence[ProbeOfRun] = (),
     warn: Warn,
 ) -> list[Path]:
     """Writes the page to `out`, and with `png` or `svg` its charts into a folder beside it; returns
     the paths of the written files.
+
+    What `probes` measured stands under the accuracy of the runs of the same model and task.
 
     Prompts are made again from task files, of which `tasks` names those that are not built in, as
     `--task` does, or from what runs kept: from their code only with `run_kept_code`.
@@ -70,6 +74,7 @@ def write_report(
         formats=formats,
         tasks=tasks,
         run_kept_code=run_kept_code,
+        probes=probes,
         warn=warn,
     )
 
@@ -81,11 +86,12 @@ def write_sections(
     formats: Sequence[str] = ("html",),
     tasks: str = "",
     run_kept_code: bool = False,
+    probes: Sequence[ProbeOfRun] = (),
     warn: Warn,
 ) -> list[Path]:
     """`write_report` of runs that are in sections already."""
     published = read_reported()
-    page_sections = [page_section_of(section, published) for section in of_tasks]
+    page_sections = [page_section_of(section, published, probes) for section in of_tasks]
     written = []
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

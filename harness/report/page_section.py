@@ -13,6 +13,7 @@ from harness.report.accuracy import accuracy_figures
 from harness.report.costs import cost_figures
 from harness.report.effects import Effect, effects, finding, gaps
 from harness.report.heat_map import heat_map_figure
+from harness.report.inside import ProbeOfRun, inside_figures
 from harness.report.listed import ReportTable
 from harness.report.panels import Figure, Panel
 from harness.report.published import published_figures
@@ -108,8 +109,10 @@ class PageSection:
         return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "task"
 
 
-def page_section_of(section: Section, published: list[Reported]) -> PageSection:
-    """Everything that a page shows of a section."""
+def page_section_of(
+    section: Section, published: list[Reported], probes: Sequence[ProbeOfRun] = ()
+) -> PageSection:
+    """Everything that a page shows of a section, with what the probes of its models measured."""
     section_effects = effects(section)
     ranks = section.standing
     section_gaps = gaps(section, ranks)
@@ -119,6 +122,7 @@ def page_section_of(section: Section, published: list[Reported]) -> PageSection:
         section_effects,
         accuracy_figures(section, ranks),
         [
+            *inside_figures(section, probes),
             *figures.effect_figures(section, section_effects),
             *filter(None, [heat_map_figure(section)]),
             figures.outcomes_figure(section),
