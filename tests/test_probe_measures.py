@@ -218,26 +218,28 @@ def three_rows(length: int = 150) -> tuple[Floats, Floats]:
     return positions, symbols.cumsum(axis=1).ravel().astype(float)
 
 
-def test_a_linear_counter_is_found() -> None:
+@pytest.mark.parametrize("width", [64, 600])
+def test_a_linear_counter_is_found(width: int) -> None:
+    """Among states that are narrower and wider than there are symbols."""
     positions, counts = three_rows()
-    found = values(counter_readings(row_of(counts), counts, positions, 0))
+    found = values(counter_readings(row_of(counts, width), counts, positions, 0))
     assert found["r2", 0, None] > 0.99
     assert found["within_half", 0, None] > 0.8
-    assert found["reads_to", 0, None] > 60
-    assert found["r2_beyond", 0, None] > 0.9
     alone = values(position_readings(counts, positions))
     assert found["error", 0, None] < 0.5 * alone["position_error", None, None]
 
 
 def test_a_counter_that_stops_is_read_to_its_end() -> None:
     positions, counts = three_rows()
-    seen = np.minimum(counts, 40)
-    found = values(counter_readings(row_of(seen, noise=0.002), counts, positions, 0))
-    # the part beyond the end pulls the map, so a few counts below it are off too
-    assert found["reads_to", 0, None] < 60
-    whole = values(counter_readings(row_of(counts, noise=0.002), counts, positions, 0))
-    assert whole["reads_to", 0, None] > 90
-    assert found["error_beyond", 0, None] > 10 * whole["error_beyond", 0, None]
+    states = row_of(np.minimum(counts, 40), noise=0.002)
+
+    def share(limit: int) -> float:
+        near = positions < limit
+        found = values(counter_readings(states[near], counts[near], positions[near], 0))
+        return found["within_half", 0, None]
+
+    assert share(50) > 0.95
+    assert share(150) < 0.3
 
 
 def test_no_counter_is_found_in_noise() -> None:

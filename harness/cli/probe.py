@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from harness.cli.documents import print_document, rows_of
 from harness.cli.layout import Column, blocks, table
 from harness.cli.tables import bold
-from harness.cli.terminal import echo, live_console, one_line, say, show, tell, warn
+from harness.cli.terminal import echo, live_console, one_line, say, show, warn
 from harness.errors import COMPLETE, INTERRUPTED
 from harness.journal.software import software
 from harness.plan.plan import Plan
@@ -159,29 +159,6 @@ def _show(frame: pd.DataFrame, label: str, planned: Plan) -> None:
         show(bold(f"{planned.task.name}  {label}  {condition.label.replace(',', ', ')}"))
         for block in blocks([Column(["length"], [f"{length:,}" for length in lengths])], columns):
             show(table(block))
-        if sentence := _counter_sentence(rows_with(frame, condition)):
-            tell(sentence)
-
-
-def _counter_sentence(frame: pd.DataFrame) -> str:
-    """To which count a linear map reads the count off the states of the longest rows; empty where
-    that was not measured.
-    """
-    counter = frame[frame["measure"] == "counter"]
-    if counter.empty:
-        return ""
-    longest = counter[counter["length"] == counter["length"].max()]
-    reads = longest[longest["quantity"] == "reads_to"].astype({"value": float})
-    if reads.empty:
-        return ""
-    best = reads.loc[reads["value"].idxmax()]
-    alone = longest.loc[longest["quantity"] == "position_reads_to", "value"]
-    whole = f"rows of {int(best['length_high']):,} symbols"
-    return (
-        f"In {whole} a linear map reads the count off the states to {best['value']:,.0f}, best "
-        f"before layer {int(best['layer'])} of {int(reads['layer'].max())}; from the position "
-        f"alone to {alone.iloc[0]:,.0f}."
-    )
 
 
 def _cell(values: pd.DataFrame, name: str, length: int) -> str:

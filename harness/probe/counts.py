@@ -5,8 +5,9 @@ from __future__ import annotations
 from harness.plan.plan import Plan, item_of
 from harness.spec import Sample
 
-_MOST = 400
-"""Lengths at which a row is made again, at most: making one takes time in proportion to it."""
+_ALL, _MORE = 100, 200
+"""A row is made again at each of its first lengths and at so many evenly spread longer ones, since
+making one takes time in proportion to its length."""
 
 
 def running_counts(planned: Plan, sample: Sample) -> list[int | None] | None:
@@ -18,10 +19,11 @@ def running_counts(planned: Plan, sample: Sample) -> list[int | None] | None:
     if task.spec.answer.type != "integer" or task.spec.items is not None:
         return None
     whole = item_of(task, sample.condition, sample.length, sample.index, seed)
-    step = -(-sample.length // _MOST)
+    step = max(1, -(-(sample.length - _ALL) // _MORE))
+    lengths = [*range(1, min(_ALL, sample.length)), *range(_ALL, sample.length + 1, step)]
     counts: list[int | None] = [None] * sample.length
     before = 0
-    for length in range(step, sample.length + 1, step):
+    for length in lengths:
         item = item_of(task, sample.condition, length, sample.index, seed)
         if not isinstance(item.target, int) or item.target < before:
             return None

@@ -128,22 +128,23 @@ class Probe:
         self.result.too_long[sample.condition] = min(known, sample.length)
 
     def _measure_counts(self, condition: Condition) -> None:
-        """How well the count can be read off the states in rows of this condition."""
+        """How well the count can be read off the states in rows of this condition, line by line;
+        shorter rows are the beginnings of the longest ones.
+        """
         limit = self.result.too_long.get(condition)
         lines = [line for line in self._plan.lines if limit is None or line.high < limit]
-        if not lines:
-            return
-        longest, samples = lines[-1], self._plan.cell_size(condition, lines[-1])
-        key = (COUNTER, (condition, longest), longest.high, samples)
-        if key in self._done:
+        keys = [
+            (COUNTER, (condition, line), line.high, self._plan.cell_size(condition, line))
+            for line in lines
+        ]
+        if all(key in self._done for key in keys):
             return
         started = perf_counter()
         scenes: list[Scene] = []
         counts: list[list[int | None]] = []
-        for index in range(samples):
-            sample = make_sample(
-                self._plan.task, condition, Line.exact(longest.high), index, self._plan.seed
-            )
+        for index in range(keys[-1][3]):
+            line = Line.exact(lines[-1].high)
+            sample = make_sample(self._plan.task, condition, line, index, self._plan.seed)
             running = running_counts(self._plan, sample)
             scene = self._scene(sample)
             if running is None or scene is None:
@@ -152,8 +153,11 @@ class Probe:
                 return
             scenes.append(scene)
             counts.append(running)
-        readings = measure_counts(self._inside, scenes, counts)
-        self._append(key, scenes[0], readings, perf_counter() - started)
+        found = measure_counts(self._inside, scenes, counts, [line.high for line in lines])
+        seconds = (perf_counter() - started) / len(lines)
+        for key in keys:
+            if key not in self._done:
+                self._append(key, scenes[0], found[key[2]], seconds)
 
     def _measure_maps(self) -> None:
         """What follows from the weights alone."""

@@ -176,9 +176,13 @@ class _RowStates(Watch):
 
 
 def measure_counts(
-    inside: Inside, scenes: Sequence[Scene], counts: Sequence[Sequence[int | None]]
-) -> list[Reading]:
-    """How well the running counts of some rows can be read off their states, layer by layer.
+    inside: Inside,
+    scenes: Sequence[Scene],
+    counts: Sequence[Sequence[int | None]],
+    limits: Sequence[int],
+) -> dict[int, list[Reading]]:
+    """How well the running counts of some rows can be read off their states, layer by layer, from
+    rows that are cut off at each of `limits` symbols.
 
     Memory: the states at each counted symbol, of all rows and layers.
     """
@@ -195,12 +199,19 @@ def measure_counts(
             kept.setdefault(layer, []).append(states)
 
         inside.forward(scene.ids, _RowStates(positions, keep))
-    of_rows: NDArray[np.float64] = np.array(numbers, float)
+    places: NDArray[np.float64] = np.array(numbers, float)
     target: NDArray[np.float64] = np.array(known, float)
-    readings = list(position_readings(target, of_rows))
-    for layer, states in kept.items():
-        readings += counter_readings(np.concatenate(states).astype(float), target, of_rows, layer)
-    return readings
+    layers = {layer: np.concatenate(states) for layer, states in kept.items()}
+    found = {}
+    for limit in limits:
+        near = places < limit
+        readings = list(position_readings(target[near], places[near]))
+        for layer, states in layers.items():
+            readings += counter_readings(
+                states[near].astype(float), target[near], places[near], layer
+            )
+        found[limit] = readings
+    return found
 
 
 def measure_maps(inside: Inside) -> list[Reading]:

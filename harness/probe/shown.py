@@ -23,8 +23,8 @@ class Shown:
     """Title of the axis."""
     header: Sequence[str]
     """In the terminal, in two lines."""
-    layers: Literal["last", "all"] = "last"
-    """Of a quantity per layer, the last layer that has it, or the mean of all of them."""
+    layers: Literal["last", "all", "best"] = "last"
+    """Of a quantity per layer the last layer, the mean of all, or the largest value."""
     is_log: bool = False
     is_share: bool = False
     """Whether the axis shows all from 0 to 1."""
@@ -132,6 +132,26 @@ SHOWN = (
         note="Of the row's states after the last layer.",
     ),
     Shown(
+        "counter",
+        "within_half",
+        "The count in the states",
+        "share",
+        ("count", "readable"),
+        layers="best",
+        is_share=True,
+        note="Share of the counts so far that a linear map reads off the states to within a half, "
+        "in rows of at most this length, at the best layer.",
+    ),
+    Shown(
+        "counter",
+        "position_within_half",
+        "The count from the position alone",
+        "share",
+        ("from", "position"),
+        is_share=True,
+        note="The same from the position in the row, for comparison.",
+    ),
+    Shown(
         "lipschitz",
         "largest_slope",
         "Largest slope of the logits",
@@ -164,6 +184,8 @@ def _values(frame: pd.DataFrame, shown: Shown) -> pd.DataFrame:
         chosen = chosen[chosen["layer"] == chosen["layer"].max()]
     places = ("measure", "quantity", "unit", "layer", "head", "value", "low", "high")
     keys = [name for name in chosen.columns if name not in places]
+    if shown.layers == "best":
+        chosen = chosen.sort_values("value", ascending=False).drop_duplicates(keys)
     means = chosen.groupby(keys, sort=False, dropna=False)[["value", "low", "high"]].mean()
     whole = dict.fromkeys(("length", "length_low", "length_high", "n"), int)
     return means.reset_index().assign(shown=shown.name).astype(whole)

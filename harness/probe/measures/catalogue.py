@@ -35,7 +35,6 @@ VARIANTS = {
     "precision": ("", "_bfloat16"),
     "limit": ("0.3", "0.8"),
     "tenth": tuple(f"{number:02}" for number in range(1, 11)),
-    "on": ("", "_beyond"),
 }
 """What the names in braces stand for."""
 QUANTITIES = (
@@ -345,17 +344,17 @@ QUANTITIES = (
     ),
     Quantity(
         "counter",
-        "error{on}",
+        "error",
         "symbols",
-        "mean error of the count that a linear map reads off the states, on lengths that it was "
-        "not fitted to; `_beyond`: fitted to the first 70 % of lengths and read on the others",
+        "mean error of the count that a linear map reads off the states at the symbols, in rows of "
+        "at most this length, on blocks of lengths that the map was not fitted to",
         "mean |ĉ − c|",
         "[Dai & Fan 2026](https://arxiv.org/abs/2605.02028)",
         "layer",
     ),
     Quantity(
         "counter",
-        "within_half{on}",
+        "within_half",
         "1",
         "share of these counts that are off by a half at most",
         "mean(|ĉ − c| ≤ ½)",
@@ -364,7 +363,7 @@ QUANTITIES = (
     ),
     Quantity(
         "counter",
-        "r2{on}",
+        "r2",
         "1",
         "share of the variance of the counts that is read",
         "1 − Σ(ĉ − c)² / Σ(c − c̄)²",
@@ -373,38 +372,27 @@ QUANTITIES = (
     ),
     Quantity(
         "counter",
-        "reads_to",
+        "position_error",
         "symbols",
-        "the largest count such that 85 % of all states up to it are off by a half at most",
-        "max c",
-        "ours",
-        "layer",
-    ),
-    Quantity(
-        "counter",
-        "position_error{on}",
-        "symbols",
-        "as `error`, from the position alone",
+        "as `error`, from the position alone; the same holds for `position_within_half` and "
+        "`position_r2`",
         "mean |ĉ − c|",
         "ours",
     ),
     Quantity(
         "counter",
-        "position_within_half{on}",
+        "position_within_half",
         "1",
-        "as `within_half`, from the position alone",
+        "see `position_error`",
         "mean(|ĉ − c| ≤ ½)",
         "ours",
     ),
     Quantity(
-        "counter", "position_r2{on}", "1", "as `r2`, from the position alone", "1 − …", "ours"
-    ),
-    Quantity(
         "counter",
-        "position_reads_to",
-        "symbols",
-        "as `reads_to`, from the position alone",
-        "max c",
+        "position_r2",
+        "1",
+        "see `position_error`",
+        "1 − Σ(ĉ − c)² / Σ(c − c̄)²",
         "ours",
     ),
     Quantity(
