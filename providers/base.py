@@ -237,6 +237,8 @@ class ModelSettings:
     """A system prompt; only for `api` chat."""
     effort: str | None = None
     """The reasoning effort that is asked for; `None` leaves it to the catalog; for `api` chat."""
+    intervention: str | None = None
+    """A change of attention, see `providers.intervention`."""
     tier: str | None = None
     """The vendor's tier that is asked for, `default` or `flex`; `None` leaves it to the vendor."""
     logprobs: bool = False

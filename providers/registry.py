@@ -23,6 +23,7 @@ from providers.catalog.endpoints import USER_FILE, Endpoint, address_problem, en
 from providers.catalog.model_facts import EFFORTS
 from providers.catalog.spelling import meant
 from providers.inside import Inside
+from providers.intervention import Intervention, read_intervention
 from providers.lm_eval.args import facts_of, label_of, read_args
 from providers.oracle import oracle_name
 from providers.secrets import redact_address
@@ -201,6 +202,22 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
     if tier not in known:
         other = f"; it has {' and '.join(sorted(known))}" if known else ""
         raise SetupError(f"{name.label} is not asked in a tier {tier!r}{other}; leave out --tier")
+
+
+def check_intervention(name: ModelName, intervention: str | None) -> str | None:
+    """The intervention, `None` for one that changes nothing.
+
+    Raises:
+        SetupError: there is no such intervention, or the model is not asked in this process.
+    """
+    if read_intervention(intervention) == Intervention():
+        return None
+    if name.provider not in INSIDES:
+        raise SetupError(
+            f"{name.label} takes no --intervene, which is for {' and '.join(sorted(INSIDES))}/; "
+            "a server is started with other settings and named with --label"
+        )
+    return intervention
 
 
 def check_effort(name: ModelName, effort: str | None, base_urls: Sequence[str] = ()) -> None:

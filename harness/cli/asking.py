@@ -17,6 +17,7 @@ from harness.cli.options import (
     ApiOption,
     AxisOption,
     EffortOption,
+    InterveneOption,
     JsonOption,
     LabelOption,
     LengthsOption,
@@ -85,6 +86,7 @@ def run(
     system: SystemOption = None,
     effort: EffortOption = None,
     label: LabelOption = None,
+    intervene: InterveneOption = None,
     logprobs: LogprobsOption = False,
     base_url: Annotated[
         list[str] | None,
@@ -200,10 +202,12 @@ def run(
             max_requests=max_requests,
             repeat=repeat,
             label=label,
+            intervention=intervention,
             command=command_of(context),
         )
         for name in listed(model)
         for of_effort in settings
+        for intervention in (listed(intervene) if intervene else [None])
     ]
     models = list({one.model.label: one for one in options}.values())
     warn_of_unknown(models)

@@ -133,6 +133,15 @@ LabelOption = Annotated[
         metavar="NAME", help="Names how the model is served, as bf16-fp8kv: a variant of it."
     ),
 ]
+InterveneOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--intervene",
+        metavar="CHANGE[,CHANGE]",
+        help="Change the attention of tiny, as window=64:4, rope_scaling=yarn:2 or none; one run "
+        "each.",
+    ),
+]
 AdaptiveOption = Annotated[
     bool,
     typer.Option(

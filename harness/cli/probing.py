@@ -5,6 +5,7 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from harness.cli.numbers import whole
 from harness.cli.options import (
     AxisOption,
+    InterveneOption,
     JsonOption,
     LengthsOption,
     ModelOption,
@@ -89,6 +91,7 @@ def rope(
 PROBE_EXAMPLES = examples(
     "bench probe --model tiny --task counting/ones --axis separator=all --lengths 5,50,500",
     "bench probe --model tiny --task copying/first_last --measure collapse,attention",
+    "bench probe --model tiny --task counting --intervene none,window=64:4",
     "bench probe --model hf/PATH --task counting/ones --device cuda",
 )
 
@@ -113,6 +116,7 @@ def probe(
     axis: AxisOption = None,
     seed: SeedOption = 0,
     system: SystemOption = None,
+    intervene: InterveneOption = None,
     device: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Where a model of hf/ runs: cpu, cuda, mps, cuda:1."),
@@ -134,9 +138,11 @@ def probe(
     from harness.cli.probe import ProbedModel
     from harness.cli.probe import probe as probe_models
     from harness.face.run_options import read_settings
+    from harness.face.variant import variant_of
     from harness.plan import selection
+    from harness.spec import VARIANT
     from providers.base import ModelSettings
-    from providers.registry import parse_model
+    from providers.registry import check_intervention, parse_model
 
     plans = selection.plans(
         ",".join(listed(task)),
@@ -151,16 +157,19 @@ def probe(
     )
     settings = read_settings(seed=seed, system=selection.system_prompt(plans, system))
     models = []
-    for given in listed(model):
+    for given, change in product(listed(model), listed(intervene) if intervene else [None]):
         name = parse_model(given)
+        intervention = check_intervention(name, change)
+        variant = variant_of(None, None, intervention)
         models.append(
             ProbedModel(
                 name,
-                name.label,
+                f"{name.label}{VARIANT}{variant}" if variant else name.label,
                 ModelSettings(
                     name.model,
                     api=settings.api,
                     system=settings.system,
+                    intervention=intervention,
                     device=device,
                     trust_remote_code=trust_remote_code,
                     notify=warn,

@@ -72,6 +72,7 @@ def run(
     system: str | None = None,
     effort: str | None = None,
     label: str | None = None,
+    intervention: str | None = None,
     logprobs: bool = False,
     base_url: str | Sequence[str] = (),
     server_args: Sequence[str] = (),
@@ -135,6 +136,7 @@ def run(
             tier=tier,
             fresh=fresh,
             label=label,
+            intervention=intervention,
         )
         if warning := repeats(planned):
             notify(warning)

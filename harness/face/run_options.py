@@ -30,6 +30,7 @@ from providers.base import Api, ModelSettings, Provider
 from providers.registry import (
     ModelName,
     check_effort,
+    check_intervention,
     check_tier,
     has_batches,
     known_facts,
@@ -99,6 +100,8 @@ class RunOptions:
     """Samples that an adaptive command may ask, at most."""
     repeat: bool = False
     """Whether the samples of complete runs are asked again."""
+    intervention: str | None = None
+    """A change of the model's attention, see `providers.intervention`."""
     command: str = ""
     """How the run was asked for; "" for the command line of this process."""
 
@@ -126,9 +129,11 @@ class RunOptions:
         max_requests: int | None = None,
         repeat: bool = False,
         label: str | None = None,
+        intervention: str | None = None,
         command: str = "",
     ) -> RunOptions:
-        """Checks the options and looks up the model; `label` names the variant that is served.
+        """Checks the options and looks up the model; `label` names the variant that is served, and
+        `intervention` what is changed in it.
 
         Raises:
             UsageError: a value that no run can have.
@@ -162,7 +167,8 @@ class RunOptions:
             has_batches(name)
         check_tier(name, tier, base_urls)
         check_effort(name, settings.effort, base_urls)
-        variant = variant_of(label, settings.effort)
+        intervention = check_intervention(name, intervention)
+        variant = variant_of(label, settings.effort, intervention)
         resolved = resolve_model(
             name.label,
             tier="batch" if batch else tier,
@@ -196,6 +202,7 @@ class RunOptions:
             precision=read_precision(precision),
             max_requests=max_requests,
             repeat=repeat,
+            intervention=intervention,
             command=command,
         )
 
@@ -227,6 +234,7 @@ class RunOptions:
             api=self.settings.api,
             system=self.settings.system,
             effort=self.settings.effort,
+            intervention=self.intervention,
             tier=self.tier,
             logprobs=self.logprobs,
             server_args=self.server_args,

@@ -1,4 +1,4 @@
-"""Variants of one model: how it is served (`--label`) and asked (`--effort`)."""
+"""Variants of one model: how it is served, changed and asked."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def check_word(effort: str | None) -> None:
         raise UsageError(f"--effort is a word such as low, medium or high, not {effort!r}")
 
 
-def variant_of(label: str | None, effort: str | None) -> str:
-    """The variant of a model that is served as `label` says and asked for this reasoning effort; ""
-    where neither is given.
+def variant_of(label: str | None, effort: str | None, intervention: str | None = None) -> str:
+    """The variant of a model that is served as `label` says, changed by `intervention` and asked
+    for this reasoning effort; "" where none is given.
 
     Raises:
         UsageError: a label that no folder can have.
@@ -35,7 +35,7 @@ def variant_of(label: str | None, effort: str | None) -> str:
             f"--label {label!r} must be of letters, digits and . _ = + -, at most 40, and begin "
             "with a letter or digit"
         )
-    return "+".join(filter(None, (label, effort)))
+    return "+".join(filter(None, (label, intervention, effort)))
 
 
 def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from providers.base import ModelSettings, PromptOverflowError
 from providers.inside import Anatomy, Precision, Tokens, Watcher
+from providers.intervention import read_intervention
 from providers.tiny.chat import Chat
 from providers.tiny.folder import model_folder
 from providers.tiny.layers import Layers
@@ -31,7 +32,8 @@ class TinyInside:
     def __init__(self, folder: Path, settings: ModelSettings) -> None:
         self._config = config = read_config(folder)
         self._tensors = Tensors(folder / "model.safetensors")
-        self._layers: dict[Precision, Layers] = {"float32": Layers(config, self._tensors)}
+        self._intervention = read_intervention(settings.intervention)
+        self._layers: dict[Precision, Layers] = {}
         self._chat = Chat(folder)
         self._api, self._system = settings.api, settings.system
         self.anatomy = Anatomy(
@@ -51,6 +53,7 @@ class TinyInside:
         """The hashes of weights and tokenizer, as in a run's manifest."""
         return {
             "engine": "numpy",
+            **self._intervention.facts(),
             "weights_sha256": self._tensors.sha256[:16],
             "tokenizer_sha256": self._chat.sha256[:16],
         }
@@ -106,5 +109,7 @@ class TinyInside:
     def _at(self, precision: Precision) -> Layers:
         """The layers in this precision, read when they are first asked for."""
         if precision not in self._layers:
-            self._layers[precision] = Layers(self._config, self._tensors, precision)
+            self._layers[precision] = Layers(
+                self._config, self._tensors, precision, self._intervention
+            )
         return self._layers[precision]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from providers.inside import Event, Precision, Watcher
+from providers.intervention import Intervention
 from providers.tiny.weights import Array, Config, Tensors
 
 _BLOCK = 1 << 22
@@ -64,8 +65,15 @@ class Block:
 class Layers:
     """A model whose passes can be watched. Its methods do not change it."""
 
-    def __init__(self, config: Config, tensors: Tensors, precision: Precision = "float32") -> None:
+    def __init__(
+        self,
+        config: Config,
+        tensors: Tensors,
+        precision: Precision = "float32",
+        intervention: Intervention = Intervention(),
+    ) -> None:
         self.config = config
+        self._intervention = intervention
         self._round = to = _ROUND[precision]
         self.embedding = to(
             tensors.take("model.embed_tokens.weight", config.vocabulary, config.hidden)
@@ -77,8 +85,9 @@ class Layers:
         self._head = self.embedding
         if not config.tied:
             self._head = to(tensors.take("lm_head.weight", config.vocabulary, config.hidden))
-        exponents = np.arange(0, config.head_width, 2, dtype=np.float32) / config.head_width
-        self._frequencies: Array = (1.0 / config.rope_theta**exponents).astype(np.float32)
+        self._frequencies = intervention.frequencies(
+            config.rope_theta, config.head_width, config.window
+        )
 
     def forward(self, ids: Sequence[int], watcher: Watcher | None, last: int) -> Array:
         """(last, V): the logits of the last positions."""
@@ -95,7 +104,7 @@ class Layers:
             q, k, v = self._projected(x, block)
             if watcher is not None and "projections" in wants:
                 watcher.projections(layer, q, k, v)
-            q, k = self._turned(q, turns), self._turned(k, turns)
+            q, k = self._placed(q, k, turns)
             mixed = np.empty_like(q)  # (T, H, D)
             for first, weights in self._weights(q, k):
                 end = first + weights.shape[1]
@@ -162,7 +171,9 @@ class Layers:
             by_q[first:end] = of_q.reshape(q.shape[1], end - first, -1).transpose(1, 0, 2)
             by_k[:end] += np.einsum("kgbt,kgbd->tkd", by_scores, of_queries, optimize=True)
         cosines, sines = turns
-        by_q, by_k = (self._turned(one, (cosines, -sines)) for one in (by_q, by_k))
+        by_q, by_k = (
+            self._turned(one, (cosines, -sines)) for one in (by_q * self._times(len(x)), by_k)
+        )
         count = len(x)
         by_normed = (
             by_q.reshape(count, -1) @ block.q.T
@@ -177,7 +188,7 @@ class Layers:
     ) -> tuple[Array, Array, Array, Array]:
         """The stream after attention, and turned queries, turned keys, and values."""
         q, k, v = self._projected(x, block)
-        q, k = self._turned(q, turns), self._turned(k, turns)
+        q, k = self._placed(q, k, turns)
         mixed = np.empty_like(q)
         for first, weights in self._weights(q, k):
             end = first + weights.shape[1]
@@ -196,7 +207,19 @@ class Layers:
     def _turns(self, count: int) -> tuple[Array, Array]:
         """(T, 1, D / 2) each: cosine and sine of the angle of each pair at each position."""
         angles = np.arange(count, dtype=np.float32)[:, None, None] * self._frequencies
-        return self._round(np.cos(angles)), self._round(np.sin(angles))
+        size = np.float32(self._intervention.rotary_size)
+        return self._round(np.cos(angles) * size), self._round(np.sin(angles) * size)
+
+    def _times(self, count: int) -> Array:
+        """(T, 1, 1): what the scores of each position are multiplied by."""
+        return self._intervention.temperature(np.arange(1, count + 1))[:, None, None]
+
+    def _placed(self, q: Array, k: Array, turns: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Queries, with their temperature, and keys, with their positions turned in."""
+        turned = self._turned(q, turns)
+        if self._intervention.log_n is not None:
+            turned = self._round(turned * self._times(len(q)))
+        return turned, self._turned(k, turns)
 
     def _turned(self, heads: Array, turns: tuple[Array, Array]) -> Array:
         """Queries or keys with their positions turned in; pair i is at i and i + D / 2."""
@@ -223,12 +246,12 @@ class Layers:
             end = min(count, first + step)
             queries = q[first:end].transpose(1, 0, 2).reshape(-1, group * (end - first), width)
             scores = to(to(queries @ keys[..., :end]) * scale).reshape(heads, end - first, end)
-            ahead = np.arange(first, end)[:, None] < np.arange(first, end)
+            positions = np.arange(first, end)
+            ahead = positions[:, None] < positions
             scores[..., first:][:, ahead] = -np.inf
-            scores -= scores.max(axis=-1, keepdims=True)
-            np.exp(scores, out=scores)
-            scores /= scores.sum(axis=-1, keepdims=True)
-            yield first, to(scores)
+            if self._intervention.window is not None:
+                scores[:, self._intervention.hides(positions[:, None], np.arange(end))] = -np.inf
+            yield first, to(_softmax(scores, one=self._intervention.softmax_one))
 
     @staticmethod
     def _wide(weights: Array, count: int) -> Array:
@@ -261,6 +284,18 @@ class Layers:
         along = (scaled * x).mean(axis=1, keepdims=True) * inverse**2
         back: Array = inverse * (scaled - x * along)
         return back
+
+
+def _softmax(scores: Array, *, one: bool) -> Array:
+    """The softmax over the last axis, or that off by one; overwrites the scores."""
+    largest = scores.max(axis=-1, keepdims=True)
+    if one:
+        largest = np.maximum(largest, 0)
+    scores -= largest
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)
+    scores /= total + np.exp(-largest) if one else total
+    return scores
 
 
 def _mix(weights: Array, values: Array) -> Array:

@@ -28,6 +28,7 @@ from providers.base import (
     Usage,
 )
 from providers.documents import until_stop
+from providers.intervention import Intervention, read_intervention
 from providers.one_thread import Job, OneThread
 from providers.tiny.chat import Chat
 from providers.tiny.folder import model_folder
@@ -55,7 +56,14 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
         raise SetupError("the embedded model keeps no probabilities; leave out --logprobs")
     name = "tiny" if settings.model == "tiny" else folder.resolve().name
     notify = settings.notify if settings.model == "tiny" else None
-    return TinyProvider(folder, name, api=settings.api, system=settings.system, notify=notify)
+    return TinyProvider(
+        folder,
+        name,
+        api=settings.api,
+        system=settings.system,
+        intervention=read_intervention(settings.intervention),
+        notify=notify,
+    )
 
 
 def _refuse_temperature(temperature: float) -> None:
@@ -70,11 +78,11 @@ def _refuse_temperature(temperature: float) -> None:
 class _Loaded:
     """The loaded model with its tokenizer and template."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, intervention: Intervention) -> None:
         self.workers = _take_cores()
         from providers.tiny.runtime import TinyModel  # noqa: PLC0415  imports numpy
 
-        self.model: TinyModel = TinyModel.load(folder)
+        self.model: TinyModel = TinyModel.load(folder, intervention)
         self.chat = Chat(folder)
 
 
@@ -113,6 +121,7 @@ class TinyProvider:
         *,
         api: Api = "chat",
         system: str | None = None,
+        intervention: Intervention = Intervention(),
         notify: Callable[[str], None] | None = None,
     ) -> None:
         """`notify` is told once of words that the model cannot know; only of the shipped model is
@@ -122,6 +131,7 @@ class TinyProvider:
         self._api: Api = api
         self._system = system
         self._name = name
+        self._intervention = intervention
         self._thread = OneThread("tiny-model", self._answer, _error)
         self._loaded: _Loaded | None = None
         self._loading = threading.Lock()
@@ -142,6 +152,7 @@ class TinyProvider:
         model = loaded.model
         return {
             "engine": "numpy",
+            **self._intervention.facts(),
             "weights_sha256": model.weights_sha256[:16],
             "tokenizer_sha256": loaded.chat.sha256[:16],
             "max_model_len": model.config.window,
@@ -164,7 +175,7 @@ class TinyProvider:
         """The model, loaded on the first call; raises `SetupError` if it cannot be loaded."""
         with self._loading:
             if self._loaded is None:
-                self._loaded = _Loaded(self._folder)
+                self._loaded = _Loaded(self._folder, self._intervention)
             return self._loaded
 
     def _answer(self, jobs: list[Job]) -> None:

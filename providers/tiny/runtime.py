@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from providers.base import SetupError
+from providers.intervention import Intervention
 from providers.tiny.weights import (
     Array,
     Config,
@@ -84,15 +85,23 @@ class _Cache:
 class TinyModel:
     """A model in memory. Its methods do not change it, so many threads may use it at once."""
 
-    def __init__(self, config: Config, tensors: Tensors) -> None:
+    def __init__(
+        self, config: Config, tensors: Tensors, intervention: Intervention = Intervention()
+    ) -> None:
         c = self.config = config
+        self._intervention = intervention
         self._embedding = tensors.take("model.embed_tokens.weight", c.vocabulary, c.hidden)
         self._layers = [read_layer(tensors, c, index) for index in range(c.layers)]
         head = self._embedding
         if not c.tied:
             head = tensors.take("lm_head.weight", c.vocabulary, c.hidden)
         self._head = input_first(head * tensors.take("model.norm.weight", c.hidden))  # (C, V)
-        self._rotations = rotations(c)
+        self._rotations = rotations(c, intervention)
+        self._times = (
+            None
+            if intervention.log_n is None
+            else intervention.temperature(np.arange(1, c.window + 1))[:, None, None]
+        )
         if unread := tensors.unread - {"lm_head.weight"}:
             raise SetupError(
                 f"model.safetensors holds {min(unread)!r}, which the embedded runtime does not"
@@ -102,13 +111,13 @@ class TinyModel:
         self.weights_sha256 = tensors.sha256
 
     @classmethod
-    def load(cls, folder: Path) -> TinyModel:
+    def load(cls, folder: Path, intervention: Intervention = Intervention()) -> TinyModel:
         """Loads a model from a folder in Hugging Face form.
 
         Raises:
             SetupError: a file is missing or damaged, or has a feature that is not implemented.
         """
-        return cls(read_config(folder), Tensors(folder / "model.safetensors"))
+        return cls(read_config(folder), Tensors(folder / "model.safetensors"), intervention)
 
     def logits(self, ids: Sequence[int]) -> Array:
         """(T, V): for each position of one prompt, the logits of the next token."""
@@ -271,7 +280,10 @@ class TinyModel:
             scores = block_queries @ keys[..., :end]  # (B, K, G * block, end)
             diagonal = scores.reshape(rows, keys_n, group, end - start, end)[..., start:]
             diagonal += _CAUSAL_MASK[: end - start, : end - start]
-            attended = _weighted(scores, values[:, :, :end])
+            if self._intervention.window is not None:
+                hidden = self._intervention.hides(np.arange(start, end)[:, None], np.arange(end))
+                scores.reshape(rows, keys_n, group, end - start, end)[..., hidden] = -np.inf
+            attended = _weighted(scores, values[:, :, :end], one=self._intervention.softmax_one)
             attended = attended.reshape(rows, keys_n, group, end - start, width)
             mixed[:, start - first : end - first] = attended.transpose(0, 3, 1, 2, 4)
         return mixed.reshape(-1, heads_n * width)
@@ -283,7 +295,10 @@ class TinyModel:
         """
         rows, longest = np.arange(len(ids)), int(lengths.max()) + 1
         heads_n, keys_n = self.config.heads, self.config.key_heads
-        mask: Array = np.where(np.arange(longest) > lengths[:, None], -np.inf, 0)
+        hidden = np.arange(longest) > lengths[:, None]
+        if self._intervention.window is not None:
+            hidden |= self._intervention.hides(lengths[:, None], np.arange(longest))
+        mask: Array = np.where(hidden, -np.inf, 0)
         mask = mask.astype(np.float32)[:, None, None]  # (B, 1, 1, T)
         x = self._embedding[ids]  # (B, C)
         for index, layer in enumerate(self._layers):
@@ -294,7 +309,9 @@ class TinyModel:
             queries = heads[:, :heads_n].reshape(len(ids), keys_n, -1, heads.shape[-1])
             scores = queries @ keys[: len(ids), :, :, :longest]  # (B, K, G, T)
             scores += mask
-            attended = _weighted(scores, values[: len(ids), :, :longest])
+            attended = _weighted(
+                scores, values[: len(ids), :, :longest], one=self._intervention.softmax_one
+            )
             x = self._mixed(x, attended.reshape(len(ids), -1), layer)
         return self._normed(x) @ self._head
 
@@ -303,6 +320,8 @@ class TinyModel:
         heads = (self._normed(x) @ layer.qkv).reshape(len(x), -1, self.config.head_width)
         rotated = heads[:, : self.config.heads + self.config.key_heads].view(np.complex64)
         rotated *= self._rotations[positions][:, None]
+        if self._times is not None:
+            heads[:, : self.config.heads] *= self._times[positions]
         return heads
 
     def _mixed(self, x: Array, attended: Array, layer: Layer) -> Array:
@@ -324,12 +343,16 @@ class TinyModel:
         return normed
 
 
-def _weighted(scores: Array, values: Array) -> Array:
-    """softmax(scores) @ values; overwrites the scores."""
-    scores -= scores.max(axis=-1, keepdims=True)
+def _weighted(scores: Array, values: Array, *, one: bool) -> Array:
+    """softmax(scores) @ values, or with the softmax off by one; overwrites the scores."""
+    largest = scores.max(axis=-1, keepdims=True)
+    if one:
+        largest = np.maximum(largest, 0)
+    scores -= largest
     np.exp(scores, out=scores)
     weighted: Array = scores @ values
-    weighted /= scores.sum(axis=-1, keepdims=True)
+    total = scores.sum(axis=-1, keepdims=True)
+    weighted /= total + np.exp(-largest) if one else total
     return weighted
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from providers.base import SetupError
+from providers.intervention import Intervention
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -232,14 +233,15 @@ def input_first(weights: Array) -> Array:
     return np.ascontiguousarray(weights.T)
 
 
-def rotations(config: Config) -> NDArray[np.complex64]:
+def rotations(config: Config, intervention: Intervention) -> NDArray[np.complex64]:
     """(window, D/2): the rotary embedding of each position, as complex factors of pairs.
 
     Angles are computed in float32, as in training.
     """
-    exponents = np.arange(0, config.head_width, 2, dtype=np.float32) / config.head_width
-    frequencies = (1.0 / config.rope_theta**exponents).astype(np.float32)
+    frequencies = intervention.frequencies(config.rope_theta, config.head_width, config.window)
     angles = np.arange(config.window, dtype=np.float32)[:, None] * frequencies
     factors: NDArray[np.complex64] = np.empty(angles.shape, np.complex64)
     factors.real, factors.imag = np.cos(angles), np.sin(angles)
+    if intervention.rotary_size != 1:
+        factors *= np.float32(intervention.rotary_size)
     return factors

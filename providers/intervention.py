@@ -1,0 +1,194 @@
+"""Changes of a model's attention that can be switched on when it is asked, without training.
+
+    rope_base=20000         another base of the rotary positions; Su et al. 2021, arXiv 2104.09864
+    rope_scaling=linear:2   positions divided by 2; Chen et al. 2023, arXiv 2306.15595
+    rope_scaling=ntk:2      base times 2^(d / (d - 2)): the slowest pair turns half as fast
+    rope_scaling=yarn:2     slow pairs as linear:2, fast ones unchanged, and a temperature; Peng et
+                            al. 2023, arXiv 2309.00071
+    log_n=512               scores times max(1, ln n / ln 512) for a position that sees n tokens;
+                            Chiang & Cholak 2022, arXiv 2202.12172
+    softmax_one             1 is added to the sum of exponentials: softmax off by one; Miller 2023
+    window=64:4             only the last 64 positions and the first 4 are attended to; Xiao et al.
+                            2023, arXiv 2309.17453
+
+Several are joined by `+`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from providers.base import SetupError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NONE = "none"
+_EXAMPLES: Mapping[str, str] = {
+    "rope_base": "rope_base=20000",
+    "rope_scaling": "rope_scaling=yarn:2",
+    "log_n": "log_n=512",
+    "softmax_one": "softmax_one",
+    "window": "window=64:4",
+}
+_NUMBER = re.compile(r"\d+(\.\d+)?([eE]\d+)?")
+_LARGEST = 1e12
+_FAST_TURNS, _SLOW_TURNS = 32, 1
+"""Turns in the window from which a pair is fast, or below which it is slow, in YaRN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """What is changed; the defaults change nothing."""
+
+    rope_base: float | None = None
+    scaling: str = ""
+    """`linear`, `ntk` or `yarn`; empty for none."""
+    factor: float = 1.0
+    """Of the scaling."""
+    log_n: float | None = None
+    softmax_one: bool = False
+    window: tuple[int, int] | None = None
+    """How many of the last positions are attended to, and how many of the first."""
+
+    def facts(self) -> dict[str, object]:
+        """What is changed, for a manifest; empty where nothing is."""
+        changed = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        }
+        return {"intervention": changed} if changed else {}
+
+    def frequencies(self, base: float, width: int, window: int) -> NDArray[np.float32]:
+        """(width / 2,): the angle by which each pair is turned from one position to the next, in
+        float32 as models compute it; `window` is that of the model's training.
+        """
+        import numpy as np  # noqa: PLC0415  heavy: loaded with a model
+
+        own = base if self.rope_base is None else self.rope_base
+        if self.scaling == "ntk":
+            own *= self.factor ** (width / (width - 2))
+        exponents = np.arange(0, width, 2, dtype=np.float32) / width
+        plain: NDArray[np.float32] = (1.0 / own**exponents).astype(np.float32)
+        if self.scaling == "linear":
+            return plain / np.float32(self.factor)
+        if self.scaling != "yarn":
+            return plain
+
+        def pair_of(turns: float) -> float:
+            """The pair, as a fraction, that turns so often in the window."""
+            return width * math.log(window / (turns * 2 * math.pi)) / (2 * math.log(own))
+
+        first = max(math.floor(pair_of(_FAST_TURNS)), 0)
+        last = min(math.ceil(pair_of(_SLOW_TURNS)), width - 1)
+        pairs = np.arange(width // 2, dtype=np.float32)
+        slow = np.clip((pairs - first) / max(last - first, 0.001), 0, 1)
+        mixed: NDArray[np.float32] = (
+            slow * plain / np.float32(self.factor) + (1 - slow) * plain
+        ).astype(np.float32)
+        return mixed
+
+    def hides(self, positions: NDArray[np.intp], keys: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether each of `positions` may not attend to each of `keys`, besides what is ahead; both
+        broadcast.
+        """
+        if self.window is None:
+            return positions < 0
+        last, first = self.window
+        return (positions - keys >= last) & (keys >= first)
+
+    @property
+    def rotary_size(self) -> float:
+        """What cosines and sines are multiplied by: YaRN's temperature."""
+        if self.scaling != "yarn" or self.factor <= 1:
+            return 1.0
+        return 0.1 * math.log(self.factor) + 1
+
+    def temperature(self, seen: NDArray[np.intp]) -> NDArray[np.float32]:
+        """What the scores of positions that see so many tokens are multiplied by."""
+        import numpy as np  # noqa: PLC0415  heavy: loaded with a model
+
+        if self.log_n is None:
+            return np.ones(seen.shape, np.float32)
+        share = np.log(np.maximum(seen, 1)) / math.log(self.log_n)
+        times: NDArray[np.float32] = np.maximum(share, 1).astype(np.float32)
+        return times
+
+
+def read_intervention(given: str | None) -> Intervention:
+    """The intervention that a text names; nothing is changed for `none`.
+
+    Raises:
+        SetupError: there is no such intervention, or one of its numbers is wrong.
+    """
+    changes: dict[str, object] = {}
+    if given is None or given == NONE:
+        return Intervention()
+    for part in given.split("+"):
+        name, _, value = part.strip().partition("=")
+        reader = _READERS.get(name)
+        if reader is None:
+            close = difflib.get_close_matches(name, _EXAMPLES, n=1)
+            known = f"did you mean {_EXAMPLES[close[0]]!r}?" if close else _known()
+            raise SetupError(f"--intervene {given!r}: no intervention {name!r}; {known}")
+        try:
+            read = reader(value)
+        except ValueError as error:
+            raise SetupError(
+                f"--intervene {given!r}: {name} {error}; one is {_EXAMPLES[name]!r}"
+            ) from None
+        if set(read) & set(changes):
+            raise SetupError(f"--intervene {given!r} names {name} twice; name it once")
+        changes |= read
+    return Intervention(**changes)  # type: ignore[arg-type]  # the readers have the fields' types
+
+
+def _known() -> str:
+    return f"known: {', '.join(_EXAMPLES.values())}, and several joined by '+'"
+
+
+def _number(given: str, least: float) -> float:
+    """A number above `least`."""
+    number = float(given) if _NUMBER.fullmatch(given) else 0.0
+    if not least < number <= _LARGEST:
+        raise ValueError(f"wants a number above {least:g} and at most 1e12, not {given!r}")
+    return number
+
+
+def _read_scaling(value: str) -> dict[str, object]:
+    kind, _, factor = value.partition(":")
+    if kind not in ("linear", "ntk", "yarn"):
+        raise ValueError(f"is linear, ntk or yarn, not {kind!r}")
+    return {"scaling": kind, "factor": _number(factor, 0)}
+
+
+def _read_switch(value: str) -> dict[str, object]:
+    if value not in ("", "on"):
+        raise ValueError(f"takes no value, not {value!r}")
+    return {"softmax_one": True}
+
+
+def _read_window(value: str) -> dict[str, object]:
+    last, _, first = value.partition(":")
+    texts = (last, first or "0")
+    if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts):  # noqa: PLR2004  digits
+        raise ValueError(f"wants two whole numbers, LAST:FIRST, not {value!r}")
+    if int(last) < 1:
+        raise ValueError("wants at least one of the last positions")
+    return {"window": (int(last), int(first or 0))}
+
+
+_READERS: Mapping[str, Callable[[str], dict[str, object]]] = {
+    "rope_base": lambda value: {"rope_base": _number(value, 1)},
+    "rope_scaling": _read_scaling,
+    "log_n": lambda value: {"log_n": _number(value, 1)},
+    "softmax_one": _read_switch,
+    "window": _read_window,
+}
