@@ -15,7 +15,7 @@ from harness.analysis.fit import fit
 from harness.analysis.interval import Bound
 from harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
-from tests.benchmarks.simulation import adaptive, coverage, equivalence, further
+from tests.benchmarks.simulation import adaptive, coverage, early_line, equivalence, further
 from tests.benchmarks.simulation.draws import (
     LINES,
     Setting,
@@ -266,3 +266,13 @@ class TestEveryLength:
     def test_lengths_are_all_to_a_hundred_and_every_kth_beyond(self) -> None:
         assert exact_lengths([98, 500], 200) == [98, 99, 100, 300, 500]
         assert exact_lengths([10, 12, 40], 5) == list(range(10, 41))
+
+
+def test_an_early_line_is_compared_with_the_same_answers_without_it() -> None:
+    setting = Setting("slope 4", 0.0, early_line.SAMPLES)
+    row = early_line.measure(setting, 12)
+    _, samples = early_line.draw(setting, 0)
+    assert samples.n.tolist() == [1, *(5 * [16])]
+    assert early_line.without_reply(samples).n.tolist() == [0, *(5 * [16])]
+    assert float(row["moved_95"] or 0) > 0
+    assert float(row["by_reply"] or 0) < float(row["moved_95"] or 0)

@@ -378,6 +378,16 @@ def test_the_same_runs_give_the_same_page(lab: Lab) -> None:
     assert report(lab, folder) == report(lab, folder, folder)
 
 
+def test_areas_over_other_lines_are_named(lab: Lab) -> None:
+    """Where the lines are the same, nothing is said."""
+    said = "areas over other lines cannot be compared"
+    folder, same = moved_run(lab), moved_run(lab, "scripted/same")
+    assert said not in report(lab, folder, same)
+    wanted = lab.wanted(lengths=[2, 4, 8], samples=4, model="scripted/other")
+    lab.run(wanted)
+    assert said in report(lab, folder, wanted.folder)
+
+
 def test_what_made_it_is_said(lab: Lab) -> None:
     """Model, settings, fingerprint, counts, and the price where it is known."""
     wanted = lab.wanted(lab.plain, model="openai/gpt-4o")

@@ -75,6 +75,12 @@ class PageSection:
         return any(" area" in sentence for sentence in (self.gap, *self.findings.values()))
 
     @property
+    def other_lines(self) -> bool:
+        """Whether areas stand beside each other that are over different lines."""
+        series = [one.judged for one in self.section.series if not one.judged.adaptive]
+        return len({tuple(cell.line for cell in judged.planned) for judged in series}) > 1
+
+    @property
     def anchors(self) -> dict[str, str]:
         """Model -> the HTML id of its first panel, or of the section where it has none."""
         panels = list(dict.fromkeys(panel.model for panel in self.panels))

@@ -125,12 +125,13 @@ def true_tested_length(truth: Truth) -> float:
     return float(LINES[below[0] - 1].length) if below[0] else 0.0
 
 
-def holds(interval: Span, truth: float) -> bool:
-    """Whether an interval holds a true length, which may lie outside the tested range."""
+def holds(interval: Span, truth: float, asked: tuple[float, float] = (SHORTEST, LONGEST)) -> bool:
+    """Whether an interval holds a true length, which may lie outside the lengths `asked`."""
+    shortest, longest = asked
     low, high = interval
-    from_below = low.sign == "<" or (truth >= low.length and (low.sign == "=" or truth > LONGEST))
+    from_below = low.sign == "<" or (truth >= low.length and (low.sign == "=" or truth > longest))
     from_above = high.sign == ">" or (
-        truth <= high.length and (high.sign == "=" or truth < SHORTEST)
+        truth <= high.length and (high.sign == "=" or truth < shortest)
     )
     return from_below and from_above
 
