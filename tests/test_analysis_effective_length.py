@@ -16,6 +16,7 @@ from harness.analysis.effective_length import (
     EffectiveLength,
     at_most,
     effective_length,
+    few_replies,
     passing_lengths,
 )
 from harness.analysis.interval import Bound
@@ -381,3 +382,15 @@ class TestArea:
         true = float(areas_under(np.asarray(LENGTHS, float), truth[None])[0])
         areas = [one.area for one in found]
         assert hold_95_percent(true, areas, [one.area_ci for one in found], spare)
+
+
+def test_an_effective_length_of_few_replies_says_so() -> None:
+    """From eight on it does not, and a single threshold is another remark."""
+    assert [few_replies(scored) for scored in (1, 7, 8)] == [
+        "of 1 reply only",
+        "of 7 replies only",
+        "",
+    ]
+    three, eight = (effective_length(answers([[1]] * n, (4,))) for n in (3, 8))
+    assert (three.note, eight.note) == ("of 3 replies only", "")
+    assert str(three) == "> 4 (of 3 replies only)"

@@ -157,7 +157,7 @@ def test_one_condition_has_its_length_said(lab: Lab) -> None:
     wanted = lab.wanted(lab.plain)
     lab.run(wanted)
     said = finding_of(report(lab, wanted.folder))
-    assert said == "scripted/test sees to &gt; 4."
+    assert said == "scripted/test sees to &gt; 4 (of 3 replies only)."
 
 
 def test_models_are_compared(lab: Lab) -> None:

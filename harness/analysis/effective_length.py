@@ -22,6 +22,17 @@ from harness.analysis.interval import Bound, Span, span_text
 
 NO_SINGLE_THRESHOLD = "no single threshold"
 """What is said beside an effective length that is a tested length instead."""
+FEW_REPLIES = 8
+"""An effective length of fewer scored replies is marked: so many has a wave of an adaptive run."""
+
+
+def few_replies(scored: int) -> str:
+    """`of 3 replies only`: what is said beside the effective length of so many scored replies;
+    empty where they are enough.
+    """
+    if scored >= FEW_REPLIES:
+        return ""
+    return f"of {scored} repl{'y' if scored == 1 else 'ies'} only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +58,17 @@ class EffectiveLength:
     """The fitted curve."""
 
     @property
+    def scored(self) -> int:
+        """The scored replies behind it."""
+        return int(self.fit.answered.sum())
+
+    @property
     def note(self) -> str:
-        """What to say beside the length; empty with a single threshold."""
-        return "" if self.one_threshold else NO_SINGLE_THRESHOLD
+        """What to say beside the length: that there is no single threshold, or that the replies are
+        few; mostly empty.
+        """
+        threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
+        return ", ".join(filter(None, (threshold, few_replies(self.scored))))
 
     def __str__(self) -> str:
         """`20 (18 to 23)`, `50 (20 to 100, no single threshold)`, `> 500`."""

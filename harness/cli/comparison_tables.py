@@ -9,6 +9,7 @@ from rich.text import Text
 
 from harness.analysis.comparison import Comparison, ConditionComparison
 from harness.analysis.comparison_text import change_sentence, finding
+from harness.analysis.effective_length import few_replies
 from harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
 from harness.analysis.family import Ranking
 from harness.analysis.further import SIGNIFICANT, LengthDifference
@@ -36,6 +37,8 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
         first, *columns = _lengths(comparison, compared)
         for block in blocks([first], columns):
             show(table(block))
+        if few := few_replies(sum(row.n for row, _ in compared.lines)):
+            tell(f"Each of the two effective lengths is {few}.")
     _tell_of_factors(compared.length for compared in comparison.conditions)
     tell(finding(comparison))
     tell(change_sentence(comparison, margin))

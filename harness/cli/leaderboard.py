@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import merge, run_rows
@@ -196,7 +196,11 @@ def _length(place: Place) -> str:
 
 
 def _interval(place: Place) -> str:
-    return "-" if place.estimate is None else span_text(place.estimate.length_ci)
+    """With a remark where the replies are few."""
+    if place.estimate is None:
+        return "-"
+    parts = span_text(place.estimate.length_ci), few_replies(place.estimate.scored)
+    return ", ".join(filter(None, parts))
 
 
 def document(output: Path, ranked: Iterable[Section]) -> dict[str, Any]:

@@ -10,7 +10,11 @@ from rich.text import Text
 
 from harness.analysis.capacity import STATISTIC, capacity
 from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, EffectiveLength
+from harness.analysis.effective_length import (
+    NO_SINGLE_THRESHOLD,
+    EffectiveLength,
+    few_replies,
+)
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedCondition, JudgedRun
 from harness.analysis.results import TABLE
@@ -142,7 +146,8 @@ def _shown(
     estimates = [part.effective_length(threshold) for part in judged]
     costs = [part.cost for part in judged]
     days = sorted({cost.of_day for cost in costs if cost is not None})
-    has_note = any(estimate is not None and estimate.note for estimate in estimates)
+    some_uneven = any(estimate and not estimate.one_threshold for estimate in estimates)
+    some_few = any(estimate and few_replies(estimate.scored) for estimate in estimates)
     header, accuracies = _accuracies(judged, lines)
     shown = []
     for part, estimate, cost, of_part in zip(judged, estimates, costs, accuracies, strict=True):
@@ -155,8 +160,11 @@ def _shown(
         if STATISTIC in part.run.spec.statistics:
             found = capacity(part)
             summary[STATISTIC] = "-" if found is None else str(found.length)
-        if has_note:
-            summary[NO_SINGLE_THRESHOLD] = "yes" if estimate and estimate.note else ""
+        if some_uneven:
+            uneven = estimate is not None and not estimate.one_threshold
+            summary[NO_SINGLE_THRESHOLD] = "yes" if uneven else ""
+        if some_few:
+            summary["few replies"] = few_replies(estimate.scored) if estimate else ""
         for day in days:
             summary[f"cost, prices of {day}"] = "-" if cost is None else str(cost)
         summary |= {name: _count(part.cells[[name]]) for name in unanswered}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from harness.analysis.effective_length import FEW_REPLIES, NO_SINGLE_THRESHOLD, few_replies
 from harness.analysis.interval import Bound
 from harness.analysis.standing import Standing
 from harness.report import charts
@@ -74,8 +75,11 @@ def accuracy_figure(section: Section) -> Figure:
 
 
 def _spec(section: Section, look: Look, rows: int) -> Spec:
-    notes = {estimate.note for estimate in section.estimates.values()} - {""}
-    return charts.accuracy_chart(look, section.lengths, rows, "".join(notes))
+    estimates = section.estimates.values()
+    uneven = not all(estimate.one_threshold for estimate in estimates)
+    few = any(few_replies(estimate.scored) for estimate in estimates)
+    notes = [NO_SINGLE_THRESHOLD] * uneven + [f"of fewer than {FEW_REPLIES} replies"] * few
+    return charts.accuracy_chart(look, section.lengths, rows, ", or ".join(notes))
 
 
 def _panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict[str, Rows]:

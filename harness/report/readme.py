@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from harness.analysis.cells import markdown_text
-from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
 from harness.analysis.interval import Bound, Sign, span_text
 from harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
 from harness.analysis.run_cost import dollars_text
@@ -100,7 +100,7 @@ def _varied(labels: Iterable[str]) -> set[str]:
 
 def _sees(row: Row, axes: set[str]) -> str:
     """`20 (18 to 23), separator=comma`; with the values of `axes` only, and a note inside the
-    parentheses where there is no single threshold.
+    parentheses where there is no single threshold, or where the replies are few.
     """
     length, tested = _length(row), lengths_of([row])
     low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
@@ -110,10 +110,11 @@ def _sees(row: Row, axes: set[str]) -> str:
         Bound("=", float(low)) if low else shortest,
         Bound("=", float(high)) if high else longest,
     )
-    note = f", {NO_SINGLE_THRESHOLD}" if row["one_threshold"] == "no" else ""
+    notes = NO_SINGLE_THRESHOLD if row["one_threshold"] == "no" else "", few_replies(int(row["n"]))
     condition = Condition.read(row["condition"]).items()
     pairs = [markdown_text(f"{axis}={value}") for axis, value in condition if axis in axes]
-    return ", ".join([f"{length} ({span_text(ends)}{note})", *pairs])
+    inside = ", ".join(filter(None, (span_text(ends), *notes)))
+    return ", ".join([f"{length} ({inside})", *pairs])
 
 
 def _median(rows: Sequence[Row]) -> str:
