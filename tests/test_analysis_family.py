@@ -147,11 +147,20 @@ class TestRanking:
         """Two of three, or four of five."""
         runs = [run(lab, name, sees_to(n)) for name, n in (("a", 16), ("b", 2), ("c", 16))]
         assert ranking_finding(rank_runs(runs)).startswith(
-            "scripted/a and scripted/c have the longest effective length on lab/ones, more than 16 "
-            "symbols; they see further than scripted/b (same rows, "
+            "scripted/a and scripted/c cannot be ordered on lab/ones: their effective lengths lie "
+            "beyond the longest line asked; they see further than scripted/b (same rows, "
         )
         more = [run(lab, name, sees_to(16)) for name in "de"]
-        assert ranking_finding(rank_runs([*runs, *more])).startswith("4 runs have the longest ")
+        assert ranking_finding(rank_runs([*runs, *more])).startswith("4 runs cannot be ordered ")
+        below = [run(lab, name, sees_to(1)) for name in "fg"]
+        assert ranking_finding(rank_runs(below)) == (
+            "scripted/f and scripted/g cannot be ordered on lab/ones: their effective lengths lie "
+            "below the shortest line asked (same rows)."
+        )
+        same = [run(lab, name, sees_to(4)) for name in "hi"]
+        assert ranking_finding(rank_runs([*same, *below])).startswith(
+            "scripted/h and scripted/i have the longest effective length on lab/ones, "
+        )
 
     def test_some_are_named(self, lab: Lab) -> None:
         """Those that are shown to see less far."""

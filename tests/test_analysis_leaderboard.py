@@ -624,7 +624,9 @@ def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
     controls = {Condition.read(row["condition"])["odd"]: row["control"] for row in found}
     assert controls == {"zero": "", "absent": "yes"}
     (line,) = markdown(merge(found)).splitlines()[2:]
-    assert line == "| copying/first_last | fake/model | < 5 (< 5 to 5, of 4 replies only) | – | 0.00 |"
+    assert (
+        line == "| copying/first_last | fake/model | < 5 (< 5 to 5, of 4 replies only) | – | 0.00 |"
+    )
 
 
 def of_condition(row: Row, value: str, length: int, **more: str) -> Row:

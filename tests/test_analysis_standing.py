@@ -134,8 +134,9 @@ def test_the_best_of_many_may_be_several(lab: Lab, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 2)
     found = standing_of(run(lab, "one", 99), run(lab, "two", 99), run(lab, "near", 2))
     assert standing_finding(found) == (
-        "one and 1 other have the longest effective length, > 32; one is shown to see further than "
-        "1 of the 2 others (same rows, Holm's correction for 3 pairs)."
+        "one and 1 other cannot be ordered: their effective lengths lie beyond the longest line "
+        "asked; one is shown to see further than 1 of the 2 others (same rows, Holm's correction "
+        "for 3 pairs)."
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.family import Ranking, corrected, longest
+from harness.analysis.family import Ranked, Ranking, corrected, longest
 from harness.analysis.further import LengthDifference, length_difference
-from harness.analysis.interval import span_text
+from harness.analysis.interval import Sign, span_text
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
 from harness.analysis.paired import paired
 from harness.spec import Condition
@@ -118,21 +118,48 @@ def ranking_finding(ranking: Ranking) -> str:
     correction = _correction(len(ranking.comparisons))
     best = [place for place, one in enumerate(ranking.runs) if one.rank_key == first.rank_key]
     shorter = set.intersection(*(set(ranking.further_than(place)) for place in best))
+    subject, has, it = _listed([ranking.runs[place].name for place in best]), "has", "it"
+    outside = _outside(first) if len(best) > 1 else ""
+    if len(best) == count and outside:
+        return (
+            f"{subject} cannot be ordered on {task}: their effective lengths lie {outside} "
+            f"({correction})."
+        )
     if len(best) == count:
         return (
             f"All {count} runs have the same effective length on {task}{of}; no difference between "
             f"them is shown ({correction})."
         )
-    subject, has, it = _listed([ranking.runs[place].name for place in best]), "has", "it"
     if len(best) > 1:
         has, it = "have", "they"
     others = count - len(best)
     what = _further(
         [ranking.runs[place].name for place in sorted(shorter)], others, plural=it == "they"
     )
+    if outside:
+        return (
+            f"{subject} cannot be ordered on {task}: their effective lengths lie {outside}; {it} "
+            f"{what} ({correction})."
+        )
     return (
         f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({correction})."
     )
+
+
+def _outside(ranked: Ranked) -> str:
+    """`beyond the longest line asked` where the effective lengths of a run are that under all
+    conditions; likewise below the shortest one; else empty.
+    """
+    return outside_text({one.length.sign for one in ranked.estimates.values() if one is not None})
+
+
+def outside_text(signs: Collection[Sign]) -> str:
+    """Where effective lengths with these signs lie; empty where one of them is inside the lines."""
+    places: dict[Sign, str] = {
+        ">": "beyond the longest line asked",
+        "<": "below the shortest line asked",
+    }
+    return places.get(next(iter(signs)), "") if len(set(signs)) == 1 else ""
 
 
 def _further(shorter: Sequence[str], others: int, *, plural: bool) -> str:

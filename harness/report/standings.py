@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.interval import Bound, span_text
-from harness.analysis.run_text import ranking_finding
+from harness.analysis.run_text import outside_text, ranking_finding
 from harness.analysis.standing import Place, Standing
 from harness.report.section import Section
 
@@ -82,10 +82,16 @@ def standing_finding(standing: Standing) -> str:
     tests = standing.tests
     what = f"see further than {len(ranking.further_than(0))} of the {others} others"
     tied = sum(one.rank_key == best.rank_key for one in ranking.runs) - 1
-    has = f"and {tied} other{'s' * (tied > 1)} have" if tied else "has"
+    others_too = f"and {tied} other{'s' * (tied > 1)}"
+    outside = outside_text([estimate.length.sign]) if tied and estimate else ""
+    if outside:
+        first = f"{best.name} {others_too} cannot be ordered: their effective lengths lie {outside}"
+    else:
+        has = f"{others_too} have" if tied else "has"
+        first = f"{best.name} {has} the longest effective length, {estimate}"
     return (
-        f"{best.name} {has} the longest effective length, {estimate}; {best.name} is shown to "
-        f"{what} (same rows, Holm's correction for {tests} pair{'s' * (tests != 1)})."
+        f"{first}; {best.name} is shown to {what} (same rows, Holm's correction for {tests} "
+        f"pair{'s' * (tests != 1)})."
     )
 
 
