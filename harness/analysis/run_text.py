@@ -106,6 +106,25 @@ def _correction(pairs: int) -> str:
     return f"same rows, Holm's correction for {pairs} pairs"
 
 
+def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
+    """Which of several runs have recorded replies, and who collected these; empty where none has.
+
+    Runs are given with their names.
+    """
+    recorded = [(name, of) for name, run in runs if (of := run.manifest.recorded) is not None]
+    if not recorded:
+        return ""
+    names = _listed([name for name, _ in recorded])
+    if len(recorded) == len(runs):
+        names = {1: names, 2: "both runs"}.get(len(runs), f"all {len(runs)} runs")
+    origins = dict.fromkeys(
+        " ".join(filter(None, (of.by and f"by {of.by}", of.at and f"in {of.at}")))
+        for _, of in recorded
+    )
+    origin = "; ".join(filter(None, origins))
+    return f"Recorded, and not asked here: {names}{origin and f' ({origin})'}."
+
+
 def ranking_finding(ranking: Ranking) -> str:
     """Which runs see how far, and which of the others they are shown to see further than."""
     first = ranking.runs[0]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.comparability import names_of_all
 from harness.analysis.comparison import (
     Change,
     Comparison,
@@ -19,11 +20,12 @@ from harness.analysis.factor import factors
 from harness.analysis.family import Ranking, rank_runs
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.paired import PairedArea
+from harness.analysis.run_text import recorded_note
 from harness.analysis.tables import estimate_columns, threshold_columns, to_csv
 from harness.cli.comparison_tables import print_comparison, print_ranking
 from harness.cli.documents import print_document, rows_of
 from harness.cli.following import after_comparison
-from harness.cli.terminal import echo, warn
+from harness.cli.terminal import echo, tell, warn
 from harness.cli.verbs import check_output
 from harness.errors import COMPLETE, INCOMPLETE, UsageError
 from harness.plan.selection import read_axes
@@ -68,6 +70,9 @@ def compare(
         print_document(_document(comparisons, ranking, threshold, margin))
     else:
         _print(comparisons, ranking, margin)
+        names = names_of_all(runs) if axis is None else [run.manifest.model for run in runs]
+        if note := recorded_note(list(zip(names, runs, strict=True))):
+            tell(note)
     if output is not None:
         to_csv(comparison_table(comparisons, margin), output)
     if not as_json:
@@ -130,6 +135,7 @@ def _document(
                 "name": ranked.name,
                 "folder": str(ranked.run.folder),
                 "reference": place == ranking.reference,
+                "recorded": ranked.run.manifest.recorded is not None,
                 "conditions": [
                     {
                         "condition": condition.label,

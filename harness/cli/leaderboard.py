@@ -13,6 +13,7 @@ from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import merge, run_rows
 from harness.analysis.leaderboard_file import Row, only_writer, read_rows, write_leaderboard
+from harness.analysis.run_text import recorded_note
 from harness.analysis.standing import Place
 from harness.analysis.tables import estimate_columns
 from harness.cli.documents import print_document
@@ -145,6 +146,7 @@ def print_standings(of_tasks: Sequence[Section]) -> None:
             tell(finding)
         for note in standing_notes(section.standing):
             tell(note)
+        _tell_of_recorded(places)
         echo("")
     if alone:
         places = tuple(section.standing.places[0] for section in alone)
@@ -158,7 +160,13 @@ def print_standings(of_tasks: Sequence[Section]) -> None:
         _show_title(["tasks with one model" if several else places[0].name])
         models = [_models(places)] if several else []
         _show_places(alone[0].threshold, places, [Column(["task"], names, "left"), *models])
+        _tell_of_recorded(places)
         echo("")
+
+
+def _tell_of_recorded(places: Sequence[Place]) -> None:
+    if note := recorded_note([(place.name, place.run) for place in places]):
+        tell(note)
 
 
 def _show_title(parts: Sequence[str]) -> None:
@@ -172,7 +180,12 @@ def _condition(section: Section) -> list[str]:
 
 
 def _models(places: Sequence[Place]) -> Column:
-    names = [f"{place.name}, adaptive" if place.adaptive else place.name for place in places]
+    names = [
+        place.name
+        + ", adaptive" * place.adaptive
+        + ", recorded" * (place.run.manifest.recorded is not None)
+        for place in places
+    ]
     return Column(["model"], names, "left")
 
 
@@ -232,6 +245,7 @@ def _ranked(place: Place) -> dict[str, Any]:
         "name": place.name,
         "folder": place.run.folder,
         "adaptive": place.adaptive,
+        "recorded": place.run.manifest.recorded is not None,
         **estimate_columns(place.estimate, adaptive=place.adaptive),
     }
 
