@@ -198,6 +198,9 @@ class TestChange:
         [
             (("--margin", "0"), ("--margin", "above 0")),
             (("--margin", "5"), ("--margin", "below 1")),
+            (("--margin", "-1"), ("--margin", "above 0", "not -1")),
+            (("--margin", "x"), ("--margin", "it must be a number, not 'x'")),
+            (("-o", "c.txt"), ("-o 'c.txt'", "no .csv file")),
             (("--fail-if", "bad"), ("--fail-if", "worse, different, not-equivalent")),
             (("--threshold", "2"), ("--threshold",)),
         ],
@@ -241,7 +244,7 @@ class TestRefused:
         lines = path.read_bytes().splitlines(keepends=True)
         changed = orjson.loads(lines[-1]) | {"prompt_hash": "abc"}
         path.write_bytes(b"".join(lines[:-1]) + orjson.dumps(changed) + b"\n")
-        said = lab.bench("compare", run(lab, "scripted/a"), folder).one_line(2, "1 samples differ")
+        said = lab.bench("compare", run(lab, "scripted/a"), folder).one_line(2, "1 sample differ")
         assert "length 5, index 19" in said
 
     def test_a_run_with_itself(self, lab: Lab) -> None:

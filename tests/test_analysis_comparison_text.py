@@ -13,6 +13,7 @@ from harness.analysis.comparison_text import change_sentence, factor_text, findi
 from harness.analysis.further import LengthDifference
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import read_run
+from harness.analysis.signed import points, signed
 from providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from
@@ -143,3 +144,10 @@ def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None
     lab.asked(lab.wanted(model="scripted/b", samples=2, axes={"separator": ["none"]}))
     sentence = finding(compare_runs(first, read_run(few.folder)))
     assert "the 60 pairs of the largest line and 2 tests can show a fall from 90 % to " in sentence
+
+
+def test_a_difference_has_a_sign_unless_it_rounds_to_nothing() -> None:
+    """The page has the minus sign of print."""
+    assert [signed(value) for value in (3.4, -3.4, -0.4, 0.4)] == ["+3", "-3", "+0", "+0"]
+    assert [signed(value, 1) for value in (-0.04, -0.06)] == ["+0.0", "-0.1"]
+    assert [points(share) for share in (0.1, -0.1, -0.001)] == ["+10", "\u221210", "+0"]

@@ -149,7 +149,9 @@ class TestSeveral:
             assert (area["second_is"], area["margin"]) == (pair["second_is"], 0.05)
             for name in ("factor", "factor_ci_low", "factor_ci_high", "p_holm", "sees_further"):
                 assert length[name] == pair[name]
-            assert area["ci90_low"] == pytest.approx(pair["area_ci90_low"], abs=1e-6)
+            assert area["difference"] == pair["area_difference"]
+            assert area["ci90_low"] == pair["area_ci90_low"]
+            assert pair["octaves_ci_low"] == length["ci_low"]
             assert area["ci_low"] <= area["ci90_low"] <= area["difference"] <= area["ci90_high"]
 
     def test_json_of_a_nasty_name(self, lab: Lab) -> None:

@@ -172,6 +172,11 @@ class TestFolder:
         done = lab.bench("export", "lm-eval", "--task", lab.plain, "-o", lab.plain)
         done.one_line(2, "is a file")
 
+    def test_an_empty_folder_name_is_refused(self, lab: Lab) -> None:
+        """It is not the current folder."""
+        done = lab.bench("export", "lm-eval", "--task", lab.ones, "-o", "")
+        done.one_line(2, "it is empty; name a folder")
+
     def test_tasks_that_lm_eval_would_mix_up_are_refused(self, lab: Lab) -> None:
         """Its names have letters, digits and underscores; ours may differ in a sign only."""
         for name in ("p.q", "p-q"):

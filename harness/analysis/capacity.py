@@ -27,8 +27,8 @@ class Capacity:
     """How long a row a model counts to within 5 % in the mean."""
 
     length: Bound
-    """The longest line that passes; `<` the shortest line where none does, `>` the longest line
-    where that passes."""
+    """`= 48`: line 48 passes, and a longer line does not. `< 32`: no line passes, and 32 is the
+    shortest one. `> 64`: the longest line, 64, passes."""
     fails_at: int | None
     """The shortest line beyond it that does not pass; `None` where there is none."""
 

@@ -20,7 +20,7 @@ def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
         place = places[differ[0]]
         index = int(left.keys[place, -1])
         where = (
-            f"the prompts of {len(differ):,} samples differ, the first at "
+            f"the prompts of {len(differ):,} sample{'s' * (len(differ) > 1)} differ, the first at "
             f"length {int(left.true_lengths[place])}, index {index}"
         )
         if first.run.manifest.recorded is not None or second.run.manifest.recorded is not None:

@@ -18,7 +18,8 @@ from harness.columns import COMPARISON, LINE
 
 ALL = "all"
 """`condition` of the rows of a pair as a whole."""
-_DIGITS = 6
+DIGITS = 6
+"""Decimals of accuracies, areas and octaves in files."""
 
 
 def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.DataFrame:
@@ -46,7 +47,7 @@ def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.Dat
     table[counts] = table[counts].astype("Int64")
     rounded = ["value_first", "value_second", "difference"]
     rounded += ["ci_low", "ci_high", "ci90_low", "ci90_high"]
-    table[rounded] = table[rounded].astype(float).round(_DIGITS)
+    table[rounded] = table[rounded].astype(float).round(DIGITS)
     bounds = [name for name in COMPARISON if name.endswith("_bound")]
     table[bounds] = table[bounds].fillna("")
     return table

@@ -9,6 +9,7 @@ from harness.analysis.factor import factors, number_text
 from harness.analysis.further import LengthDifference
 from harness.analysis.paired import PairedArea
 from harness.analysis.power import FROM, smallest_fall
+from harness.analysis.signed import signed
 
 _CHANGES: dict[Change, str] = {
     "worse": "{second} is worse than {first}",
@@ -65,9 +66,9 @@ def change_sentence(comparison: Comparison, margin: float) -> str:
             f"{verdict}: adaptive samples have no area, so whether the two are equivalent is not "
             "tested; full runs of both can show it."
         )
-    low, high = (100 * end for end in comparison.area.equivalence_ci)
+    low, high = (signed(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
-        f"{verdict}: their areas differ by {low:+.1f} to {high:+.1f} points (first minus second, "
+        f"{verdict}: their areas differ by {low} to {high} points (first minus second, "
         f"90 % interval), and the margin is {100 * margin:g} points"
         + (", also on every line that differs significantly" if equivalent and differing else "")
         + "."
@@ -76,10 +77,10 @@ def change_sentence(comparison: Comparison, margin: float) -> str:
 
 def area_text(area: PairedArea) -> str:
     """Both areas and their difference with its interval."""
-    low, high = area.difference_ci
+    low, high = (signed(end, 2) for end in area.difference_ci)
     return (
         f"area {area.first:.2f} against {area.second:.2f}, difference "
-        f"{area.difference:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
+        f"{signed(area.difference, 2)} (95 % interval {low} to {high})"
     )
 
 

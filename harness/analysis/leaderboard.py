@@ -48,7 +48,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
         fingerprint = _fingerprint(judged.planned)
         if missing or fingerprint is None or estimate is None:
             problem = (
-                f"{missing:,} samples were never asked"
+                f"{missing:,} sample{'s were' if missing > 1 else ' was'} never asked"
                 if missing
                 else "no sample was scored"
                 if estimate is None
@@ -254,7 +254,7 @@ def _difference(row: Row, reference: Row) -> str:
             int(entry["n"]) + int(entry["not_scored"]) for entry in (row, reference)
         )
         if samples != reference_samples:
-            return f"{samples} samples, and {reference_samples} elsewhere"
+            return f"{samples} sample{'s' * (samples != 1)}, and {reference_samples} elsewhere"
     return (
         f"other rows of symbols or prompts (fingerprint {row['fingerprint'][:_SHOWN_FINGERPRINT]}, "
         f"{reference['fingerprint'][:_SHOWN_FINGERPRINT]} elsewhere; settings {row['settings']})"

@@ -14,7 +14,7 @@ from harness.analysis.comparison import (
     compare_conditions,
     compare_runs,
 )
-from harness.analysis.comparison_table import comparison_table
+from harness.analysis.comparison_table import DIGITS, comparison_table
 from harness.analysis.curve import Threshold
 from harness.analysis.factor import factors
 from harness.analysis.family import Ranking, rank_runs
@@ -58,6 +58,8 @@ def compare(
     became of a run compared with the first, or of the second condition compared with the first.
     """
     check_output("-o", output)
+    if output is not None and output.suffix != ".csv":
+        raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
     _check(len(folders), axis, margin, fail_if)
     runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
     ranking = rank_runs(runs, threshold) if axis is None and len(runs) > _TWO else None
@@ -156,8 +158,8 @@ def _document(
 
 
 def _finite(octaves: float) -> float | None:
-    """`None` for what is not limited."""
-    return octaves if math.isfinite(octaves) else None
+    """To as many decimals as in files; `None` for what is not limited."""
+    return round(octaves, DIGITS) if math.isfinite(octaves) else None
 
 
 def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
@@ -190,4 +192,4 @@ def _area(area: PairedArea | None) -> dict[str, float | None]:
     if area is None:
         return dict.fromkeys(names)
     values = (area.difference, *area.difference_ci, *area.equivalence_ci)
-    return dict(zip(names, values, strict=True))
+    return {name: round(value, DIGITS) for name, value in zip(names, values, strict=True)}

@@ -16,6 +16,7 @@ from harness.analysis.further import SIGNIFICANT, LengthDifference
 from harness.analysis.interval import wilson
 from harness.analysis.paired import PairedArea, PairedLength
 from harness.analysis.run_text import ranking_finding
+from harness.analysis.signed import signed
 from harness.cli.layout import Column, blocks, joined, letters, table
 from harness.cli.tables import INTERVAL, bold, interval_text, threshold_text, varied_axes
 from harness.cli.terminal import show, tell
@@ -69,7 +70,7 @@ def _accuracy(share: float, n: int) -> str:
 
 def _points(row: PairedLength) -> str:
     low, high = row.difference_ci
-    return f"{100 * row.difference:+.0f} ({100 * low:+.0f} to {100 * high:+.0f})"
+    return f"{signed(100 * row.difference)} ({signed(100 * low)} to {signed(100 * high)})"
 
 
 def p_text(p: float) -> Text:
@@ -103,7 +104,7 @@ def _areas(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
     if area is None:
         return []
     low, high = area.difference_ci
-    difference = f"{area.difference:+.2f} ({low:+.2f} to {high:+.2f})"
+    difference = f"{signed(area.difference, 2)} ({signed(low, 2)} to {signed(high, 2)})"
     return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
 
 
@@ -182,7 +183,7 @@ def _area_points(area: PairedArea | None) -> str:
     if area is None:
         return "-"
     low, high = area.equivalence_ci
-    return f"{100 * area.difference:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+    return f"{signed(100 * area.difference, 1)} ({signed(100 * low, 1)} to {signed(100 * high, 1)})"
 
 
 def _ranked(ranking: Ranking) -> Iterator[Column]:

@@ -33,6 +33,7 @@ from harness.cli.options import (
     ThresholdOption,
     command_of,
     examples,
+    folder,
     listed,
     said_of_default_axes,
 )
@@ -135,7 +136,9 @@ def lm_eval(
     context: typer.Context,
     *,
     task: TaskOption,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
+    ],
     preset: PresetOption = None,
     lengths: LengthsOption = None,
     spread: SpreadOption = None,
@@ -198,7 +201,10 @@ def every_eval_ever(
     runs: RunsArgument,
     *,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write data/ into.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", parser=folder, help="Folder to write data/ into."
+        ),
     ] = Path("every-eval-ever"),
     organization: Annotated[
         str, typer.Option(metavar="NAME", help="Who publishes the results.")
@@ -277,7 +283,11 @@ def hf_eval_results(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="The model's repository; .eval_results/ is in it."
+            "--output",
+            "-o",
+            metavar="DIR",
+            parser=folder,
+            help="The model's repository; .eval_results/ is in it.",
         ),
     ] = Path(),
     dataset: Annotated[

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.completion import complete_runs
+from harness.cli.numbers import number
 from harness.cli.options import (
     JsonOption,
     OutOption,
@@ -92,7 +93,11 @@ def compare(
     relative: RelativeOption = False,
     margin: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Difference of areas up to which both are equivalent."),
+        typer.Option(
+            metavar="SHARE",
+            parser=number(),
+            help="Difference of areas up to which both are equivalent.",
+        ),
     ] = 0.05,
     fail_if: Annotated[
         str | None,

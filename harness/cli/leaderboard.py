@@ -70,7 +70,8 @@ def leaderboard(
         print_document(document(output, ranked))
     else:
         print_standings(ranked)
-        echo(f"{output}: {len(read_rows(output))} rows")
+        count = len(read_rows(output))
+        echo(f"{output}: {count:,} row{'s' * (count != 1)}")
         page = [str(output.with_suffix(".html"))] if ranked else []
         echo(*page, *([] if readme is None else [str(readme)]))
     return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
@@ -108,7 +109,8 @@ def _write_leaderboard(
     chosen = set(map(id, merged.rows))
     absent = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
     if absent:
-        warn(f"{absent} of the rows have no rank and no part of the page: their runs are not here")
+        have, runs = ("have", "their runs are") if absent > 1 else ("has", "its run is")
+        warn(f"{absent:,} of the rows {have} no rank and no part of the page: {runs} not here")
     return [run for run, rows in new if any(id(row) in chosen for row in rows)]
 
 

@@ -41,7 +41,7 @@ def said_of_default_axes(context: typer.Context) -> Callable[[str], None] | None
     return (lambda text: warn(f"{place}: {text}")) if place else None
 
 
-def _folder(given: str | Path) -> Path:
+def folder(given: str | Path) -> Path:
     """The folder that an option names."""
     if not str(given):
         raise typer.BadParameter("it is empty; name a folder, '.' for this one")
@@ -205,7 +205,7 @@ RunKeptCodeOption = Annotated[
 ]
 OutOption = Annotated[
     Path,
-    typer.Option("--out", metavar="FOLDER", parser=_folder, help="Folder that holds the runs."),
+    typer.Option("--out", metavar="FOLDER", parser=folder, help="Folder that holds the runs."),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, as docs/json.md says.")

@@ -88,10 +88,14 @@ def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) 
     """Writes and prints the accuracy of a run by the metadata `name` of its items."""
     groups = grouped(run, name, tasks, run_kept_code=run_kept_code)
     if groups.without:
-        warn(
-            f"{run.folder}: {groups.without} samples are in no row: their items have no {name!r}, "
-            "or are not the ones that were sent"
+        many = groups.without != 1
+        where = (
+            "samples are in no row: their items have"
+            if many
+            else "sample is in no row: its item has"
         )
+        sent = "are not the ones that were sent" if many else "is not the one that was sent"
+        warn(f"{run.folder}: {groups.without:,} {where} no {name!r}, or {sent}")
     print_groups(run, groups.table)
     echo(str(to_csv(groups.table, run.folder / f"by_{name}.csv")), "")
 

@@ -20,6 +20,7 @@ from harness.analysis.family import Ranked, corrected, in_family
 from harness.analysis.further import SIGNIFICANT
 from harness.analysis.interval import span_text
 from harness.analysis.paired import PairedArea
+from harness.analysis.signed import points
 from harness.analysis.standing import Standing
 from harness.errors import CompareError
 from harness.report.section import Section, key_of
@@ -225,7 +226,7 @@ def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
     if not areas:
         return f"{begin}."
     ends = [end for area in areas for end in area.difference_ci]
-    low, high = (f"{100 * end + 0.0:+.0f}".replace("-", "\u2212") for end in (min(ends), max(ends)))
+    low, high = (points(end) for end in (min(ends), max(ends)))
     which = (
         "s of its differences of areas lie"
         if len(areas) > 1

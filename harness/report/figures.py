@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.details import FIRST_ROUNDED
+from harness.analysis.signed import points
 from harness.columns import OUTCOMES
 from harness.report import charts
 from harness.report.effects import Effect
@@ -254,9 +255,7 @@ def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
                 "high": high,
                 "n": row.n,
                 "p": f"{p:.2g}",
-                "difference": (
-                    f"{100 * row.difference:+.0f} ({100 * low:+.0f} to {100 * high:+.0f})"
-                ),
+                "difference": f"{points(row.difference)} ({points(low)} to {points(high)})",
             }
         )
     return rows
