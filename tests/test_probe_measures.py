@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -266,3 +267,10 @@ def test_catalogue() -> None:
     assert found.name == "heads_linf_{at}{precision}"
     assert quantity_of("collapse", "tenth_01") is None
     assert len(as_markdown()) == len(QUANTITIES) + 2
+
+
+def test_the_chapter_has_the_catalogue() -> None:
+    """`docs/inside.md` explains every quantity in the words of the catalogue."""
+    chapter = Path(__file__).parents[1] / "docs" / "inside.md"
+    table = chapter.read_text(encoding="utf-8").partition("<!-- measures -->\n")[2]
+    assert table.partition("\n<!-- end of measures -->")[0].splitlines() == as_markdown()
