@@ -125,6 +125,23 @@ def test_slopes_of_a_causal_average(layers: int) -> None:
     assert (found["first_to_last", None, None] > 1.5) == (layers > 1)
 
 
+@pytest.mark.parametrize("count", [1, 2, 6, 11, 51, 100])
+def test_equal_slopes_give_equal_tenths_at_any_length(count: int) -> None:
+    found = values(along_the_row(np.ones((count, 3), np.float32), range(count)))
+    assert found["first_tenth", None, None] == pytest.approx(0.1)
+    assert found["last_tenth", None, None] == pytest.approx(0.1)
+    assert [found[f"tenth_{n:02}", None, None] for n in range(1, 11)] == pytest.approx([1] * 10)
+
+
+def test_a_symbol_in_two_tenths_is_shared() -> None:
+    slopes = np.array([[1.0], [1.0], [4.0], [0.0]], np.float32)  # 2.5 tenths a symbol
+    found = values(along_the_row(slopes, range(4)))
+    assert found["tenth_05", None, None] == pytest.approx(10 * 0.4 / 6)
+    assert found["tenth_08", None, None] == pytest.approx(10 * 0.8 / 6)
+    assert found["last_tenth", None, None] == 0
+    assert ("first_to_last", None, None) not in found
+
+
 def test_largest_slope_is_the_largest_singular_value() -> None:
     jacobian = DRAW.normal(size=(30, 60))
 

@@ -26,14 +26,23 @@ def along_the_row(slopes: Array, ends: Sequence[int]) -> Iterator[Reading]:
     total = norms.sum()
     if not total > 0:
         return
-    tenth = -(-len(norms) // TENTHS)
-    yield Reading("first_tenth", float(norms[:tenth].sum() / total))
-    yield Reading("last_tenth", float(norms[-tenth:].sum() / total))
-    if norms[-tenth:].sum() > 0:
-        yield Reading("first_to_last", float(norms[:tenth].sum() / norms[-tenth:].sum()))
-    if len(norms) >= TENTHS:
-        for number, part in enumerate(np.array_split(norms, TENTHS), 1):
-            yield Reading(f"tenth_{number:02}", float(part.mean() / norms.mean()))
+    tenths = _tenths(norms / total)
+    yield Reading("first_tenth", float(tenths[0]))
+    yield Reading("last_tenth", float(tenths[-1]))
+    if tenths[-1] > 0:
+        yield Reading("first_to_last", float(tenths[0] / tenths[-1]))
+    for number, share in enumerate(tenths, 1):
+        yield Reading(f"tenth_{number:02}", float(share * TENTHS))
+
+
+def _tenths(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(10,): what each tenth of a row has of the shares of its symbols. A symbol that two tenths
+    meet in belongs to both in part, so that equal shares give 0.1 at any length.
+    """
+    ends = np.linspace(0, len(shares), TENTHS + 1)
+    upto = np.interp(ends, np.arange(len(shares) + 1), np.append(0, shares.cumsum()))
+    tenths: NDArray[np.float64] = np.diff(upto)
+    return tenths
 
 
 def largest_slope(
