@@ -175,6 +175,20 @@ def test_heads_with_known_attention() -> None:
     assert even["largest", 0, 0] == pytest.approx(np.mean([1 / (t + 1) for t in row]), rel=1e-5)
 
 
+def test_a_row_from_the_first_token_on_leaves_that_token_out() -> None:
+    """It has no token before it, and its weight on itself says nothing of a head."""
+    count = 6
+    found = attention_of(50.0 * np.eye(count, k=-1), range(count))
+    assert found["previous", 0, 0] == pytest.approx(1)
+    assert found["diagonal", 0, 0] == pytest.approx(0)
+    even = attention_of(np.zeros((count, count)), range(count))
+    assert even["entropy_share", 0, 0] == pytest.approx(1)
+    alone = attention_of(np.zeros((1, 1)), [0])
+    assert {name for name, _, _ in alone} == {
+        *("largest_end", "entropy_end", "attended_end", "row_weight_end")
+    }
+
+
 def test_without_positions_no_head_is_diagonal_on_equal_tokens() -> None:
     """Equal keys get equal scores, whatever the query."""
     count = 40

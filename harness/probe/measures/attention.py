@@ -36,17 +36,20 @@ class Attention(Watch):
         sums.add(first, weights, self._in_row)
 
     def readings(self) -> Iterator[Reading]:
-        """Per layer and head, and the shares of heads that are sinks."""
-        on_first = np.concatenate(
-            [sums.on_first / max(self._count - 1, 1) for sums in self._of_layer.values()]
-        )
-        for limit in SINKS:
-            yield Reading(f"sinks_{limit}", float((on_first > limit).mean()))
+        """Per layer and head, and the shares of heads that are sinks; without what there is no
+        position for.
+        """
+        others = self._count - 1
+        if others and self._of_layer:
+            on_first = np.concatenate([sums.on_first for sums in self._of_layer.values()]) / others
+            for limit in SINKS:
+                yield Reading(f"sinks_{limit}", float((on_first > limit).mean()))
         for layer, sums in self._of_layer.items():
-            of_heads = {"first_token": sums.on_first / max(self._count - 1, 1), **sums.at_the_end}
-            rows = max(sums.rows, 1)
-            for name, total in sums.of_row.items():
-                of_heads[name] = total / rows
+            of_heads = dict(sums.at_the_end)
+            if others:
+                of_heads["first_token"] = sums.on_first / others
+            if sums.rows:
+                of_heads |= {name: total / sums.rows for name, total in sums.of_row.items()}
             for name, values in of_heads.items():
                 for head, value in enumerate(values):
                     yield Reading(name, float(value), layer, head)
@@ -62,38 +65,33 @@ class _Sums:
             name: np.zeros(heads)
             for name in ("previous", "diagonal", "entropy", "entropy_share", "largest")
         }
-        """Sums over the positions of the row."""
+        """Sums over the positions of the row, without the prompt's first one: it attends to itself
+        whatever the head does.
+        """
         self.at_the_end: dict[str, NDArray[np.float64]] = {}
         """Values at the last position that was added."""
         self.rows = 0
 
     def add(self, first: int, weights: Array, in_row: NDArray[np.bool_]) -> None:
         """Adds a block (H, b, T) of positions from `first` on."""
-        heads, count, _ = weights.shape
-        positions = np.arange(first, first + count)
+        positions = np.arange(first, first + weights.shape[1])
         self.on_first += weights[:, positions > 0, 0].sum(axis=1, dtype=float)
         entropy = _entropy(weights)  # (H, b)
         largest = weights.max(axis=-1)
-        chosen = in_row[positions]
+        chosen = in_row[positions] & (positions > 0)
         self.rows += int(chosen.sum())
         places, at = np.flatnonzero(chosen), positions[chosen]
         of_row = self.of_row
         of_row["diagonal"] += weights[:, places, at].sum(axis=1, dtype=float)
-        has_previous = at > 0
-        of_row["previous"] += weights[:, places[has_previous], at[has_previous] - 1].sum(
-            axis=1, dtype=float
-        )
+        of_row["previous"] += weights[:, places, at - 1].sum(axis=1, dtype=float)
         of_row["entropy"] += entropy[:, chosen].sum(axis=1)
-        seen = np.log(np.maximum(positions + 1, 2))
-        of_row["entropy_share"] += (entropy / seen)[:, chosen].sum(axis=1)
+        of_row["entropy_share"] += (entropy[:, chosen] / np.log(at + 1)).sum(axis=1)
         of_row["largest"] += largest[:, chosen].sum(axis=1, dtype=float)
         self.at_the_end = {
             "largest_end": largest[:, -1].astype(float),
             "entropy_end": entropy[:, -1],
             "attended_end": np.exp(entropy[:, -1]),
-            "row_weight_end": weights[:, -1, in_row].sum(axis=1, dtype=float)
-            if heads
-            else np.zeros(0),
+            "row_weight_end": weights[:, -1, in_row].sum(axis=1, dtype=float),
         }
 
 
