@@ -30,10 +30,12 @@ from harness.probe.measures.residual import (
 )
 from harness.probe.measures.rotary import Rotary
 from harness.probe.measures.squashing import along_the_row, largest_slope
-from harness.probe.measures.states import States
+from harness.probe.measures.states import Several, States
 from harness.probe.reading import Reading
+from providers.inside import Event
 
 Floats = NDArray[Any]
+EVENTS: frozenset[Event] = frozenset(["residual", "final", "heads", "attention"])
 DRAW = np.random.default_rng(11)
 
 
@@ -234,6 +236,20 @@ def test_rotary_pairs() -> None:
     assert found["query_norm", 1, 1] == pytest.approx(5)
     assert found["query_norm", 1, 0] == 0
     assert found["key_norm", 1, 1] == pytest.approx(10)
+    assert found["query_norm_fast", 1, None] == 0
+
+
+def test_equal_rotary_pairs_give_the_faster_half_a_half() -> None:
+    for pairs in (1, 5, 8):
+        watcher = Rotary([0], 2 * pairs)
+        equal = np.ones((1, 3, 2 * pairs), np.float32)
+        watcher.projections(0, equal, equal, equal)
+        assert values(watcher.readings())["key_norm_fast", 0, None] == pytest.approx(0.5)
+    queries = np.ones((1, 1, 8), np.float32)
+    queries[:, :, [0, 4]] = 9  # the fastest of 4 pairs
+    watcher = Rotary([0], 8)
+    watcher.projections(0, queries, queries, queries)
+    assert values(watcher.readings())["query_norm_fast", 0, None] == pytest.approx(10 / 12)
 
 
 def row_of(counts: Floats, width: int = 64, noise: float = 0.01) -> Floats:
@@ -305,3 +321,51 @@ def test_the_chapter_has_the_catalogue() -> None:
     chapter = Path(__file__).parents[1] / "docs" / "inside.md"
     table = chapter.read_text(encoding="utf-8").partition("<!-- measures -->\n")[2]
     assert table.partition("\n<!-- end of measures -->")[0].splitlines() == as_markdown()
+
+
+def every_reading() -> dict[str, list[Reading]]:
+    """What each measure of a sample gives, of a model of two layers and two heads."""
+    count, width = 30, 8
+    states = DRAW.normal(size=(count, width)).astype(np.float32)
+    heads = states.reshape(count, 2, 4)
+    weights = np.stack([softmax(DRAW.normal(size=(count, count)))] * 2).astype(np.float32)
+    measures: dict[str, Attention | Residual | Rotary] = {
+        "attention": Attention(range(5, 25), count),
+        "residual": Residual(range(5, 25)),
+        "rotary": Rotary(range(5, 25), 4),
+    }
+    one, other = (States([24, 29], EVENTS) for _ in range(2))
+    watching = Several([*measures.values(), one, other])
+    for layer in range(2):
+        watching.residual(layer, states)
+        watching.projections(layer, heads, heads, heads)
+        watching.attention(layer, 0, weights)
+        watching.heads(layer, heads)
+    watching.final(states)
+    found = {name: list(watcher.readings()) for name, watcher in measures.items()}
+    found["collapse"] = [
+        reading
+        for suffix in ("", "_bfloat16")
+        for readings in (distances(one, other, suffix), weights_apart(one, other, 25, suffix))
+        for reading in readings
+    ]
+    found["squashing"] = list(along_the_row(states, range(5, 25)))
+    positions, counts = three_rows()
+    found["counter"] = [
+        *counter_readings(row_of(counts), counts, positions, 1),
+        *position_readings(counts, positions),
+    ]
+    return found
+
+
+def test_every_reading_is_of_a_quantity_in_the_catalogue() -> None:
+    """And has a layer and a head where the catalogue says so."""
+    for measure, readings in every_reading().items():
+        missing = {one.name for one in QUANTITIES if one.measure == measure}
+        for reading in readings:
+            quantity = quantity_of(measure, reading.quantity)
+            assert quantity is not None, f"{measure}: {reading.quantity}"
+            assert (reading.layer is not None) == quantity.per.startswith("layer"), reading
+            assert (reading.head is not None) == (" and " in quantity.per), reading
+            missing.discard(quantity.name)
+        assert not missing

@@ -343,6 +343,25 @@ QUANTITIES = (
         "layer and pair",
     ),
     Quantity(
+        "rotary",
+        "query_norm_fast",
+        "1",
+        "share of the pairs' norms in queries that belongs to the faster half of the pairs; 0.5 "
+        "where all are equal",
+        "Σ fast ‖q pair‖ / Σ ‖q pair‖",
+        "[Barbero et al. 2025](https://arxiv.org/abs/2410.06205)",
+        "layer",
+    ),
+    Quantity(
+        "rotary",
+        "key_norm_fast",
+        "1",
+        "the same in keys",
+        "Σ fast ‖k pair‖ / Σ ‖k pair‖",
+        "[Barbero et al. 2025](https://arxiv.org/abs/2410.06205)",
+        "layer",
+    ),
+    Quantity(
         "counter",
         "error",
         "symbols",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.probe.measures.states import Watch
 from harness.probe.reading import Reading
@@ -15,7 +16,10 @@ from providers.inside import Array, Event
 
 
 class Rotary(Watch):
-    """The norm of each pair of numbers that is turned, on average over heads and the row."""
+    """The norm of each pair of numbers that is turned, on average over heads and the row.
+
+    Pairs come from the one that turns fastest to the slowest.
+    """
 
     wants: frozenset[Event] = frozenset(["projections"])
 
@@ -32,6 +36,14 @@ class Rotary(Watch):
             self._readings += [
                 Reading(name, float(norm), layer, pair) for pair, norm in enumerate(norms)
             ]
+            if norms.any():
+                share = float((norms * _fast(len(norms))).sum() / norms.sum())
+                self._readings.append(Reading(f"{name}_fast", share, layer))
 
     def readings(self) -> Iterator[Reading]:
         yield from self._readings
+
+
+def _fast(pairs: int) -> NDArray[np.float64]:
+    """(pairs,): how much of each pair is in the faster half; a middle one is in both."""
+    return np.clip(pairs / 2 - np.arange(pairs), 0, 1)
