@@ -145,7 +145,7 @@ def test_a_symbol_in_two_tenths_is_shared() -> None:
 
 
 def test_largest_slope_is_the_largest_singular_value() -> None:
-    jacobian = DRAW.normal(size=(30, 60))
+    jacobian: Floats = DRAW.normal(size=(30, 60)).astype(np.float32)
 
     def gradients(weights: Floats) -> Floats:
         return (weights @ jacobian).reshape(6, 10)
