@@ -75,8 +75,8 @@ class Watcher(Protocol):
         """(T, C): the stream after the final norm, its weights multiplied in."""
 
     def projections(self, layer: int, queries: Array, keys: Array, values: Array) -> None:
-        """(T, H, D), (T, K, D) and (T, K, D), before positions are turned in. Pair i of the turned
-        numbers is at places i and i + rotary_width / 2.
+        """(T, H, D), (T, K, D) and (T, K, D), with their positions turned in, which leaves the norm
+        of each pair. Pair i is at places i and i + rotary_width / 2.
         """
 
     def attention(self, layer: int, first: int, weights: Array) -> None:
@@ -131,8 +131,8 @@ class Inside(Protocol):
         """
 
     def matrices(self) -> Iterator[tuple[int, str, Array]]:
-        """Layer, name and (in, out) matrix of each linear map, norms' weights multiplied in:
-        `q`, `k`, `v`, `o`, and the feed-forward ones (`gate`, `up`, `down`, or `up`, `down`).
+        """Layer, name and (in, out) matrix of each linear map, by the name that it has in the
+        model.
         """
 
     def close(self) -> None:

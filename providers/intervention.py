@@ -57,6 +57,11 @@ class Intervention:
     window: tuple[int, int] | None = None
     """How many of the last positions are attended to, and how many of the first."""
 
+    @property
+    def is_rotary(self) -> bool:
+        """Whether it changes rotary positions."""
+        return self.rope_base is not None or bool(self.scaling)
+
     def facts(self) -> dict[str, object]:
         """What is changed, for a manifest; empty where nothing is."""
         changed = {

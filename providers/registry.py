@@ -141,11 +141,7 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
         SetupError: a package, key or file that the provider needs is missing, or it does not
             support the settings.
     """
-    if name.provider in INSIDES and name.provider not in FACTORIES:
-        raise SetupError(
-            f"{name.label} is a model for 'bench probe'; ask it with --model lm-eval/hf "
-            f"--model-arg pretrained={name.model}, or --model vllm/{name.model}"
-        )
+    has_replies(name)
     settings = _checked(name, settings or ModelSettings(name.model))
     return cast("Provider", _load(FACTORIES.get(name.provider, COMPATIBLE))(settings))
 
@@ -179,6 +175,15 @@ def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
             "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
         )
     return cast("BatchForm", _load(function or COMPATIBLE_FORM)(_checked(name, settings)))
+
+
+def has_replies(name: ModelName) -> None:
+    """Raises `SetupError` if the model is one that can be probed only."""
+    if name.provider in INSIDES and name.provider not in FACTORIES:
+        raise SetupError(
+            f"{name.label} is a model for 'bench probe'; ask it with --model lm-eval/hf "
+            f"--model-arg pretrained={name.model}, or --model vllm/{name.model}"
+        )
 
 
 def has_batches(name: ModelName) -> None:

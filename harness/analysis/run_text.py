@@ -118,8 +118,9 @@ def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
     if len(recorded) == len(runs):
         names = {1: names, 2: "both runs"}.get(len(runs), f"all {len(runs)} runs")
     origins = dict.fromkeys(
-        " ".join(filter(None, (of.by and f"by {of.by}", of.at and f"in {of.at}")))
+        " ".join(filter(None, (file.by and f"by {file.by}", file.at and f"in {file.at}")))
         for _, of in recorded
+        for file in of.latest
     )
     origin = "; ".join(filter(None, origins))
     return f"Recorded, and not asked here: {names}{origin and f' ({origin})'}."

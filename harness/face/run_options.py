@@ -33,6 +33,7 @@ from providers.registry import (
     check_intervention,
     check_tier,
     has_batches,
+    has_replies,
     known_facts,
     open_model,
     parse_model,
@@ -163,6 +164,7 @@ class RunOptions:
         _check_out(out)
         refuse_variant(model, base_urls)
         name = parse_model(model, model_args, base_urls)
+        has_replies(name)
         if batch:
             has_batches(name)
         check_tier(name, tier, base_urls)

@@ -53,13 +53,9 @@ class Block:
         return Block(**{name: to(getattr(self, name)) for name in self.__slots__})
 
     def maps(self) -> Iterator[tuple[str, Array]]:
-        """The linear maps, with the weights of the norm before each multiplied in."""
-        for name in ("q", "k", "v"):
-            yield name, self.before_attention[:, None] * getattr(self, name)
-        yield "o", self.o
-        for name in ("gate", "up"):
-            yield name, self.before_feed_forward[:, None] * getattr(self, name)
-        yield "down", self.down
+        """The linear maps."""
+        for name in ("q", "k", "v", "o", "gate", "up", "down"):
+            yield f"{name}_proj", getattr(self, name)
 
 
 class Layers:
@@ -102,9 +98,9 @@ class Layers:
             if watcher is not None and "residual" in wants:
                 watcher.residual(layer, x)
             q, k, v = self._projected(x, block)
+            q, k = self._placed(q, k, turns)
             if watcher is not None and "projections" in wants:
                 watcher.projections(layer, q, k, v)
-            q, k = self._placed(q, k, turns)
             mixed = np.empty_like(q)  # (T, H, D)
             for first, weights in self._weights(q, k):
                 end = first + weights.shape[1]

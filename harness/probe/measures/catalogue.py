@@ -418,7 +418,7 @@ QUANTITIES = (
         "maps",
         "spectral_norm_{map}",
         "1",
-        "largest singular value of a linear map, the weights of the norm before it multiplied in",
+        "largest singular value of a linear map",
         "σ₁(W)",
         DONG,
         "layer",

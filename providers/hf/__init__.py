@@ -1,0 +1,1 @@
+"""Causal language models of Hugging Face in a local folder, with torch."""

@@ -1,0 +1,262 @@
+"""Hugging Face models behind the seam of a probe, against transformers' own passes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from providers.base import ModelSettings, PromptOverflowError, SetupError
+from providers.tiny.folder import SHIPPED
+from providers.tiny.inside import open_inside as open_tiny
+from tests.conftest import Lab
+from tests.test_providers_tiny_inside import Keeper
+
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
+IDS = [int(one) for one in np.random.default_rng(0).integers(5, 300, 40)]
+SHAPE: dict[str, Any] = {
+    "vocab_size": 346,
+    "hidden_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 256,
+}
+GPT2 = {"vocab_size": 346, "n_embd": 48, "n_layer": 3, "n_head": 4, "n_positions": 256}
+SPECIAL = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("Llama", SHAPE | {"num_key_value_heads": 2, "intermediate_size": 64}),
+    "mistral": (
+        "Mistral",
+        SHAPE | {"num_key_value_heads": 2, "sliding_window": 16, "head_dim": 12},
+    ),
+    "qwen3": ("Qwen3", SHAPE | {"num_key_value_heads": 2, "head_dim": 16}),
+    "gemma2": (  # soft caps, and a window in every other layer
+        "Gemma2",
+        SHAPE | {"num_key_value_heads": 2, "head_dim": 16, "sliding_window": 16},
+    ),
+    "gptneox": ("GPTNeoX", SHAPE | {"rotary_pct": 0.5}),
+    "gpt2": ("GPT2", GPT2),
+    "bloom": ("Bloom", {"vocab_size": 346, "hidden_size": 48, "n_layer": 3, "n_head": 4}),
+    "mamba": ("Mamba", {"vocab_size": 346, "hidden_size": 48, "num_hidden_layers": 3}),
+}
+WATCHED = [name for name in MODELS if name not in ("bloom", "mamba")]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def write(folder: Path, name: str) -> Path:
+    """A model with random weights that are large enough for a wrong detail to show."""
+    import torch
+    import transformers
+
+    kind, fields = MODELS[name]
+    config = getattr(transformers, f"{kind}Config")(**fields, **SPECIAL)
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    for weights in model.parameters():
+        if weights.dim() > 1:
+            weights.data *= 4
+    model.save_pretrained(folder)
+    for file in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        if (SHIPPED / file).exists():
+            (folder / file).write_bytes((SHIPPED / file).read_bytes())
+    return folder
+
+
+def opened(folder: Path, **settings: Any) -> Any:
+    from providers.hf.inside import open_inside
+
+    return open_inside(ModelSettings(str(folder), device="cpu", **settings))
+
+
+def theirs(folder: Path, **options: Any) -> Any:
+    """The model as transformers runs it by itself."""
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(folder, **options).eval()
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_equals_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Logits, streams, attention, head outputs and slopes, in blocks of few positions."""
+    import torch
+
+    monkeypatch.setattr("providers.hf.attention._BLOCK", 4 * 40 * 7)
+    folder = write(tmp_path, name)
+    inside, kept = opened(folder), Keeper()
+    reference = theirs(folder, attn_implementation="eager")
+    given = torch.tensor([IDS])
+    with torch.no_grad():
+        whole = reference(given, output_hidden_states=True, output_attentions=True, use_cache=False)
+    logits = inside.forward(IDS, kept, last=40)
+    np.testing.assert_allclose(logits, whole.logits[0].numpy(), atol=1e-4)
+    assert np.ptp(logits) > 2
+    for layer in range(3):
+        stream = whole.hidden_states[layer][0].numpy()
+        np.testing.assert_allclose(kept.streams[layer], stream, atol=1e-4)
+        weights = np.concatenate(kept.weights[layer], axis=1)
+        np.testing.assert_allclose(weights, whole.attentions[layer][0].numpy(), atol=1e-5)
+        values = kept.keys[layer][2]
+        values = np.repeat(values, 4 // values.shape[1], axis=1)
+        mixed = np.einsum("hst,thd->shd", weights, values)
+        np.testing.assert_allclose(kept.outputs[layer], mixed, atol=1e-4)
+    np.testing.assert_allclose(kept.ended[0], whole.hidden_states[-1][0].numpy(), atol=1e-4)
+
+    embedded = inside.embedded(IDS)
+    np.testing.assert_allclose(inside.logits_of(embedded), logits[-1], atol=1e-4)
+    rows = torch.from_numpy(embedded)[None].requires_grad_()
+    weights = np.random.default_rng(1).normal(size=346).astype(np.float32)
+    last = reference(inputs_embeds=rows, use_cache=False).logits[0, -1]
+    (slopes,) = torch.autograd.grad((last * torch.from_numpy(weights)).sum(), rows)
+    found = inside.gradients(IDS, weights)
+    np.testing.assert_allclose(found, slopes[0].numpy(), atol=1e-3 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_bfloat16(tmp_path: Path, name: str) -> None:
+    """A pass in torch's own bfloat16."""
+    import torch
+
+    folder = write(tmp_path, name)
+    inside = opened(folder)
+    rounded = inside.forward(IDS, precision="bfloat16", last=40)
+    exact = inside.forward(IDS, last=40)
+    assert 0 < np.abs(rounded - exact).max() < 0.1 * np.ptp(exact)
+    reference = theirs(folder, attn_implementation="eager", dtype=torch.bfloat16)
+    with torch.no_grad():
+        expected = reference(torch.tensor([IDS])).logits[0].float().numpy()
+    np.testing.assert_allclose(rounded, expected, atol=0.02 * np.ptp(exact))
+
+
+@pytest.mark.parametrize("name", ["bloom", "mamba"])
+def test_what_cannot_be_watched_is_named(tmp_path: Path, name: str) -> None:
+    """The rest is measured: logits, slopes, the stream."""
+    import torch
+
+    folder = write(tmp_path, name)
+    inside, kept = opened(folder), Keeper()
+    assert "attention" in inside.anatomy.unavailable
+    assert "cannot be watched" in inside.anatomy.missing[0]
+    logits = inside.forward(IDS, kept, last=40)
+    with torch.no_grad():
+        expected = theirs(folder)(torch.tensor([IDS])).logits[0].numpy()
+    np.testing.assert_allclose(logits, expected, rtol=1e-3, atol=1e-3)
+    assert sorted(kept.streams) == [0, 1, 2, 3]
+    assert not kept.weights
+    assert np.isfinite(inside.gradients(IDS, np.ones(346, np.float32))).all()
+    with pytest.raises(SetupError, match="cannot be changed"):
+        opened(folder, intervention="softmax_one")
+
+
+def test_anatomies(tmp_path: Path) -> None:
+    found = {}
+    for name in ("mistral", "gptneox", "gpt2"):
+        (tmp_path / name).mkdir()
+        found[name] = opened(write(tmp_path / name, name)).anatomy
+    mistral, neox, gpt2 = found.values()
+    assert (mistral.key_heads, mistral.sliding_window, mistral.rotary_width) == (2, 16, 12)
+    assert (neox.rotary_base, neox.rotary_width, neox.head_width) == (10_000, 6, 12)
+    assert (gpt2.rotary_base, gpt2.layers, gpt2.window) == (None, 3, 256)
+
+
+CHANGES = (
+    *("rope_base=300", "rope_scaling=linear:2", "rope_scaling=yarn:2", "rope_scaling=ntk:2"),
+    *("log_n=8", "softmax_one", "window=8:2"),
+)
+
+
+@pytest.mark.parametrize("change", [None, *CHANGES])
+def test_agrees_with_the_embedded_runtime(change: str | None) -> None:
+    """The embedded model through transformers: tokens, answers, logits and slopes."""
+    one = opened(SHIPPED, intervention=change)
+    other = open_tiny(ModelSettings("tiny", intervention=change))
+    prompt = "How many ones are in row ab?\nRow ab: 1,1,1,1,1,1,1,1,1"
+    tokens = one.tokens(prompt)
+    assert tokens == other.tokens(prompt)
+    said = "Final answer: 17"
+    assert one.answer_ids(prompt, said) == other.answer_ids(prompt, said)
+    expected = other.forward(tokens.ids)
+    np.testing.assert_allclose(one.forward(tokens.ids), expected, atol=1e-4)
+    weights = np.random.default_rng(1).normal(size=346).astype(np.float32)
+    slopes = other.gradients(tokens.ids, weights)
+    found = one.gradients(tokens.ids, weights)
+    np.testing.assert_allclose(found, slopes, atol=1e-3 * np.abs(slopes).max())
+    rounded = [inside.forward(tokens.ids, precision="bfloat16") for inside in (one, other)]
+    assert np.abs(rounded[0] - rounded[1]).max() < 0.03 * np.ptp(expected)
+
+
+@pytest.mark.parametrize("kind", ["linear", "yarn"])
+def test_scalings_of_transformers(kind: str) -> None:
+    """Frequencies and temperature as transformers computes them for a model with this scaling."""
+    from transformers import LlamaConfig
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    from providers.intervention import read_intervention
+
+    config = LlamaConfig(
+        **SHAPE,
+        head_dim=64,
+        rope_parameters={
+            "rope_type": kind,
+            "factor": 4.0,
+            "rope_theta": 10_000.0,
+            "original_max_position_embeddings": 256,
+        },
+    )
+    frequencies, size = ROPE_INIT_FUNCTIONS[kind](config, "cpu")
+    ours = read_intervention(f"rope_scaling={kind}:4")
+    np.testing.assert_allclose(ours.frequencies(10_000, 64, 256), frequencies, rtol=1e-5)
+    assert ours.rotary_size == pytest.approx(size)
+
+
+def test_folders_that_cannot_be_loaded(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"no config\.json"):
+        opened(tmp_path / "nowhere")
+    folder = write(tmp_path, "llama")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    mapped = config | {"auto_map": {"AutoModelForCausalLM": "code.Model"}}
+    (folder / "config.json").write_text(json.dumps(mapped), encoding="utf-8")
+    with pytest.raises(SetupError, match="--trust-remote-code"):
+        opened(folder)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(PromptOverflowError, match="window 256"):
+        opened(folder).tokens("1," * 200)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(SetupError, match="cannot be loaded") as caught:
+        opened(folder)
+    assert "\n" not in str(caught.value)
+    weights.rename(folder / "pytorch_model.bin")
+    with pytest.raises(SetupError, match="no weights in safetensors"):
+        opened(folder)
+
+
+def test_bench_probe(lab: Lab, tmp_path: Path) -> None:
+    """Every measure on a model without rotary positions, which is said; a folder for each model."""
+    folder = write(tmp_path, "gpt2")
+    done = lab.bench(
+        *("probe", "--model", f"hf/{folder}", "--task", "counting/ones", "--out", lab.out),
+        *("--axis", "separator=none", "--lengths", "5,30", "--samples", "1", "--measure", "all"),
+    )
+    assert done.code == 0, done.err
+    assert "rotary is left out: the model has no rotary positions" in done.err
+    (path,) = lab.out.rglob("probe.csv")
+    table = pd.read_csv(path)
+    assert {"collapse", "squashing", "attention", "residual", "maps"} < set(table["measure"])
+    assert "rotary" not in set(table["measure"])
+    told = lab.bench("run", "--model", f"hf/{folder}", "--task", "counting/ones", "--dry-run")
+    assert told.code != 0
+    assert "--model lm-eval/hf --model-arg pretrained=" in told.err
