@@ -40,7 +40,7 @@ def test_code_is_formatted_and_linted() -> None:
 @pytest.mark.longest
 def test_types_are_strict() -> None:
     """Mypy's strict mode has nothing to say about packages, tasks and tests."""
-    _run("-m", "mypy", "harness", "providers", "tests", "tasks")
+    _run("-m", "mypy", "eyechart", "harness", "providers", "tests", "tasks")
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_wheel_holds_two_packages_and_the_tasks(wheel: Path) -> None:
-    """The wheel's top level is two packages and `eyechart.py`; tasks and weights ride inside."""
+def test_wheel_holds_three_packages_and_the_tasks(wheel: Path) -> None:
+    """The wheel's top level is three typed packages; tasks and weights ride inside."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     top = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert top == {"eyechart.py", "harness", "providers"}
+    assert top == {"eyechart", "harness", "providers"}
+    assert {f"{package}/py.typed" for package in top} <= set(names)
     assert "harness/_tasks/counting/ones.yaml" in names
     assert "providers/tiny/model/model.safetensors" in names
     assert not [name for name in names if "/training/" in name]
@@ -94,7 +95,11 @@ def test_the_base_install_needs_neither_scipy_nor_torch() -> None:
         pending += map(Requirement, importlib.metadata.requires(name) or ())
     assert {"numpy", "pandas", "narwhals", "jiter"} < required  # those of packages as well
     assert not {"scipy", "torch"} & required
-    files = [path for folder in ("harness", "providers") for path in (ROOT / folder).rglob("*.py")]
+    files = [
+        path
+        for folder in ("eyechart", "harness", "providers")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
     assert [path for path in files if "scipy" in path.read_text(encoding="utf-8")] == []
 
 
@@ -115,7 +120,7 @@ def test_every_import_is_declared() -> None:
     distributions = importlib.metadata.packages_distributions()
     undeclared = {
         f"{path.relative_to(ROOT)}: {name}"
-        for folder in ("harness", "providers")
+        for folder in ("eyechart", "harness", "providers")
         for path in (ROOT / folder).rglob("*.py")
         for name in _imported(path)
         if name in distributions and not set(map(canonicalize_name, distributions[name])) & declared
@@ -133,4 +138,4 @@ def _imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names.add(node.module or "")
     tops = {name.partition(".")[0] for name in names}
-    return tops - set(sys.stdlib_module_names) - {"harness", "providers"}
+    return tops - set(sys.stdlib_module_names) - {"eyechart", "harness", "providers"}
