@@ -258,6 +258,32 @@ class ModelSettings:
     notify: Callable[[str], None] = lambda _line: None
     """Called with a line for the user."""
 
+    def refuse_all_but(self, *supported: str) -> None:
+        """For a provider that supports only the settings with these names.
+
+        Raises:
+            SetupError: another setting is given.
+        """
+        usual = ModelSettings(self.model)
+        for name, option in _OPTIONS.items():
+            if name not in supported and getattr(self, name) != getattr(usual, name):
+                label = f"{self.provider}/{self.model}" if self.provider else self.model
+                raise SetupError(f"{label} does not support {option}; leave it out")
+
+
+_OPTIONS = {
+    "temperature": "--temperature",
+    "base_urls": "--base-url",
+    "api": "--api",
+    "system": "--system",
+    "effort": "--effort",
+    "tier": "--tier",
+    "logprobs": "--logprobs",
+    "model_args": "--model-arg",
+    "server_args": "--vllm-arg",
+}
+"""Setting -> the option that gives it."""
+
 
 class ProviderError(Exception):
     """Base of all errors of providers. The message is one line for the user, without keys and

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from providers import plugins
 from providers.base import (
     BatchForm,
     BatchService,
@@ -26,6 +27,7 @@ from providers.inside import Inside
 from providers.intervention import Intervention, read_intervention
 from providers.lm_eval.args import facts_of, label_of, read_args
 from providers.oracle import oracle_name
+from providers.plugins import BUILT_IN, PROVIDERS, Plugin, PluginError
 from providers.secrets import redact_address
 
 FACTORIES = {
@@ -67,11 +69,13 @@ class ModelName:
     model: str
     detail: str = ""
     """Distinguishes models whose provider and model are the same; empty if that is not needed."""
+    plugin: Plugin | None = None
+    """What adds the provider, if it is not built in."""
 
     @property
     def label(self) -> str:
         """The model's name in tables and folders; `tiny` for the embedded model."""
-        if self.model == self.provider:
+        if self.model == self.provider and self.plugin is None:
             return self.provider
         return "/".join(filter(None, (self.provider, self.model, self.detail)))
 
@@ -115,10 +119,22 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
     known = [*FACTORIES, *INSIDES, *_endpoints()]
     if slash and provider in known:
         return ModelName(provider, model)
-    if has_server:
-        return ModelName("openai", given)
+    if slash or not has_server:
+        plugin = plugins.find(PROVIDERS, provider)
+        if plugin is not None and not slash:
+            raise SetupError(f"{given!r} is a provider and no model: {given}/… names a model")
+        if plugin is not None:
+            return ModelName(provider, model, plugin=plugin)
+    if not has_server:
+        _refuse_unknown(given, [*known, *plugins.installed(PROVIDERS, known).usable])
+    return ModelName("openai", given)
+
+
+def _refuse_unknown(given: str, providers: Sequence[str]) -> None:
+    """Raises `SetupError` where `given` names none of the providers, or is a model misspelt."""
+    provider, slash, _ = given.partition("/")
     if slash:
-        close = difflib.get_close_matches(provider, known, n=1)
+        close = difflib.get_close_matches(provider, providers, n=1)
         guess = (
             f"did you mean {close[0]!r}?"
             if close
@@ -131,7 +147,6 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
             f"unknown model {given!r}; did you mean {likely!r}? Where OpenAI has this one, write "
             f"openai/{given}"
         )
-    return ModelName("openai", given)
 
 
 def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provider:
@@ -143,6 +158,8 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
     """
     has_replies(name)
     settings = _checked(name, settings or ModelSettings(name.model))
+    if name.plugin is not None:
+        return plugins.open_plugin(name.plugin, settings)
     return cast("Provider", _load(FACTORIES.get(name.provider, COMPATIBLE))(settings))
 
 
@@ -169,7 +186,7 @@ def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
         SetupError: the provider does not have OpenAI's form, or does not support the settings.
     """
     function = BATCH_FORMS.get(name.provider)
-    if function is None and name.provider in FACTORIES:
+    if function is None and not _is_compatible(name):
         raise SetupError(
             f"{name.label} does not take the Batch form of OpenAI; that form is for openai/…, "
             "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
@@ -186,9 +203,14 @@ def has_replies(name: ModelName) -> None:
         )
 
 
+def _is_compatible(name: ModelName) -> bool:
+    """Whether the provider is one of `endpoints.yaml`, or of the user's file."""
+    return name.provider not in FACTORIES and name.plugin is None
+
+
 def has_batches(name: ModelName) -> None:
     """Raises `SetupError` if no Batch API is known for the model's provider."""
-    if name.provider in FACTORIES:
+    if not _is_compatible(name):
         is_vllm = name.provider == "vllm"
         hint = "'bench export batch' writes files for 'vllm run-batch'; " if is_vllm else ""
         raise SetupError(
@@ -198,11 +220,13 @@ def has_batches(name: ModelName) -> None:
 
 
 def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ()) -> None:
-    """Raises `SetupError` if the model's provider has no tier of that name."""
-    if tier is None:
+    """Raises `SetupError` if the model's provider has no tier of that name; a plugin's says so
+    itself, when it is opened.
+    """
+    if tier is None or name.plugin is not None:
         return
     known = {"default"} if name.provider == "anthropic" else set()
-    if name.provider not in FACTORIES and not base_urls:
+    if _is_compatible(name) and not base_urls:
         known = set(_endpoints()[name.provider].tiers)
     if tier not in known:
         other = f"; it has {' and '.join(sorted(known))}" if known else ""
@@ -321,3 +345,30 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
         ("azure", "a deployment on Azure OpenAI", ", ".join(map(key, azure))),
         ("scripted", "replies from a text file, one on each line, in turn", "the file"),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A provider as `bench models` lists it."""
+
+    provider: str
+    what: str
+    needs: str
+    origin: str = BUILT_IN
+    """Where it comes from: built in, or the distribution and its version."""
+
+
+def listed() -> tuple[list[Listed], list[PluginError]]:
+    """All providers, and why plugins are not used. Imports those of plugins."""
+    rows = [Listed(*row) for row in needs()]
+    found = plugins.installed(PROVIDERS, [*FACTORIES, *INSIDES, *_endpoints()])
+    errors = [*found.refused.values()]
+    for name, plugin in found.usable.items():
+        try:
+            plugins.factory(plugin)
+        except PluginError as error:
+            errors.append(error)
+        else:
+            what = plugin.summary or plugin.value
+            rows.append(Listed(name, what, f"see {plugin.distribution}", str(plugin)))
+    return rows, errors

@@ -37,7 +37,7 @@ from providers.scripted import ScriptedProvider
 if TYPE_CHECKING:
     from tests.real_server import Server
 
-pytest_plugins = ["tests.report_browser"]
+pytest_plugins = ["tests.plugged", "tests.report_browser"]
 
 # pytest's workers share the cores, and idle threads of OpenBLAS spin; NumPy is not imported yet
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

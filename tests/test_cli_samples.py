@@ -258,7 +258,7 @@ def test_a_sample_is_made_again_from_its_id(
     ("identifier", "words"),
     [
         ("nonsense", ["not a sample id: 'nonsense'"]),
-        (ONE_ID, ["no built-in task 'lab/ones'", "--task"]),
+        (ONE_ID, ["no task 'lab/ones' is installed", "--task"]),
         (
             "counting/sum@99|strategy=direct,order=question_first|length=5|seed=0|index=0",
             ["counting/sum@1"],

@@ -34,16 +34,16 @@ ARROWS = {
     "harness.errors": [],
     "harness.exact_json": [],
     "harness.score": [],
-    "harness.task": [],
+    "harness.task": ["providers.plugins"],
     "harness.plan": ["harness.task", "harness.score", "providers.base", "providers.catalog"],
-    "harness.journal": ["providers.secrets"],
+    "harness.journal": ["providers.plugins", "providers.secrets"],
     "harness.recorded": [  # rows of foreign files become a run's journal; nothing is asked
         *("harness.task", "harness.plan", "harness.journal"),
         *("providers.base", "providers.secrets"),
     ],
     "harness.run": [
         *("harness.plan", "harness.journal", "harness.task"),
-        *("providers.base", "providers.registry", "providers.secrets"),
+        *("providers.base", "providers.plugins", "providers.registry", "providers.secrets"),
     ],
     "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
     "harness.report": ["harness.analysis", "harness.journal", "harness.probe"],
@@ -64,8 +64,8 @@ ARROWS = {
         *("harness.task", "harness.plan", "harness.journal", "harness.run"),
         *("harness.analysis", "harness.report", "harness.export", "harness.face"),
         *("harness.recorded", "harness.probe"),
-        *("providers.base", "providers.catalog", "providers.registry", "providers.secrets"),
-        "providers.inside",
+        *("providers.base", "providers.catalog", "providers.plugins", "providers.registry"),
+        *("providers.inside", "providers.secrets"),
     ],
     "harness": ["harness.cli"],  # `python -m harness`
 }

@@ -40,7 +40,7 @@ def test_code_is_formatted_and_linted() -> None:
 @pytest.mark.longest
 def test_types_are_strict() -> None:
     """Mypy's strict mode has nothing to say about packages, tasks and tests."""
-    _run("-m", "mypy", "eyechart", "harness", "providers", "tests", "tasks")
+    _run("-m", "mypy", "eyechart", "examples", "harness", "providers", "tests", "tasks")
 
 
 @pytest.fixture(scope="module")

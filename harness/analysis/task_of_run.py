@@ -13,7 +13,7 @@ from harness.analysis.judged_run import JudgedRun
 from harness.errors import AbsentTaskError, ChangedTaskError
 from harness.journal.kept import KEPT, content_hash, read_kept
 from harness.journal.manifest import Manifest
-from harness.task.catalogue import Task, find, open_task, reopen, tasks_root
+from harness.task.catalogue import Task, code_files, find, open_task, reopen
 from harness.task.functions import ItemError
 from harness.task.generator import ItemsFileError
 
@@ -76,7 +76,7 @@ def _from_kept(
     copy = folder.resolve() / KEPT / manifest.kept
     if spec.items is not None:
         return Task(manifest.task, copy, spec.model_copy(update={"items": copy.name}))
-    source = copy if run_kept_code else _same_file(content, others)
+    source = copy if run_kept_code else _same_file(manifest.task, content, others)
     if source is None:
         raise NoTaskError(str(problem), f"{_NAME_IT}, {_EXECUTE}") from None
     function = (spec.generator or "").rpartition(":")[2]
@@ -84,9 +84,11 @@ def _from_kept(
     return Task(manifest.task, source, spec.model_copy(update={"generator": generator}))
 
 
-def _same_file(content: bytes, others: str) -> Path | None:
-    """An installed generator file, or one of a task in `others`, with this content."""
-    files = sorted(tasks_root().rglob("*.py"))
+def _same_file(name: str, content: bytes, others: str) -> Path | None:
+    """A generator file that is installed for the task `name`, or of a task in `others`, with this
+    content.
+    """
+    files = code_files(name)
     if others:
         files += [open_task(name, file, trial=False).source for name, file in find(others).items()]
     wanted = content_hash(content)

@@ -22,7 +22,7 @@ from harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read
 from harness.run.batch.pending import refuse_if_under_way
 from harness.run.run_request import RunRequest
 from harness.run.writer import PlannedRun, RunWriter
-from harness.task.catalogue import Task, built_in_files
+from harness.task.catalogue import Task
 from providers.base import BatchForm
 from providers.registry import open_batch_form
 
@@ -55,7 +55,7 @@ def export(
     for path in written:
         echo(str(path))
     rest = f"; {size - requests:,} samples need none" if size > requests else ""
-    own = any(built_in_files().get(plan.task.name) != plan.task.path for plan in plans)
+    own = not all(plan.task.is_installed for plan in plans)
     named = ", with the same --task" if own else ""
     say(f"{requests:,} requests{rest}; 'bench import' takes the replies{named}")
     _warn_of_old_files(output, written)

@@ -34,10 +34,10 @@ def _quietly(names: Callable[[], list[str]]) -> list[str]:
 
 
 def _tasks(begun: str) -> list[str]:
-    """Built-in tasks and groups, and task files beside the word so far."""
-    from harness.task.catalogue import built_in_files
+    """Installed tasks and groups, and task files beside the word so far."""
+    from harness.task.catalogue import installed_files
 
-    names = list(built_in_files())
+    names = list(installed_files())
     groups = {name.partition("/")[0] for name in names}
     return sorted({*names, *groups, *_files(begun)})
 
@@ -55,13 +55,15 @@ def _files(begun: str) -> list[str]:
 
 
 def _models(begun: str) -> list[str]:
-    """Built-in models, and those whose facts are known."""
+    """Built-in models, those whose facts are known, and providers that plugins add."""
     from providers.catalog.model_facts import known_models
+    from providers.plugins import PROVIDERS, installed
 
     names = [name.removesuffix("*") for name in known_models()]
     if not begun.startswith("openai/"):
         names = [name.removeprefix("openai/") for name in names]
-    return ["tiny", "oracle:50", *names]
+    added = [f"{name}/" for name in installed(PROVIDERS, ()).usable]
+    return ["tiny", "oracle:50", *names, *added]
 
 
 def complete_runs(ctx: Any, incomplete: str) -> list[str]:

@@ -15,7 +15,7 @@ from harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
 from harness.face.listing import list_runs
 from harness.plan.plan import sample_from_id, task_of_id
 from harness.plan.selection import open_tasks
-from harness.task.catalogue import built_in_files
+from harness.task.catalogue import installed_file
 
 MOST = 800
 """Characters of a text that is shown whole."""
@@ -167,8 +167,8 @@ def runs(out: Path, *, as_json: bool) -> int:
 def task_sample(identifier: str, tasks: str, *, as_json: bool) -> None:
     """Prints the prompt and the target of the sample with this id."""
     name = task_of_id(identifier)
-    if not tasks and name not in built_in_files():
-        raise AbsentTaskError(f"no built-in task {name!r}; name its file with --task")
+    if not tasks and installed_file(name) is None:
+        raise AbsentTaskError(f"no task {name!r} is installed; name its file with --task")
     opened = open_tasks(tasks or name)
     task = next((task for task in opened if task.name == name), opened[0])
     sample = sample_from_id(task, identifier)

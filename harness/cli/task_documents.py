@@ -5,24 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from harness.cli.documents import print_document
-from harness.cli.verbs import check_task, shown_samples
+from harness.cli.terminal import warn
+from harness.cli.verbs import check_task, installed_tasks, shown_samples
 from harness.errors import COMPLETE, USAGE
 from harness.plan.plan import plan
 from harness.plan.selection import open_tasks
 from harness.spec import Sample
-from harness.task.catalogue import Task, built_in_files, find, open_task
+from harness.task.catalogue import Task, find
+from providers.plugins import BUILT_IN
 
 
 def list_tasks() -> None:
     """Prints what `bench tasks` lists, with the values of each axis."""
-    tasks = [open_task(name, path, trial=False) for name, path in built_in_files().items()]
-    print_document({"tasks": list(map(_summary, tasks))})
+    print_document({"tasks": [_summary(task, origin) for origin, task in installed_tasks()]})
 
 
-def _summary(task: Task) -> dict[str, Any]:
+def _summary(task: Task, origin: str) -> dict[str, Any]:
     spec = task.spec
     return {
         "task": task.name,
+        "from": origin,
         "version": spec.version,
         "title": spec.title,
         "source": spec.source,
@@ -51,9 +53,16 @@ def show_tasks(names: str) -> None:
     print_document({"tasks": [_shown(task) for task in open_tasks(names)]})
 
 
+def _origin(task: Task) -> str:
+    """Where a task comes from."""
+    if task.plugin is not None:
+        return str(task.plugin)
+    return BUILT_IN if task.is_installed else "your file"
+
+
 def _shown(task: Task) -> dict[str, Any]:
     return {
-        **_summary(task),
+        **_summary(task, _origin(task)),
         "spec": task.spec.model_dump(mode="json", exclude_none=True),
         "lines": [
             {"length": line.length, "low": line.low, "high": line.high} for line in plan(task).lines
@@ -98,12 +107,14 @@ def check_tasks(names: str) -> int:
 def list_models() -> None:
     """Prints what `bench models` lists, and the models whose facts are known."""
     from providers.catalog.model_facts import known_models, model_facts
-    from providers.registry import needs
+    from providers.registry import listed
 
+    found, errors = listed()
     print_document(
         {
             "providers": [
-                {"provider": name, "what": what, "needs": needed} for name, what, needed in needs()
+                {"provider": one.provider, "from": one.origin, "what": one.what, "needs": one.needs}
+                for one in found
             ],
             "models": [
                 {
@@ -114,3 +125,5 @@ def list_models() -> None:
             ],
         }
     )
+    for error in errors:
+        warn(str(error))

@@ -4,16 +4,20 @@ read runs are in `results`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.lists import aligned
 from harness.cli.terminal import echo, say, warn
-from harness.errors import COMPLETE, USAGE, TaskError, TaskFileError, UsageError
+from harness.errors import COMPLETE, USAGE, EyechartError, TaskError, TaskFileError, UsageError
 from harness.plan.plan import plan
 from harness.plan.selection import open_tasks
 from harness.spec import Sample
-from harness.task.catalogue import Task, built_in_files, find, open_task
+from harness.task.catalogue import Task, built_in_files, find, open_task, plugin_tasks
+from harness.task.functions import ItemError
+from harness.task.generator import ItemsFileError
+from providers.plugins import BUILT_IN
 
 
 def check_output(option: str, path: Path | None) -> None:
@@ -28,14 +32,37 @@ def check_output(option: str, path: Path | None) -> None:
 
 def list_tasks() -> None:
     """Prints a line for each task: name, title, axes, lengths, requests by default."""
-    rows = [("task", "lengths", "requests", "title", "axes")]
-    for name, path in built_in_files().items():
-        task = open_task(name, path, trial=False)
+    names = ("task", "from", "lengths", "requests", "title", "axes")
+    rows = []
+    for origin, task in installed_tasks():
         lengths = task.lengths
         span = f"{lengths[0]}-{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
         axes = " ".join(task.spec.axes) or "-"
-        rows.append((name, span, f"{plan(task).size:,}", task.spec.title, axes))
-    echo(*aligned(rows, right=(1, 2)))
+        rows.append((task.name, origin, span, f"{plan(task).size:,}", task.spec.title, axes))
+    shown = with_origins(names, rows)
+    numbers = [shown[0].index(name) for name in ("lengths", "requests")]
+    echo(*aligned(shown, right=numbers))
+
+
+def installed_tasks() -> Iterator[tuple[str, Task]]:
+    """Each task that is built in or that a plugin adds, with where it comes from. Warns of plugins
+    that cannot be used and of their files with mistakes.
+    """
+    for name, path in built_in_files().items():
+        yield BUILT_IN, open_task(name, path, trial=False)
+    added = plugin_tasks()
+    for name, path in added.files.items():
+        plugin = added.plugins[name.partition("/")[0]]
+        try:
+            task = open_task(name, path, trial=False)
+            _ = plan(task)
+        except (EyechartError, ItemError, ItemsFileError) as error:
+            for line in getattr(error, "lines", [str(error)]):
+                warn(f"{plugin}: {line}")
+        else:
+            yield str(plugin), task
+    for problem in added.errors:
+        warn(str(problem))
 
 
 def show_tasks(names: str) -> None:
@@ -139,11 +166,24 @@ def update_prices() -> None:
 
 
 def list_models() -> None:
-    """Prints a line for each provider: what it is and what it needs. Raises `SetupError` for a
-    mistake in one of the user's files.
+    """Prints a line for each provider: what it is, what it needs and, where there are plugins,
+    where it comes from. Raises `SetupError` for a mistake in one of the user's files.
     """
     from providers.catalog.model_facts import model_facts
-    from providers.registry import needs
+    from providers.registry import listed
 
     model_facts("")  # a mistake in the file is raised here
-    echo(*aligned([("provider", "what it is", "needs"), *needs()]))
+    found, errors = listed()
+    rows = [(one.provider, one.origin, one.what, one.needs) for one in found]
+    echo(*aligned(with_origins(("provider", "from", "what it is", "needs"), rows)))
+    for error in errors:
+        warn(str(error))
+
+
+def with_origins(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows of a list below the names of its columns. The column `from`, the second one, is
+    left out where all is built in.
+    """
+    if any(row[1] != BUILT_IN for row in rows):
+        return [names, *rows]
+    return [(row[0], *row[2:]) for row in (names, *rows)]

@@ -221,6 +221,7 @@ class RunOptions:
                 self.settings,
                 self.out,
                 self.known_facts,
+                plugin=self.name.plugin,
                 command=self.command,
             )
             for plan in plans

@@ -5,11 +5,20 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from providers.plugins import Plugin
 
-def software() -> dict[str, str]:
-    """The versions of Eyechart and Python, and the platform, of this process."""
+
+def software(*plugins: Plugin | None) -> dict[str, str]:
+    """The versions of Eyechart and Python, and the platform, of this process; and the versions of
+    the distributions whose plugins are used.
+    """
     try:
         own = version("eyechart")
     except PackageNotFoundError:
         own = "not installed"
-    return {"eyechart": own, "python": platform.python_version(), "platform": platform.platform()}
+    return {
+        **{plugin.distribution: plugin.version for plugin in plugins if plugin is not None},
+        "eyechart": own,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }

@@ -43,7 +43,6 @@ from harness.spec import (
     line_start,
     lines_of,
 )
-from harness.task.catalogue import built_in_files
 from providers.base import BatchForm
 from providers.secrets import mask, redact
 
@@ -273,7 +272,7 @@ class _Recorder:
             manifest.commands.append(command)
         manifest.settings["seed"] = self._finder.seed
         manifest.kept = keep(request.folder, request.task.source)
-        manifest.software = software()
+        manifest.software = software(request.task.plugin)
         manifest.cells = []
         manifest.plan_cells(cells)
         write_manifest(request.folder, manifest)
@@ -353,7 +352,7 @@ def _manifest(request: ImportRequest) -> Manifest:
         task_digest=task.spec.digest(),
         spec=task.spec.model_dump(mode="json"),
         settings={**asdict(Settings()), **_UNKNOWN},
-        file="" if built_in_files().get(task.name) == task.path else str(task.path),
+        file="" if task.is_installed else str(task.path),
         recorded=Recorded(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -10,6 +10,7 @@ from harness.journal.manifest import repeat_folder, run_folder
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel
 from harness.spec import Settings
+from providers.plugins import Plugin
 
 SERVER_LOG = "server.log"
 """In a run's folder: the output of the server that the provider started."""
@@ -27,6 +28,8 @@ class RunRequest:
     """Facts of the provider that are known before it is opened."""
     repeat: int = 0
     """The number of the repeat that this is; 0 for a run that is no repeat."""
+    plugin: Plugin | None = None
+    """What adds the model's provider, if it is not built in."""
     command: str = ""
     """How the run was asked for; "" for the command line of this process."""
 

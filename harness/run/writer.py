@@ -30,7 +30,6 @@ from harness.run.progress import Progress
 from harness.run.records import overflow
 from harness.run.run_request import RunRequest
 from harness.spec import Cell, CellKey, Condition, Sample, line_start
-from harness.task.catalogue import built_in_files
 from providers.base import Provider, StopRunError
 from providers.secrets import mask, masked, redact
 
@@ -326,8 +325,8 @@ def _manifest(request: RunRequest) -> Manifest:
             repeat=request.repeat,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-    manifest.file = "" if built_in_files().get(task.name) == task.path else str(task.path)
-    manifest.software = software()
+    manifest.file = "" if task.is_installed else str(task.path)
+    manifest.software = software(request.plugin, task.plugin)
     command_line = shlex.join(map(redact, ["bench", *sys.argv[1:]]))
     command = redact(request.command) or command_line
     if command not in manifest.commands:

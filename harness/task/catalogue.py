@@ -6,7 +6,8 @@ import difflib
 import os
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from harness.errors import AbsentTaskError, ChangedTaskError, TaskError, Unknown
 from harness.spec import Condition, Item, TaskSpec
 from harness.task import prompt
 from harness.task.check import read_spec
+from harness.task.files import SUFFIXES, named_files
 from harness.task.functions import ItemError, describe
 from harness.task.generator import (
     Generator,
@@ -27,9 +29,15 @@ from harness.task.generator import (
     load_generator,
     load_items,
 )
+from harness.task.plugins import (
+    PluginTasks,
+    files_of_group,
+    plugin_of,
+    tasks_of_plugins,
+)
 from harness.task.scorer import Scorer, load_scorer
+from providers.plugins import Plugin, PluginError
 
-SUFFIXES = (".yaml", ".yml")
 _PACKAGE = Path(str(files("harness")))
 
 
@@ -69,6 +77,20 @@ class Task:
         spec = self.spec
         name = spec.items or (spec.generator or "").rpartition(":")[0]
         return (self.path.parent / name).resolve()
+
+    @cached_property
+    def plugin(self) -> Plugin | None:
+        """The plugin that adds it; `None` for a built-in task and a user's own file."""
+        return None if self._is_built_in else plugin_of(self.name, self.path)
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it is built in, or a plugin adds it; else its file is the user's own."""
+        return self._is_built_in or self.plugin is not None
+
+    @cached_property
+    def _is_built_in(self) -> bool:
+        return built_in_files().get(self.name) == self.path
 
     @property
     def lengths(self) -> Sequence[int]:
@@ -171,12 +193,49 @@ def tasks_root() -> Path:
 def built_in_files() -> dict[str, Path]:
     """Name -> file of every built-in task, sorted by name."""
     root = tasks_root()
-    return dict(sorted(_with_names(_task_files(root), root)))
+    return dict(sorted(named_files(root, root)))
+
+
+def _groups(names: Collection[str]) -> set[str]:
+    return {name.partition("/")[0] for name in names}
+
+
+def plugin_tasks() -> PluginTasks:
+    """The tasks that plugins add. A built-in group is no plugin's."""
+    return tasks_of_plugins(_groups(built_in_files()))
+
+
+def installed_files() -> dict[str, Path]:
+    """Name -> file of every built-in task, and then of those that plugins add."""
+    return built_in_files() | plugin_tasks().files
+
+
+def installed_file(name: str) -> Path | None:
+    """The file of the built-in task of this name, or of the one that a plugin adds.
+
+    Raises:
+        PluginError: the plugin that adds its group cannot be used.
+    """
+    return built_in_files().get(name) or _files_of_plugin(name).get(name)
+
+
+def code_files(name: str) -> list[Path]:
+    """The code of the built-in tasks, and that of the task `name` if a plugin adds its group."""
+    folders = {tasks_root()}
+    with suppress(PluginError):
+        folders |= {file.parent for file in _files_of_plugin(name).values()}
+    return sorted({file for folder in folders for file in folder.rglob("*.py")})
+
+
+def _files_of_plugin(part: str) -> dict[str, Path]:
+    """The files of the group in `part`, a task or a group, if a plugin adds it."""
+    group = part.partition("/")[0]
+    return {} if group in _groups(built_in_files()) else files_of_group(group)
 
 
 def find(asked: str) -> dict[str, Path]:
     """Name -> file of the tasks in `asked`: tasks, groups, and the user's own files or folders,
-    separated by commas.
+    separated by commas. Built-in tasks come first, then those that plugins add.
 
     The name of a user's file is its folder and stem, `mine/ones` for `…/mine/ones.yaml`, whether
     `asked` has the file or its folder.
@@ -205,7 +264,7 @@ def find(asked: str) -> dict[str, Path]:
 def reopen(name: str, digest: str, *, others: str = "") -> Task:
     """The task of a run, by its `name` and the `digest` of its spec.
 
-    Looks in `others`, which names files as `--task` does, then among the built-in tasks. A file of
+    Looks in `others`, which names files as `--task` does, then among the installed tasks. A file of
     `others` that was renamed since is recognised by its digest.
 
     Raises:
@@ -215,32 +274,32 @@ def reopen(name: str, digest: str, *, others: str = "") -> Task:
         TaskFileError: the file has mistakes.
     """
     named = find(others) if others else {}
-    files = built_in_files() | named
-    if name not in files or not files[name].is_file():
+    file, why = named.get(name), f"the task file of {name} is not at hand"
+    try:
+        file = file or installed_file(name)
+    except PluginError as error:
+        why = str(error)
+    if file is None or not file.is_file():
         for path in named.values():  # it may have been renamed
             task = open_task(name, path, trial=False)
             if task.spec.digest() == digest:
                 return task
-        raise AbsentTaskError(f"the task file of {name} is not at hand; name it with --task")
-    task = open_task(name, files[name], trial=False)
+        raise AbsentTaskError(f"{why}; name it with --task")
+    task = open_task(name, file, trial=False)
     if task.spec.digest() != digest:
         raise ChangedTaskError(f"{name} has changed since this run; name the file as it was")
     return task
 
 
 def _find_part(part: str) -> Iterator[tuple[str, Path]]:
-    built_in = built_in_files()
-    group = [(name, file) for name, file in built_in.items() if name.startswith(f"{part}/")]
-    if part in built_in:
-        yield part, built_in[part]
-    elif group:
-        yield from group
+    if files := _installed_part(part):
+        yield from files.items()
     elif _is(Path(part), "dir"):
         folder = Path(os.path.abspath(part))  # noqa: PTH100  # keeps links, unlike resolve()
-        files = list(_task_files(folder))
-        if not files:
+        own = list(named_files(folder, folder.parent))
+        if not own:
             raise UnknownTaskError(f"no task file (*.yaml) in folder {part!r}")
-        yield from _with_names(files, folder.parent)
+        yield from own
     elif _is(Path(part), "file"):
         file = Path(os.path.abspath(part))  # noqa: PTH100
         yield (Path(file.parent.name) / file.stem).as_posix(), file.resolve()
@@ -249,13 +308,36 @@ def _find_part(part: str) -> Iterator[tuple[str, Path]]:
     elif part.startswith((".", "/", "~")) or part.endswith("/"):
         raise UnknownTaskError(f"no folder {part!r}")
     else:
-        raise UnknownTaskError(f"unknown task {part!r}; {_suggestion(part, built_in)}")
+        raise UnknownTaskError(f"unknown task {part!r}; {_suggestion(part, installed_files())}")
 
 
-def _suggestion(part: str, built_in: Collection[str]) -> str:
-    groups = {name.partition("/")[0] for name in built_in}
-    short = {name.rpartition("/")[2]: name for name in built_in}
-    close = difflib.get_close_matches(part.lower(), [*built_in, *groups, *short], n=1, cutoff=0.5)
+def _installed_part(part: str) -> dict[str, Path]:
+    """The built-in task or group `part`, or the one that a plugin adds; empty if there is none.
+
+    Raises:
+        UnknownTaskError: the plugin cannot be used, and the user has no such file.
+    """
+    files = _part_of(built_in_files(), part)
+    try:
+        return files or _part_of(_files_of_plugin(part), part)
+    except PluginError as error:
+        if _is(Path(part), "dir") or _is(Path(part), "file"):
+            return {}
+        raise UnknownTaskError(str(error)) from error
+
+
+def _part_of(files: Mapping[str, Path], part: str) -> dict[str, Path]:
+    """The task `part` of these, else the tasks in the group `part`."""
+    if part in files:
+        return {part: files[part]}
+    return {name: file for name, file in files.items() if name.startswith(f"{part}/")}
+
+
+def _suggestion(part: str, known: Collection[str]) -> str:
+    short = {name.rpartition("/")[2]: name for name in known}
+    close = difflib.get_close_matches(
+        part.lower(), [*known, *_groups(known), *short], n=1, cutoff=0.5
+    )
     return (
         f"did you mean {short.get(close[0], close[0])!r}?" if close else "'bench tasks' lists them"
     )
@@ -267,17 +349,6 @@ def _is(path: Path, kind: str) -> bool:
         return path.is_dir() if kind == "dir" else path.is_file()
     except (OSError, ValueError):
         return False
-
-
-def _task_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(
-        path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file()
-    )
-
-
-def _with_names(files: Iterable[Path], root: Path) -> Iterator[tuple[str, Path]]:
-    for file in files:
-        yield file.relative_to(root).with_suffix("").as_posix(), file.resolve()
 
 
 def open_task(name: str, path: Path, *, trial: bool = True) -> Task:

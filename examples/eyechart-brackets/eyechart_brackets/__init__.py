@@ -1,0 +1,1 @@
+"""The group of tasks `brackets`: the YAML files in this folder."""

@@ -1,0 +1,211 @@
+"""Entry points of other distributions: providers, and folders of tasks.
+
+They are read when a name is not built in, and for the lists; a package is imported when its name is
+asked for. A package that fails, or gives what is wrong, is named in one line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import Distribution, EntryPoint, distribution, distributions
+from typing import cast
+
+from providers.base import ModelSettings, Provider, ProviderError, SetupError
+
+PROVIDERS = "eyechart.providers"
+TASKS = "eyechart.tasks"
+"""Groups of entry points."""
+METHODS = ("complete", "facts", "count_tokens", "aclose")
+"""What a provider has."""
+BUILT_IN = "built in"
+"""Where a provider or a task comes from that is no plugin's."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+
+
+class PluginError(SetupError):
+    """A plugin that cannot be used. The message names the distribution and the entry point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One entry point of an installed distribution."""
+
+    group: str
+    name: str
+    """What it adds: the name of a provider, or of a group of tasks."""
+    value: str
+    """Where it is: `module:function`, or a package."""
+    distribution: str
+    version: str
+    summary: str = ""
+    """What the distribution says of itself, in a line."""
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+    @property
+    def place(self) -> str:
+        """How messages name it."""
+        return f"{self}, entry point '{self.name} = {self.value}' of {self.group}"
+
+    def error(self, problem: str) -> PluginError:
+        """An error with this problem."""
+        return PluginError(f"{self.place}: {problem}")
+
+    def load(self) -> object:
+        """The object that it names. What the package prints meanwhile goes to stderr.
+
+        Raises:
+            PluginError: the import fails, or the module has no such object.
+        """
+        module_name, _, attributes = self.value.partition(":")
+        with self.imports():
+            found: object = importlib.import_module(module_name)
+        for attribute in filter(None, attributes.split(".")):
+            try:
+                found = getattr(found, attribute)
+            except AttributeError:
+                raise self.error(f"{module_name} has no {attribute!r}") from None
+        return found
+
+    @contextlib.contextmanager
+    def imports(self) -> Iterator[None]:
+        """Raises `PluginError` for whatever code of the package raises while it is imported."""
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # code of others, which may raise anything
+            raise self.error(f"importing it raised {described(error)}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """The plugins of one group."""
+
+    usable: dict[str, Plugin] = field(default_factory=dict)
+    """Name -> plugin."""
+    refused: dict[str, PluginError] = field(default_factory=dict)
+    """Name -> why no plugin of this name is used."""
+
+
+def described(error: BaseException) -> str:
+    """An exception of a plugin's code, in one line."""
+    return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
+
+
+def installed(group: str, built_in: Collection[str]) -> Plugins:
+    """The installed plugins of a group. A name that is `built_in`, or that two distributions have,
+    is refused: what a name means does not depend on the order of installation.
+    """
+    found = Plugins()
+    for name, same in _read(group, tuple(sys.path)).items():
+        first, *others = same
+        if not _NAME.fullmatch(name):
+            problem = "a name has lower-case letters, digits, '-' and '_'"
+            found.refused[name] = first.error(problem)
+        elif name in built_in:
+            found.refused[name] = first.error(f"{name!r} is built in, and that one is used")
+        elif others:
+            also = " and ".join(map(str, others))
+            found.refused[name] = first.error(
+                f"{also} has the same name, so neither is used; uninstall one"
+            )
+        else:
+            found.usable[name] = first
+    return found
+
+
+def find(group: str, name: str) -> Plugin | None:
+    """The plugin of this name, which is not built in; `None` if there is none.
+
+    Raises:
+        PluginError: there are two.
+    """
+    if not _NAME.fullmatch(name):
+        return None
+    found = installed(group, ())
+    if name in found.refused:
+        raise found.refused[name]
+    return found.usable.get(name)
+
+
+def factory(of: Plugin) -> Callable[[ModelSettings], object]:
+    """The function of a plugin that opens its provider.
+
+    Raises:
+        PluginError: it cannot be imported, or is no function.
+    """
+    function = of.load()
+    if not callable(function):
+        kind = type(function).__name__
+        raise of.error(f"it is a {kind}, and should be a function that takes ModelSettings")
+    return cast("Callable[[ModelSettings], object]", function)
+
+
+def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
+    """Opens the provider of a plugin.
+
+    Raises:
+        PluginError: it cannot be imported, fails in another way than with a `ProviderError`, or
+            gives what is no provider.
+    """
+    function = factory(of)
+    try:
+        provider = function(settings)
+    except ProviderError:
+        raise
+    except Exception as error:  # code of others, which may raise anything
+        raise of.error(f"opening {settings.model!r} raised {described(error)}") from error
+    if lacks := [name for name in METHODS if not callable(getattr(provider, name, None))]:
+        kind = type(provider).__name__
+        raise of.error(f"it returned a {kind}, which has no method {', '.join(lacks)}")
+    return cast("Provider", provider)
+
+
+@lru_cache(maxsize=8)
+def _read(group: str, path: tuple[str, ...]) -> dict[str, list[Plugin]]:  # noqa: ARG001
+    """Name -> the entry points of that name in distributions on `path`, which is `sys.path`."""
+    by_name: dict[str, list[Plugin]] = defaultdict(list)
+    for name in sorted(_distributions_with(group)):
+        owner = distribution(name)  # the first on the path, which hides others of its name
+        for point in _entry_points(owner):
+            if point.group == group:
+                by_name[point.name].append(
+                    Plugin(
+                        group=group,
+                        name=point.name,
+                        value=point.value,
+                        distribution=owner.name,
+                        version=owner.version,
+                        summary=str(owner.metadata.json.get("summary", "")),
+                    )
+                )
+    return dict(sorted(by_name.items()))
+
+
+def _distributions_with(group: str) -> set[str]:
+    """The names of distributions whose file of entry points has the group. Only this file is read
+    of the others, and one that cannot be read has no plugin.
+    """
+    names = set()
+    for one in distributions():
+        with contextlib.suppress(Exception):  # a broken package of others
+            if f"[{group}]" in (one.read_text("entry_points.txt") or ""):
+                names.add(one.name)
+    return set(filter(None, names))
+
+
+def _entry_points(owner: Distribution) -> Collection[EntryPoint]:
+    try:
+        return owner.entry_points
+    except Exception:  # noqa: BLE001  a file that is not of the form
+        return ()
