@@ -51,8 +51,10 @@ def open_provider(settings: ModelSettings) -> ScriptedProvider:
     r"""Replies from the text file `settings.model`, one a line; `\n` in a line is a line break.
 
     Raises:
-        SetupError: the file cannot be read or is empty.
+        SetupError: the file cannot be read or is empty, or the settings ask for probabilities.
     """
+    if settings.logprobs:
+        raise SetupError("scripted replies have no probabilities of tokens; leave out --logprobs")
     path = Path(settings.model)
     try:
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")

@@ -68,7 +68,7 @@ def test_its_models_are_asked(site: Path) -> None:
         ({"logprobs": True}, "--logprobs"),
     ):
         with pytest.raises(SetupError, match=f"acme/some/model does not support {option};"):
-            open_model(name, ModelSettings("", **more))  # type: ignore[arg-type]
+            open_model(name, ModelSettings("", **more))
 
 
 def test_what_it_is_not_asked_for(site: Path) -> None:
