@@ -41,7 +41,7 @@ from harness.plan.plan import Plan, output_budget
 from harness.plan.selection import MOST_SAMPLES, open_tasks, plans, read_precision
 from harness.spec import Sample
 from harness.task.catalogue import Task as TaskFile
-from harness.task.catalogue import built_in_files
+from harness.task.catalogue import installed_files
 from providers.base import PromptOverflowError
 from providers.catalog.model_facts import model_facts
 from providers.http.errors import error_of
@@ -299,6 +299,6 @@ def file(
     )
 
 
-_FILES = built_in_files()
+_FILES = installed_files()
 for _name in [*_FILES, *{name.partition("/")[0]: None for name in _FILES}]:
     _register(_name)
