@@ -16,9 +16,11 @@ the chapter. Of `bench` commands that are not executed the arguments are parsed.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from tests.docs.scratch import ChapterError, Scratch, parse, wrapped
 
@@ -100,11 +102,12 @@ def renew(path: Path, folder: Path) -> str:
     scratch, parts, end, line = Scratch(folder / "mine"), [], 0, 0
     scratch.folder.mkdir()  # its name is a part of the names of tasks in it
     try:
-        for block in read_blocks(text):
-            (start, stop), line = block.span, block.line
-            check(block)
-            parts += [text[end:start], _renewed(block, scratch)]
-            end = stop
+        with mock.patch.object(sys, "path", [*sys.path]):  # a chapter may install packages
+            for block in read_blocks(text):
+                (start, stop), line = block.span, block.line
+                check(block)
+                parts += [text[end:start], _renewed(block, scratch)]
+                end = stop
     except ChapterError as error:
         raise ChapterError(f"{path.name}, line {line}: {error}") from None
     return "".join([*parts, text[end:]])

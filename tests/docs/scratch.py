@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -22,6 +23,7 @@ import typer
 
 from harness.cli import app
 from tests.docs.batch_replies import answer
+from tests.plugged import EXAMPLES, plug_example
 
 _SHELL = ("cat", "cp", "echo", "head", "ls", "mkdir", "rm", "tail")
 """Commands besides `bench` that chapters run."""
@@ -177,7 +179,16 @@ def _answer(words: list[str]) -> tuple[object, str]:
     return 0, ""
 
 
-_HERE = {"bench": _bench, "answer": _answer}
+def _install(words: list[str]) -> tuple[object, str]:
+    """Copies a project of `examples/` here and makes it look installed; no command of the reader.
+    Whoever calls this restores `sys.path`.
+    """
+    shutil.copytree(EXAMPLES / words[1], Path("examples", words[1]))
+    sys.path[:] = plug_example(words[1], Path("site").resolve())
+    return 0, ""
+
+
+_HERE = {"bench": _bench, "answer": _answer, "install": _install}
 """Commands that are executed in this process."""
 
 
