@@ -35,7 +35,7 @@ class Sound:
     """A provider that repeats the prompt after an instant; those below break one rule each."""
 
     async def complete(self, request: Request) -> Reply:
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0.002)
         return Reply(request.prompt, usage=Usage(len(request.prompt), 1))
 
     async def facts(self) -> Mapping[str, object]:
@@ -84,14 +84,14 @@ class BreaksDown(Sound):
 
 class Blocks(Sound):
     async def complete(self, request: Request) -> Reply:
-        time.sleep(0.06)  # noqa: ASYNC251
+        time.sleep(0.01)  # noqa: ASYNC251
         return Reply(request.prompt)
 
 
 class Mixes(Sound):
     async def complete(self, request: Request) -> Reply:
         self.request = request
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.002)
         return Reply(self.request.prompt)
 
 
@@ -235,6 +235,8 @@ def refusing(make: Callable[[], object]) -> Callable[[ModelSettings], object]:
 def test_a_broken_provider(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is told which rule it breaks, and no other one."""
     monkeypatch.setattr("eyechart.testing._ENDS_S", 0.05)
+    if name == "blocks":
+        monkeypatch.setattr("eyechart.testing._SLOW_S", 0.05)
     monkeypatch.setenv("ACME_API_KEY", "sk-acme-1234567890abcdef")
     make, said = BROKEN[name]
     LeavesAThread.ends.clear()
@@ -244,7 +246,7 @@ def test_a_broken_provider(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 refusing(make),
                 ModelSettings("m"),
                 expected=lambda request: request.prompt,
-                timeout_s=0.2,
+                timeout_s=0.2 if name == "hangs" else 30,
             )
     finally:
         LeavesAThread.ends.set()
