@@ -102,9 +102,9 @@ def described(error: BaseException) -> str:
     return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
 
 
-def installed(group: str, built_in: Collection[str]) -> Plugins:
-    """The installed plugins of a group. A name that is `built_in`, or that two distributions have,
-    is refused: what a name means does not depend on the order of installation.
+def installed(group: str, built_in: Collection[str], own: Collection[str] = ()) -> Plugins:
+    """The installed plugins of a group. A name that is `built_in`, the user's `own`, or that two
+    distributions have, is refused: what a name means does not depend on the order of installation.
     """
     found = Plugins()
     for name, same in _read(group, tuple(sys.path)).items():
@@ -114,6 +114,8 @@ def installed(group: str, built_in: Collection[str]) -> Plugins:
             found.refused[name] = first.error(problem)
         elif name in built_in:
             found.refused[name] = first.error(f"{name!r} is built in, and that one is used")
+        elif name in own:
+            found.refused[name] = first.error(f"{name!r} is your own, and that one is used")
         elif others:
             also = " and ".join(map(str, others))
             found.refused[name] = first.error(

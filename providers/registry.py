@@ -361,7 +361,7 @@ class Listed:
 def listed() -> tuple[list[Listed], list[PluginError]]:
     """All providers, and why plugins are not used. Imports those of plugins."""
     rows = [Listed(*row) for row in needs()]
-    found = plugins.installed(PROVIDERS, [*FACTORIES, *INSIDES, *_endpoints()])
+    found = plugins.installed(PROVIDERS, [*FACTORIES, *INSIDES, *endpoints({})], _endpoints())
     errors = [*found.refused.values()]
     for name, plugin in found.usable.items():
         try:

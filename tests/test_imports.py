@@ -173,6 +173,16 @@ def test_providers_never_import_the_harness() -> None:
     assert wrong == set()
 
 
+def test_nothing_imports_the_face() -> None:
+    """`eyechart` is for users: no module of the harness or of the providers needs it."""
+    faces = {name for name, path in modules().items() if {"eyechart"} & _tops(path)}
+    assert faces == set()
+
+
+def _tops(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)}
+
+
 def test_only_the_self_proof_of_a_plan_judges() -> None:
     """Counting, pricing and asking never look at what is right."""
     proof, score = SELF_PROOF

@@ -108,16 +108,26 @@ def test_a_name_that_is_taken(lab: Lab, site: Path) -> None:
     plug_provider(site, "openai")
     plug_provider(site, "acme")
     plug(site, "other", {PROVIDERS: {"acme": "sound:open_provider", "A/b": "sound:x"}})
+    plug_provider(site, "lab")
+    (lab.folder / "endpoints.yaml").write_text("lab: {base_url: 'http://127.0.0.1:9/v1'}\n")
+    lab.monkeypatch.setenv("EYECHART_ENDPOINTS", str(lab.folder / "endpoints.yaml"))
+    assert parse_model("lab/x").plugin is None
     assert parse_model("openai/x").plugin is None
     with pytest.raises(PluginError, match=r"acme-acme 2\.1.* other 1\.0 has the same name"):
         parse_model("acme/x")
     errors = sorted(lab.bench("models").err.splitlines())
     assert [line.partition("eyechart.providers: ")[2] for line in errors] == [
         "other 1.0 has the same name, so neither is used; uninstall one",
+        "'lab' is your own, and that one is used",
         "'openai' is built in, and that one is used",
         "a name has lower-case letters, digits, '-' and '_'",
     ]
-    places = ("acme-acme 2.1", "acme-openai 2.1", "other 1.0, entry point 'A/b = sound:x'")
+    places = (
+        "acme-acme 2.1",
+        "acme-lab 2.1",
+        "acme-openai 2.1",
+        "other 1.0, entry point 'A/b = sound:x'",
+    )
     assert all(f"bench: {place}" in line for place, line in zip(places, errors, strict=True))
 
 
