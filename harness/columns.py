@@ -95,6 +95,7 @@ COMPARISON = (
     "measure",
     *LINE,
     "n",
+    "n_second",
     "value_first",
     "value_first_bound",
     "value_second",

@@ -15,7 +15,14 @@ from harness.analysis.fit import fit
 from harness.analysis.interval import Bound
 from harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
-from tests.benchmarks.simulation import adaptive, coverage, early_line, equivalence, further
+from tests.benchmarks.simulation import (
+    adaptive,
+    coverage,
+    early_line,
+    equivalence,
+    further,
+    unpaired,
+)
 from tests.benchmarks.simulation.draws import (
     LINES,
     Setting,
@@ -276,3 +283,16 @@ def test_an_early_line_is_compared_with_the_same_answers_without_it() -> None:
     assert early_line.without_reply(samples).n.tolist() == [0, *(5 * [16])]
     assert float(row["moved_95"] or 0) > 0
     assert float(row["by_reply"] or 0) < float(row["moved_95"] or 0)
+
+
+def test_unpaired_sides_have_lines_and_answers_of_their_own() -> None:
+    setting = Setting("step", 0.0, unpaired.SAMPLES)
+    truth = setting.family.draw(1)
+    first, second = unpaired.draw(setting, 0, (truth, truth))
+    assert (first.lines, second.lines) == unpaired.SIDES
+    assert {line.length for line in first.lines} & {line.length for line in second.lines} == {
+        *(32, 64, 128),
+    }
+    row = unpaired.measure(setting, 10)
+    assert float(row["false"] or 0) <= 0.1
+    assert {"power_1.25", "power_1.5", "power_2.0"} <= set(row)

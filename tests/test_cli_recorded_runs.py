@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from harness.analysis.judged_run import read_run
 from harness.analysis.run_text import recorded_note
 from tests.conftest import Lab
+from tests.test_cli_comparing import cells_of
 
 FIELDS = "line=centre,index=trial,target=expected,length=expected"
 
@@ -23,7 +25,7 @@ def recorded(lab: Lab, model: str, sees: int, centres: Sequence[int], *, first: 
             "delimiter": ", ",
             "centre": centre,
             "trial": trial,
-            "expected": (count := centre + first + trial),
+            "expected": (count := centre + first + trial % 3),
             "reply": f"Final answer: {count if count <= sees else 1}",
         }
         for centre in centres
@@ -57,3 +59,40 @@ def test_of_asked_and_recorded_runs_the_recorded_ones_are_named(lab: Lab) -> Non
     them = "a", read_run(recorded(lab, "a", 50, (32, 64)))
     said = "Recorded, and not asked here: a (by A & B in 2026-04)."
     assert [recorded_note(runs) for runs in ([asked], [asked, them], [them])] == ["", said, said]
+
+
+def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
+    """In the sentence, the table, the file and JSON; without areas, and exact by Fisher's test."""
+    far = recorded(lab, "far", 99, (16, 32, 64))
+    near = recorded(lab, "near", 20, (16, 32), first=1)
+    done = lab.bench("compare", far, near, "-o", lab.folder / "c.csv")
+    assert done.code == 0
+    assert "far sees further than near" in done.out
+    assert "; unpaired: the replies are to different rows." in done.out
+    assert "accuracy differs at length 32 (p < 0.001, exact Fisher with Holm's" in done.out
+    assert "areas are compared on the same rows only" in done.out
+    cells = cells_of(done.out)
+    assert [row[1] for row in cells[:3]] == ["n", "8, 8", "8, 8"]
+    with (lab.folder / "c.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["length"], row["n"], row["n_second"]) for row in rows[:2]] == [
+        ("16", "8", "8"),
+        ("32", "8", "8"),
+    ]
+    assert {row["measure"] for row in rows} == {"accuracy", "effective_length"}
+    (pair,) = json.loads(lab.bench("compare", far, near, "--json").out)["pairs"]
+    assert (pair["paired"], pair["area_difference"]) == (False, None)
+    assert pair["sees_further"] == "far"
+
+
+def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:
+    """And the same rows of recorded runs are pairs."""
+    far = recorded(lab, "far", 99, (64,))
+    near = recorded(lab, "near", 20, (16, 32))
+    same = recorded(lab, "same", 20, (16, 32))
+    done = lab.bench("compare", far, near)
+    assert (done.code, "no line is of both; unpaired: " in done.out) == (0, True)
+    assert "unpaired" not in lab.bench("compare", near, same).out
+    several = lab.bench("compare", far, near, same).out
+    assert "each pair (2 unpaired, since the rows differ), Holm's correction" in several
+    assert "(unpaired: other rows in 2 of 3 pairs, Holm's correction for 3 pairs)" in several

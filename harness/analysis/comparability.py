@@ -33,6 +33,24 @@ def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
         )
 
 
+def have_other_rows(first: JudgedCondition, second: JudgedCondition) -> bool:
+    """Whether recorded replies of at least one side are to other rows than those of the other side,
+    so that samples are no pairs: they have no sample in common, or one with another prompt; under
+    two conditions, one of another length.
+
+    Asked runs never do: both can be asked the same.
+    """
+    runs = first.run, second.run
+    if all(run.manifest.recorded is None for run in runs):
+        return False
+    places, others = in_both(first.asked, second.asked)
+    if first.condition == second.condition:
+        rows = first.asked.prompts[places], second.asked.prompts[others]
+    else:
+        rows = first.asked.true_lengths[places], second.asked.true_lengths[others]
+    return not len(places) or bool((rows[0] != rows[1]).any())
+
+
 def same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
     """Whether each sample of both has the same target."""
     places, others = in_both(first.asked, second.asked)
@@ -59,7 +77,8 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
             "run both with the same"
         )
     seeds = left.settings.get("seed"), right.settings.get("seed")
-    if seeds[0] != seeds[1]:
+    asked = left.recorded is None and right.recorded is None
+    if asked and seeds[0] != seeds[1]:
         raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
 
 

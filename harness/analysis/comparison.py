@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from harness.analysis.comparability import (
     check_same_prompts,
     check_same_task,
+    have_other_rows,
     names_of,
     same_targets,
 )
@@ -30,9 +31,11 @@ from harness.analysis.paired import (
     mean_area,
     paired,
 )
+from harness.analysis.unpaired import Unpaired, UnpairedLength, compare_unpaired
 from harness.errors import CompareError
 from harness.spec import Condition
 
+AnyLength: TypeAlias = PairedLength | UnpairedLength
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
 
 
@@ -42,7 +45,8 @@ class ConditionComparison:
 
     condition: Condition
     """The axis values that both sides share."""
-    paired: Paired
+    paired: Paired | Unpaired
+    """Line by line; `Unpaired` where the sides have different rows."""
     p_values: tuple[float, ...]
     """One for each line, with Holm's correction for all tests of the comparison."""
     same_targets: bool
@@ -55,9 +59,14 @@ class ConditionComparison:
     """Whether at least one side is adaptive, see `JudgedCondition.adaptive`."""
 
     @property
+    def is_paired(self) -> bool:
+        """Whether the sides are compared on the same rows."""
+        return isinstance(self.paired, Paired)
+
+    @property
     def area(self) -> PairedArea | None:
-        """The areas under both curves; `None` where a side is adaptive."""
-        return None if self.adaptive else self.paired.area
+        """The areas under both curves; `None` where a side is adaptive or the rows differ."""
+        return self.paired.area if isinstance(self.paired, Paired) and not self.adaptive else None
 
     @property
     def swapped(self) -> ConditionComparison:
@@ -65,7 +74,7 @@ class ConditionComparison:
         return replace(self, paired=self.paired.swapped, length=self.length.swapped)
 
     @property
-    def lines(self) -> Iterator[tuple[PairedLength, float]]:
+    def lines(self) -> Iterator[tuple[AnyLength, float]]:
         """Each line with its corrected p-value."""
         return zip(self.paired.lengths, self.p_values, strict=True)
 
@@ -91,20 +100,25 @@ class Comparison:
 
     @cached_property
     def area(self) -> PairedArea | None:
-        """Mean over the conditions; `None` where one of them is adaptive."""
-        if any(compared.adaptive for compared in self.conditions):
+        """Mean over the conditions; `None` where one of them has none."""
+        if any(compared.adaptive or not compared.is_paired for compared in self.conditions):
             return None
         if len(self.conditions) == 1:
             return self.conditions[0].area
         return mean_area([compared.paired.pair for compared in self.conditions])
 
     @property
-    def lines(self) -> list[tuple[PairedLength, float]]:
+    def is_paired(self) -> bool:
+        """Whether the sides are compared on the same rows under every condition."""
+        return all(compared.is_paired for compared in self.conditions)
+
+    @property
+    def lines(self) -> list[tuple[AnyLength, float]]:
         """The lines of all conditions, each with its corrected p-value."""
         return [line for compared in self.conditions for line in compared.lines]
 
     @property
-    def significant(self) -> list[PairedLength]:
+    def significant(self) -> list[AnyLength]:
         """The lines whose accuracies differ after the correction."""
         return [line for line, p in self.lines if p < SIGNIFICANT]
 
@@ -148,8 +162,11 @@ def compare_runs(
     names: tuple[str, str] | None = None,
     conditions: Collection[Condition] | None = None,
     sides: Sides | None = None,
+    unpaired: bool = False,
 ) -> Comparison:
     """Compares two runs of one task on the same samples, condition by condition.
+
+    With `unpaired` recorded replies to different rows are compared too, see `have_other_rows`.
 
     `names` replaces the names of the runs: their models, with the settings that differ.
     `conditions` are compared, and without them all that both runs have. `sides`
@@ -175,8 +192,13 @@ def compare_runs(
         for condition in common
     ]
     for _, first_condition, second_condition in pairs:
-        check_same_prompts(first_condition, second_condition)
-    return _compare(first, None, names or names_of(first, second), pairs, threshold, sides=sides)
+        if not (unpaired and have_other_rows(first_condition, second_condition)):
+            check_same_prompts(first_condition, second_condition)
+    return _compare(
+        *(first, None, names or names_of(first, second), pairs, threshold),
+        sides=sides,
+        unpaired=unpaired,
+    )
 
 
 def _labels(run: JudgedRun) -> str:
@@ -184,11 +206,17 @@ def _labels(run: JudgedRun) -> str:
 
 
 def compare_conditions(
-    run: JudgedRun, axis: str, values: Sequence[str], threshold: Threshold = Threshold()
+    run: JudgedRun,
+    axis: str,
+    values: Sequence[str],
+    threshold: Threshold = Threshold(),
+    *,
+    unpaired: bool = False,
 ) -> Comparison:
     """Compares two values of an axis on the same rows, with all other axes equal.
 
-    `values` are two value names, or `all` where the run has two.
+    `values` are two value names, or `all` where the run has two. With `unpaired` recorded replies
+    to different rows are compared too, and without it such conditions are left out.
 
     Raises:
         CompareError: the run lacks the axis or a value, or no sample is scored under both values.
@@ -213,9 +241,10 @@ def compare_conditions(
         for condition, judged in run.conditions.items()
         if condition[axis] == value
         and (other := condition.with_value(axis, other_value)) in run.conditions
+        and (unpaired or not have_other_rows(judged, run.conditions[other]))
     ]
     names = f"{axis}={value}", f"{axis}={other_value}"
-    return _compare(run, run.manifest.model, names, pairs, threshold)
+    return _compare(run, run.manifest.model, names, pairs, threshold, unpaired=unpaired)
 
 
 def _compare(
@@ -226,23 +255,18 @@ def _compare(
     threshold: Threshold,
     *,
     sides: Sides | None = None,
+    unpaired: bool = False,
 ) -> Comparison:
     """Raises `CompareError` where no sample is scored on both sides."""
+    sides = Sides(threshold) if sides is None else sides
     matched = [
-        (condition, pair, first, second)
+        (condition, result, first, second)
         for condition, first, second in conditions
-        if first.curve is not None
-        and second.curve is not None
-        and (pair := paired(first.curve, second.curve)) is not None
+        if (result := _lines(first, second, sides, unpaired=unpaired)) is not None
     ]
     if not matched:
         raise CompareError(f"{names[0]} and {names[1]} have no scored sample in common")
-    sides = Sides(threshold) if sides is None else sides
-    results = [
-        compare_pairs((sides.of(first).samples, sides.of(second).samples))  # one copy of equal ones
-        for _, (first, second), _, _ in matched
-    ]
-    corrected = iter(holm([row.p for result in results for row in result.lengths]))
+    corrected = iter(holm([row.p for _, result, _, _ in matched for row in result.lengths]))
     compared = tuple(
         ConditionComparison(
             condition,
@@ -250,13 +274,42 @@ def _compare(
             tuple(next(corrected) for _ in result.lengths),
             same_targets(first, second),
             first.control or second.control,
-            sides.difference(*result.pair),
+            sides.difference(*result.pair, paired=isinstance(result, Paired)),
             first.adaptive or second.adaptive,
         )
-        for (condition, _, first, second), result in zip(matched, results, strict=True)
+        for condition, result, first, second in matched
     )
     manifest = run.manifest
     length = mean_difference([condition.length for condition in compared])
     return Comparison(
         manifest.task, manifest.task_version, model, *names, threshold, compared, length
     )
+
+
+def curves_difference(
+    first: JudgedCondition, second: JudgedCondition, sides: Sides
+) -> LengthDifference | None:
+    """The difference in effective length, on the samples that both have, and of recorded replies to
+    different rows on all; `None` where no sample is scored on both sides.
+    """
+    if first.curve is None or second.curve is None:
+        return None
+    if have_other_rows(first, second):
+        return sides.difference(first.curve, second.curve, paired=False)
+    pair = paired(first.curve, second.curve)
+    return None if pair is None else sides.difference(*pair)
+
+
+def _lines(
+    first: JudgedCondition, second: JudgedCondition, sides: Sides, *, unpaired: bool
+) -> Paired | Unpaired | None:
+    """The lines of both sides; `None` where no sample is scored on both."""
+    if first.curve is None or second.curve is None:
+        return None
+    if unpaired and have_other_rows(first, second):
+        return compare_unpaired(first.curve, second.curve)
+    pair = paired(first.curve, second.curve)
+    if pair is None:
+        return None
+    # equal curves of many pairs share one copy
+    return compare_pairs((sides.of(pair[0]).samples, sides.of(pair[1]).samples))

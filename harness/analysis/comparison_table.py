@@ -14,6 +14,7 @@ from harness.analysis.further import LengthDifference
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import line_columns
 from harness.analysis.paired import PairedArea
+from harness.analysis.unpaired import UnpairedLength
 from harness.columns import COMPARISON, LINE
 
 ALL = "all"
@@ -43,7 +44,7 @@ def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.Dat
         for row in _rows(comparison, margin)
     ]
     table = pd.DataFrame(rows, columns=list(COMPARISON))
-    counts = [*LINE, "n", "only_first", "only_second"]
+    counts = [*LINE, "n", "n_second", "only_first", "only_second"]
     table[counts] = table[counts].astype("Int64")
     rounded = ["value_first", "value_second", "difference"]
     rounded += ["ci_low", "ci_high", "ci90_low", "ci90_high"]
@@ -78,6 +79,7 @@ def _of_condition(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
             "measure": "accuracy",
             **line_columns(row.line),
             "n": row.n,
+            "n_second": row.n_second if isinstance(row, UnpairedLength) else None,
             "value_first": row.first,
             "value_second": row.second,
             "difference": row.difference,

@@ -11,6 +11,7 @@ from harness.analysis.paired import PairedArea
 from harness.analysis.power import FROM, smallest_fall
 from harness.analysis.signed import signed
 
+UNPAIRED = "unpaired: the replies are to different rows"
 _CHANGES: dict[Change, str] = {
     "worse": "{second} is worse than {first}",
     "better": "{second} is better than {first}",
@@ -53,7 +54,8 @@ def finding(comparison: Comparison) -> str:
         )
         if area is not None:
             sentence += f"; {area_text(area)}"
-    return f"{sentence}; {_of_lines(comparison)}{_of_adaptive(comparison)}."
+    rows = "" if comparison.is_paired else f"; {UNPAIRED}"
+    return f"{sentence}; {_of_lines(comparison)}{_of_adaptive(comparison)}{rows}."
 
 
 def change_sentence(comparison: Comparison, margin: float) -> str:
@@ -61,6 +63,11 @@ def change_sentence(comparison: Comparison, margin: float) -> str:
     change = comparison.change(margin)
     equivalent, differing = change == "equivalent", comparison.significant
     verdict = _CHANGES[change].format(first=comparison.first, second=comparison.second)
+    if not comparison.is_paired:
+        return (
+            f"{verdict}: areas are compared on the same rows only, so whether the two are "
+            "equivalent is not tested."
+        )
     if comparison.area is None:
         return (
             f"{verdict}: adaptive samples have no area, so whether the two are equivalent is not "
@@ -148,13 +155,22 @@ def _no_further(length: LengthDifference, unlimited: str) -> str:
 def _of_lines(comparison: Comparison) -> str:
     """The lines whose accuracies differ, or what they could have shown."""
     tests = comparison.lines
+    test = "McNemar" if comparison.is_paired else "Fisher"
     significant = sorted({line.length for line in comparison.significant})
     if significant:
         least = min(p for _, p in tests)
         lengths = ", ".join(map(str, significant))
         return (
             f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
-            f"(p {_at_least(least)}, exact McNemar with Holm's correction for {len(tests)} tests)"
+            f"(p {_at_least(least)}, exact {test} with Holm's correction for {len(tests)} "
+            f"test{'s' * (len(tests) > 1)})"
+        )
+    if not tests:
+        return "no line is of both"
+    if not comparison.is_paired:
+        return (
+            f"no single line shows a difference (exact {test} with Holm's correction for "
+            f"{len(tests)} test{'s' * (len(tests) > 1)})"
         )
     least, most = (find(line.n for line, _ in tests) for find in (min, max))
     fall = smallest_fall(most, len(tests))
@@ -177,7 +193,7 @@ def _of_lines(comparison: Comparison) -> str:
 def _of_adaptive(comparison: Comparison) -> str:
     """What the comparison of adaptive samples goes by; empty where there are none."""
     conditions = comparison.conditions
-    adaptive = [compared for compared in conditions if compared.adaptive]
+    adaptive = [one for one in conditions if one.adaptive and one.is_paired]
     if not adaptive:
         return ""
     pairs = sum(line.n for compared in adaptive for line in compared.paired.lengths)

@@ -145,6 +145,7 @@ def rank_runs(runs: Sequence[JudgedRun], threshold: Threshold = Threshold()) -> 
             names=(ranked[left].name, ranked[right].name),
             conditions=common,
             sides=sides,
+            unpaired=True,
         )
         for left, right in pairs
     ]

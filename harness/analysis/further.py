@@ -153,9 +153,10 @@ class Sides:
             self._of[key] = side_of(samples, self._threshold)
         return self._of[key]
 
-    def difference(self, first: Curve, second: Curve) -> LengthDifference:
-        """See `length_difference`."""
-        return sides_difference(self.of(first), self.of(second))
+    def difference(self, first: Curve, second: Curve, *, paired: bool = True) -> LengthDifference:
+        """See `length_difference` and, for curves on different rows, `unpaired_difference`."""
+        between = sides_difference if paired else unpaired_difference
+        return between(self.of(first), self.of(second))
 
 
 def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
@@ -170,6 +171,21 @@ def sides_difference(first: Side, second: Side) -> LengthDifference:
     """`length_difference` of two sides that are fitted already."""
     correlation = _correlation(first.fit.row_sums, second.fit.row_sums)
     middle, ends = _difference(correlation, first.crossings, second.crossings)
+    single = first.one_threshold and second.one_threshold
+    return _of_ends((first.length, second.length), middle, ends, one_threshold=single)
+
+
+def unpaired_difference(first: Side, second: Side) -> LengthDifference:
+    """The difference of the effective lengths of two sides on different rows, whose lines may
+    differ: their posteriors are independent.
+    """
+    crossings = [
+        (low + octaves, high + octaves)
+        for side in (first, second)
+        for low, high in [side.crossings]
+        for octaves in [math.log2(side.fit.bins.shortest)]
+    ]
+    middle, ends = _difference(0.0, *crossings)
     single = first.one_threshold and second.one_threshold
     return _of_ends((first.length, second.length), middle, ends, one_threshold=single)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import combinations
 
+from harness.analysis.comparability import have_other_rows
+from harness.analysis.comparison import curves_difference
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.family import Ranked, Ranking, corrected, longest
-from harness.analysis.further import LengthDifference, length_difference
+from harness.analysis.further import LengthDifference, Sides
 from harness.analysis.interval import Sign, span_text
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.analysis.paired import paired
 from harness.spec import Condition
 
 _MOST_NAMES = 3
@@ -52,7 +54,7 @@ def run_finding(
     return (
         f"The longest effective length of {model} on {task} is {_length(estimate)}, with "
         f"{_label(best, judged)}{also}; {_shown(shorter, len(others), 'condition')} "
-        f"({_correction(pairs)}{controls and f'; {controls}'})."
+        f"({correction(pairs, _unpaired(judged))}{controls and f'; {controls}'})."
     )
 
 
@@ -60,14 +62,14 @@ def _differences(
     best: JudgedCondition, others: Sequence[JudgedCondition], threshold: Threshold, pairs: int
 ) -> list[LengthDifference]:
     """The corrected differences of `best` and each of the others that shares samples with it."""
-    matched = [
-        pair
-        for other in others
-        if best.curve is not None
-        and other.curve is not None
-        and (pair := paired(best.curve, other.curve)) is not None
-    ]
-    return corrected([length_difference(*pair, threshold) for pair in matched], pairs)
+    sides = Sides(threshold)
+    found = (curves_difference(best, other, sides) for other in others)
+    return corrected([one for one in found if one is not None], pairs)
+
+
+def _unpaired(judged: Sequence[JudgedCondition]) -> int:
+    """How many pairs of conditions have other rows."""
+    return sum(have_other_rows(*pair) for pair in combinations(judged, 2))
 
 
 def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
@@ -100,10 +102,13 @@ def _every(others: int, what: str) -> str:
     return f"each of the {others} other {what}s" if others > 1 else f"the other {what}"
 
 
-def _correction(pairs: int) -> str:
-    if pairs == 1:
-        return "same rows"
-    return f"same rows, Holm's correction for {pairs} pairs"
+def correction(pairs: int, unpaired: int = 0) -> str:
+    """How so many pairs were compared, of which some are `unpaired`, since their rows differ."""
+    rows = "same rows"
+    if unpaired:
+        rows = "unpaired: other rows"
+        rows += f" in {unpaired:,} of {pairs:,} pairs" if unpaired < pairs else ""
+    return rows if pairs == 1 else f"{rows}, Holm's correction for {pairs} pairs"
 
 
 def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
@@ -135,20 +140,20 @@ def ranking_finding(ranking: Ranking) -> str:
     if estimate is None:
         return f"No sample of {task} is scored, so it is not known how far the models see."
     of = f" in the mean of {conditions} conditions" if conditions > 1 else f", {_length(estimate)}"
-    correction = _correction(len(ranking.comparisons))
+    comparisons = ranking.comparisons.values()
+    how = correction(len(comparisons), sum(not one.is_paired for one in comparisons))
     best = [place for place, one in enumerate(ranking.runs) if one.rank_key == first.rank_key]
     shorter = set.intersection(*(set(ranking.further_than(place)) for place in best))
     subject, has, it = _listed([ranking.runs[place].name for place in best]), "has", "it"
     outside = _outside(first) if len(best) > 1 else ""
     if len(best) == count and outside:
         return (
-            f"{subject} cannot be ordered on {task}: their effective lengths lie {outside} "
-            f"({correction})."
+            f"{subject} cannot be ordered on {task}: their effective lengths lie {outside} ({how})."
         )
     if len(best) == count:
         return (
             f"All {count} runs have the same effective length on {task}{of}; no difference between "
-            f"them is shown ({correction})."
+            f"them is shown ({how})."
         )
     if len(best) > 1:
         has, it = "have", "they"
@@ -159,11 +164,9 @@ def ranking_finding(ranking: Ranking) -> str:
     if outside:
         return (
             f"{subject} cannot be ordered on {task}: their effective lengths lie {outside}; {it} "
-            f"{what} ({correction})."
+            f"{what} ({how})."
         )
-    return (
-        f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({correction})."
-    )
+    return f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({how})."
 
 
 def _outside(ranked: Ranked) -> str:

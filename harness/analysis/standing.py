@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
 
-from harness.analysis.comparability import check_same_prompts, check_same_task
-from harness.analysis.comparison import Comparison, compare_runs
+from harness.analysis.comparability import check_same_prompts, check_same_task, have_other_rows
+from harness.analysis.comparison import Comparison, compare_runs, curves_difference
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.family import Ranked, Ranking, corrected, in_family
 from harness.analysis.further import LengthDifference, Sides
 from harness.analysis.interval import Bound
 from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.analysis.paired import paired
 from harness.errors import CompareError
 from harness.spec import Condition
 
@@ -66,6 +65,10 @@ class Standing:
     """Whether each pair was compared in full, and not by the effective lengths alone."""
     tests: int
     """Pairs whose effective lengths were compared: the family of Holm's correction."""
+    unpaired: int
+    """Those of them whose models have recorded replies to different rows."""
+    behind_first: int
+    """Models that the first one is shown to see further than."""
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
 
@@ -101,10 +104,16 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         if (comparison := _compare(ranked[left], ranked[right], condition, threshold, sides))
     }
     family = dict(zip(compared, in_family(list(compared.values())), strict=True))
-    if complete:
+    conditions = [one.run.conditions[condition] for one in ranked]
+    other_rows = {
+        (left, right)
+        for left, right in pairs
+        if have_other_rows(conditions[left], conditions[right])
+    }
+    if complete and not other_rows:
         lengths = {pair: comparison.length for pair, comparison in family.items()}
     else:
-        lengths = length_differences([one.run.conditions[condition] for one in ranked], threshold)
+        lengths = length_differences(conditions, threshold)
         family = {
             pair: replace(comparison, length=lengths[pair]) for pair, comparison in family.items()
         }
@@ -129,6 +138,8 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         ranking,
         complete,
         len(lengths),
+        len(other_rows & set(lengths)),
+        len(further[0]) if ranked else 0,
         len(pairs) - len(lengths),
     )
 
@@ -144,27 +155,30 @@ def _further_than(place: int, lengths: Mapping[Pair, LengthDifference]) -> list[
 def length_differences(
     judged: Sequence[JudgedCondition], threshold: Threshold = Threshold()
 ) -> dict[Pair, LengthDifference]:
-    """The difference in effective length of each pair of places, on the samples that both have,
-    with Holm's correction over all pairs; without pairs that `compare_runs` would not compare.
+    """The difference in effective length of each pair of places, see `curves_difference`, with
+    Holm's correction over all pairs; without pairs that `compare_runs` would not compare.
 
     A curve is fitted once for each set of samples, which is the same in most pairs.
     """
     sides, found = Sides(threshold), {}
     for left, right in combinations(range(len(judged)), 2):
         first, second = judged[left], judged[right]
-        if first.curve is None or second.curve is None or not _same_samples(first, second):
+        if not _comparable(first, second):
             continue
-        pair = paired(first.curve, second.curve)
-        if pair is not None:
-            found[left, right] = sides.difference(*pair)
+        difference = curves_difference(first, second, sides)
+        if difference is not None:
+            found[left, right] = difference
     return dict(zip(found, corrected(list(found.values())), strict=True))
 
 
-def _same_samples(first: JudgedCondition, second: JudgedCondition) -> bool:
-    """Whether both were asked the same rows, and no sample of both with another prompt."""
+def _comparable(first: JudgedCondition, second: JudgedCondition) -> bool:
+    """Whether both were asked the same rows, and no sample of both with another prompt; or have
+    recorded replies to different rows of one task.
+    """
     try:
         check_same_task(first.run, second.run)
-        check_same_prompts(first, second)
+        if not have_other_rows(first, second):
+            check_same_prompts(first, second)
     except CompareError:
         return False
     return True

@@ -108,9 +108,9 @@ def _comparisons(
 ) -> list[Comparison]:
     """Of two runs, or of two conditions of each run."""
     if axis is None:
-        return [compare_runs(runs[0], runs[1], threshold)]
+        return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
     ((name, values),) = read_axes([axis]).items()
-    return [compare_conditions(run, name, values, threshold) for run in runs]
+    return [compare_conditions(run, name, values, threshold, unpaired=True) for run in runs]
 
 
 def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float) -> None:
@@ -182,6 +182,7 @@ def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
         "p_holm": length.p,
         **_area(comparison.area),
         "second_is": comparison.change(margin),
+        "paired": comparison.is_paired,
         "rows": rows_of(comparison_table([comparison], margin)),
     }
 

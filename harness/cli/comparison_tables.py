@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from harness.analysis.comparison import Comparison, ConditionComparison
+from harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
 from harness.analysis.comparison_text import change_sentence, finding
 from harness.analysis.effective_length import few_replies
 from harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
 from harness.analysis.family import Ranking
 from harness.analysis.further import SIGNIFICANT, LengthDifference
 from harness.analysis.interval import wilson
-from harness.analysis.paired import PairedArea, PairedLength
+from harness.analysis.paired import PairedArea
 from harness.analysis.run_text import ranking_finding
 from harness.analysis.signed import signed
+from harness.analysis.unpaired import UnpairedLength
 from harness.cli.layout import Column, blocks, joined, letters, table
 from harness.cli.tables import INTERVAL, bold, interval_text, threshold_text, varied_axes
 from harness.cli.terminal import show, tell
@@ -32,13 +33,15 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
         sides = f"{comparison.first} against {comparison.second}"
         fixed = [f"{axis}={value}" for axis, value in compared.condition.items()]
         show(*map(bold, joined([comparison.task, sides, *fixed])))
-        first, *columns = _lines(compared)
-        for block in blocks([first], columns):
-            show(table(block))
+        if compared.paired.lengths:
+            first, *columns = _lines(compared)
+            for block in blocks([first], columns):
+                show(table(block))
         first, *columns = _lengths(comparison, compared)
         for block in blocks([first], columns):
             show(table(block))
-        if few := few_replies(sum(row.n for row, _ in compared.lines)):
+        pairs = sum(row.n for row, _ in compared.lines)
+        if compared.is_paired and (few := few_replies(pairs)):
             tell(f"Each of the two effective lengths is {few}.")
     _tell_of_factors(compared.length for compared in comparison.conditions)
     tell(finding(comparison))
@@ -47,17 +50,27 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
 
 def _lines(compared: ConditionComparison) -> list[Column]:
     rows = [row for row, _ in compared.lines]
+    counts = ["pairs", *map(str, (row.n for row in rows))]
+    if not compared.is_paired:
+        counts = ["n", *(f"{row.n}, {_second(row)}" for row in rows)]
+    elif _pairs(rows) is not None:
+        counts = []
     return [
         Column(["length"], [str(row.line) for row in rows]),
-        *([] if _pairs(rows) is not None else [Column(["pairs"], [str(row.n) for row in rows])]),
+        *([Column(counts[:1], counts[1:])] if counts else []),
         Column(["first, %"], [_accuracy(row.first, row.n) for row in rows]),
-        Column(["second, %"], [_accuracy(row.second, row.n) for row in rows]),
+        Column(["second, %"], [_accuracy(row.second, _second(row)) for row in rows]),
         Column(["difference, points"], [_points(row) for row in rows]),
         Column(["p (Holm)"], [p_text(p) for _, p in compared.lines]),
     ]
 
 
-def _pairs(rows: list[PairedLength]) -> int | None:
+def _second(row: AnyLength) -> int:
+    """Scored samples of the second side."""
+    return row.n_second if isinstance(row, UnpairedLength) else row.n
+
+
+def _pairs(rows: list[AnyLength]) -> int | None:
     """The number of pairs of all lines; `None` where it differs."""
     counts = {row.n for row in rows}
     return counts.pop() if len(counts) == 1 else None
@@ -68,7 +81,7 @@ def _accuracy(share: float, n: int) -> str:
     return interval_text(share, low, high)
 
 
-def _points(row: PairedLength) -> str:
+def _points(row: AnyLength) -> str:
     low, high = row.difference_ci
     return f"{signed(100 * row.difference)} ({signed(100 * low)} to {signed(100 * high)})"
 
@@ -90,8 +103,9 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
         ),
         *_areas(compared.area),
     ]
-    pairs = _pairs([row for row, _ in compared.lines])
+    pairs = _pairs([row for row, _ in compared.lines]) if compared.is_paired else None
     header = "" if pairs is None else f"{pairs} pair{'s' * (pairs != 1)} a line"
+    header = header if compared.is_paired else "unpaired"
     names = (header, "first", "second", f"first against second ({INTERVAL})")
     return [
         Column([name], cells, "right" if place else "left")
@@ -152,7 +166,10 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     for block in blocks([Column([""], names, "left")], list(_ranked(ranking))):
         show(table(block))
     pairs = list(ranking.comparisons.items())
+    apart = sum(not comparison.is_paired for _, comparison in pairs)
     title = f"each pair on the same samples, Holm's correction for {len(pairs)} pairs"
+    if apart:
+        title = title.replace("on the same samples", f"({apart} unpaired, since the rows differ)")
     if len(ranking.conditions) > 1:
         title += f", mean of {len(ranking.conditions)} conditions"
     show(*map(bold, joined(title.split(" "), " ")))

@@ -238,7 +238,7 @@ def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
     # side by side, so that intervals do not hide each other
     aside = 1.02 ** (values.index(effect.value) - len(values) / 2)
     rows = []
-    for row, p in zip(effect.compared.paired.lengths, effect.compared.p_values, strict=True):
+    for row, p in effect.compared.lines:
         low, high = row.difference_ci
         places = {unit: x and x * aside for unit, x in series.at(row.length).items()}
         rows.append(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.interval import Bound, span_text
-from harness.analysis.run_text import outside_text, ranking_finding
+from harness.analysis.run_text import correction, outside_text, ranking_finding
 from harness.analysis.standing import Place, Standing
 from harness.report.section import Section
 
@@ -75,12 +75,12 @@ def standing_finding(standing: Standing) -> str:
     others = len(ranking.runs) - 1
     if others < 1:
         return ""
-    if not standing.apart and standing.complete:
+    if not standing.apart and not standing.unpaired and standing.complete:
         return ranking_finding(ranking)
     best = ranking.runs[0]
     estimate = best.estimates[standing.condition]
     tests = standing.tests
-    what = f"see further than {len(ranking.further_than(0))} of the {others} others"
+    what = f"see further than {standing.behind_first} of the {others} others"
     tied = sum(one.rank_key == best.rank_key for one in ranking.runs) - 1
     others_too = f"and {tied} other{'s' * (tied > 1)}"
     outside = outside_text([estimate.length.sign]) if tied and estimate else ""
@@ -89,10 +89,7 @@ def standing_finding(standing: Standing) -> str:
     else:
         has = f"{others_too} have" if tied else "has"
         first = f"{best.name} {has} the longest effective length, {estimate}"
-    return (
-        f"{first}; {best.name} is shown to {what} (same rows, Holm's correction for {tests} "
-        f"pair{'s' * (tests != 1)})."
-    )
+    return f"{first}; {best.name} is shown to {what} ({correction(tests, standing.unpaired)})."
 
 
 def condition_text(section: Section, standing: Standing) -> str:
@@ -111,6 +108,13 @@ def standing_notes(standing: Standing) -> list[str]:
         notes.append(
             f"Of {len(standing.places)} models the effective lengths of each pair were compared, "
             "and single lines and areas with the first one only."
+        )
+    if standing.unpaired:
+        rows = "replies to other rows, so their effective lengths were compared without pairing"
+        one = standing.unpaired == 1
+        notes.append(
+            f"{standing.unpaired:,} pair{'' if one else 's'} of models {'has' if one else 'have'} "
+            f"{rows}."
         )
     if standing.apart:
         apart = standing.apart

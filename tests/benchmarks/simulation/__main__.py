@@ -1,6 +1,6 @@
 """Simulates runs of models whose accuracy is known at every length, and judges them as runs are.
 
-    python -m tests.benchmarks.simulation coverage|further|equivalence|adaptive|early_line
+    python -m tests.benchmarks.simulation coverage|further|equivalence|adaptive|early_line|unpaired
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/statistics.md`, which says what its columns are. Each run has a
@@ -20,7 +20,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-from tests.benchmarks.simulation import adaptive, coverage, early_line, equivalence, further
+from tests.benchmarks.simulation import (
+    adaptive,
+    coverage,
+    early_line,
+    equivalence,
+    further,
+    unpaired,
+)
 from tests.benchmarks.simulation.shapes import SHAPES
 from tests.benchmarks.simulation.table import (
     Row,
@@ -39,6 +46,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "equivalence": equivalence.SIMULATION,
     "adaptive": adaptive.SIMULATION,
     "early_line": early_line.SIMULATION,
+    "unpaired": unpaired.SIMULATION,
 }
 
 

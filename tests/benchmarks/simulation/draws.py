@@ -55,10 +55,15 @@ def sample_lengths(samples: int, run: int) -> npt.NDArray[np.int64]:
 
 def normal_field(rng: np.random.Generator, samples: int, rows: float) -> Floats:
     """Standard normal numbers of shape (samples, lines) with this correlation within a row."""
-    own = rng.standard_normal((samples, len(LINES)))
+    return rows_field(rng, (samples, len(LINES)), rows)
+
+
+def rows_field(rng: np.random.Generator, shape: tuple[int, ...], rows: float) -> Floats:
+    """The same of another `shape` than that of `LINES`."""
+    own = rng.standard_normal(shape)
     if not rows:
         return own
-    shared: Floats = rng.standard_normal((samples, 1))
+    shared: Floats = rng.standard_normal((shape[0], 1))
     field: Floats = math.sqrt(rows) * shared + math.sqrt(1 - rows) * own
     return field
 

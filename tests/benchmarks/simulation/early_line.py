@@ -12,7 +12,7 @@ import numpy.typing as npt
 from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.fit import Fit, fit
 from harness.spec import Line, line_start
-from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, holds
+from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, holds, rows_field
 from tests.benchmarks.simulation.shapes import Truth
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
@@ -46,8 +46,7 @@ def draw(setting: Setting, run: int) -> tuple[Truth, Curve]:
         ]
     )
     rng = np.random.default_rng([seed, 1])
-    shared, own = rng.standard_normal((setting.samples, 1)), rng.standard_normal(lengths.shape)
-    field: Floats = np.sqrt(setting.rows) * shared + np.sqrt(1 - setting.rows) * own
+    field = rows_field(rng, lengths.shape, setting.rows)
     scored = np.ones(lengths.shape)
     scored[1:, 0] = 0
     return truth, _curve(answers(truth, lengths, field), scored, lengths)
