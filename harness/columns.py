@@ -127,6 +127,7 @@ LEADERBOARD = (
     "default",
     "control",
     "adaptive",
+    "recorded",
     "n",
     "not_scored",
     "threshold",

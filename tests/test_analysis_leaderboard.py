@@ -17,7 +17,13 @@ from harness import errors
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import merge, run_rows
-from harness.analysis.leaderboard_file import Row, only_writer, read_rows, write_leaderboard
+from harness.analysis.leaderboard_file import (
+    Row,
+    left_out_lines,
+    only_writer,
+    read_rows,
+    write_leaderboard,
+)
 from harness.cli import leaderboard as command
 from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from harness.journal.record import Warn
@@ -241,7 +247,7 @@ class TestLeftOut:
         merged = merge([*old, *new])
         assert {row["model"] for row in merged.rows} == {"scripted/new"}
         assert len(merged.left_out) == 2
-        assert "of version 1 of the task, and there are rows of 2" in merged.left_out[0]
+        assert "of version 1 of the task, and there are rows of 2" in str(merged.left_out[0])
 
     @pytest.mark.parametrize(
         ("more", "why"),
@@ -258,9 +264,21 @@ class TestLeftOut:
         merged = merge([*odd, *usual[0], *usual[1]])
         assert {row["model"] for row in merged.rows} == {"scripted/a", "scripted/b"}
         assert all(
-            f"scripted/odd on lab/ones, separator={name}" in line and why in line
+            f"scripted/odd on lab/ones, separator={name}" in str(line) and why in str(line)
             for name, line in zip(("comma", "none"), merged.left_out, strict=True)
         )
+
+    def test_many_rows_of_one_kind_of_reason_are_one_line(self, lab: Lab) -> None:
+        """With their number and the first of them; a few have a line each."""
+        usual = [rows(made(lab, f"scripted/{name}")) for name in "abc"]
+        odd = [rows(made(lab, f"scripted/{name}", lengths=[3, 7])) for name in "xy"]
+        merged = merge([row for run in (*odd, *usual) for row in run])
+        (line,) = left_out_lines(merged.left_out)
+        assert line == (
+            "4 rows with other lengths: scripted/x on lab/ones, separator=comma: lengths 3, 7, and "
+            "3, 5 elsewhere; and 3 more"
+        )
+        assert left_out_lines(merged.left_out[:3]) == [str(one) for one in merged.left_out[:3]]
 
     def test_newcomers_drive_nobody_out(self, lab: Lab) -> None:
         """What the file has stays, however many others come with other data."""
@@ -268,7 +286,7 @@ class TestLeftOut:
         toys = [row for name in "ab" for row in rows(made(lab, f"scripted/{name}", samples=2))]
         merged = merge(toys, there)
         assert {row["model"] for row in merged.rows} == {"scripted/there"}
-        assert "4 samples, and 8 elsewhere" in merged.left_out[0]
+        assert "4 samples, and 8 elsewhere" in str(merged.left_out[0])
 
     def test_another_threshold_of_the_same_runs(self, lab: Lab) -> None:
         """The whole file changes to it."""
@@ -285,7 +303,7 @@ class TestLeftOut:
         later = [row | {"threshold": "0.5", "date": early, "model": "scripted/b"} for row in usual]
         merged = merge([*usual, *later])
         assert len(merged.rows) == 2
-        assert "threshold is 0.5, and 0.85 elsewhere" in merged.left_out[0]
+        assert "threshold is 0.5, and 0.85 elsewhere" in str(merged.left_out[0])
 
     def test_the_latest_of_one_model(self, lab: Lab) -> None:
         """A newer run replaces the older quietly; other settings are another row."""
@@ -763,9 +781,9 @@ class TestAdaptive:
         assert near["fingerprint"] != far["fingerprint"]
         board = merge([near, other], before=[far])
         assert [row["model"] for row in board.rows] == ["scripted/b", "scripted/a"]
-        assert board.left_out == (
+        assert left_out_lines(board.left_out) == [
             "scripted/c on lab/ones, separator=none: seed=1, and seed=0 elsewhere",
-        )
+        ]
         assert [line.split(" | ")[1] for line in markdown(board).splitlines()[2:]] == [
             "scripted/b, adaptive",
             "scripted/a, adaptive",
@@ -825,7 +843,7 @@ class TestAdaptive:
         row = self.made(lab, "scripted/a")
         board = merge([{**row, "model": "scripted/b", "threshold": "0.5"}], before=[row])
         (reason,) = board.left_out
-        assert "threshold is 0.5, and 0.85 elsewhere" in reason
+        assert "threshold is 0.5, and 0.85 elsewhere" in str(reason)
 
     @pytest.mark.parametrize(
         ("change", "problem"),

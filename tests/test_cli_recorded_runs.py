@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.run_text import recorded_note
+from harness.report.readme import BEGIN, END
 from tests.conftest import Lab
 from tests.test_cli_comparing import cells_of
 
@@ -96,3 +97,23 @@ def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:
     several = lab.bench("compare", far, near, same).out
     assert "each pair (2 unpaired, since the rows differ), Holm's correction" in several
     assert "(unpaired: other rows in 2 of 3 pairs, Holm's correction for 3 pairs)" in several
+
+
+def test_recorded_runs_of_any_lines_are_ranked_by_effective_length(lab: Lab) -> None:
+    """And asked rows of other lines are left out as before."""
+    recorded(lab, "near", 20, (16, 32))
+    recorded(lab, "far", 99, (16, 32, 64), first=1)
+    recorded(lab, "b", 34, (32,), first=2)
+    readme = lab.folder / "R.md"
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    done = lab.bench("leaderboard", "--out", lab.out, "--readme", readme)
+    assert (done.code, done.err) == (0, "")
+    assert "3 rows" in done.out
+    names = [row[1] for row in cells_of(done.out)]
+    assert names == ["model", "far, recorded", "b, recorded", "near, recorded"]
+    assert "3 pairs of models have replies to other rows" in done.out
+    table = readme.read_text().splitlines()[3:6]
+    assert [line.split(" | ")[1] for line in table] == [
+        *("far, recorded", "b, recorded", "near, recorded"),
+    ]
+    assert {line.strip("| ").split(" | ")[4] for line in table} == {"–"}

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.analysis.curve import Threshold
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
-from harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
+from harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
 from harness.analysis.standing import is_default
 from harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
 from harness.columns import ACCURACY_AT
@@ -29,8 +29,8 @@ _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
 
 
-def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]]:
-    """A row for each complete condition, and a line for each incomplete one.
+def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[LeftOut]]:
+    """A row for each complete condition, and what is said of each incomplete one.
 
     Raises:
         LeaderboardError: the run is a repeat of another one.
@@ -41,7 +41,8 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
             f"{run.folder} is repeat {manifest.repeat} of a run, and a leaderboard takes the run "
             "itself"
         )
-    rows, left_out = [], []
+    rows: list[Row] = []
+    left_out: list[LeftOut] = []
     for judged in run.conditions.values():
         estimate = judged.effective_length(threshold)
         missing = int(judged.cells["not_run"].sum())
@@ -54,9 +55,9 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 if estimate is None
                 else "it was never completed"
             )
-            left_out.append(
-                f"{run.folder}, {judged.label}: {problem}; the same command again asks them"
-            )
+            reason = f"{problem}; the same command again asks them"
+            kind = "of runs that are not complete"
+            left_out.append(LeftOut(f"{run.folder}, {judged.label}", reason, kind))
             continue
         sums = judged.cells[["n", *NOT_SCORED]].sum()
         of_threshold = threshold_columns(threshold)
@@ -69,6 +70,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[str]
                 "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
                 "adaptive": "yes" if judged.adaptive else "",
+                "recorded": "yes" if manifest.recorded is not None else "",
                 "n": str(int(sums["n"])),
                 "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
                 "threshold": f"{of_threshold['threshold']:g}",
@@ -142,18 +144,22 @@ def merge(
     """Merges new `rows` with those `before` into rows that can be compared with each other.
 
     Of rows with equal `KEY`, version and samples the latest is kept; the samples are those of the
-    fingerprint, and in adaptive rows, whose samples follow from the replies, those of the seed. A
+    fingerprint, and in adaptive rows, whose samples follow from the replies, those of the seed.
+    Recorded rows have the samples that somebody else chose, so that any of them are compared: by
+    their effective lengths, and not by areas, which are over other lines. A
     date that is not one, or is more than a day after `now`, counts as the earliest, so that such a
     row never replaces one with a valid date. Of each task only the newest version is kept. Of each
-    condition only one combination of data and threshold is kept among the full rows, and one among
-    the adaptive rows: one of the rows `before`, if there are any, so that new rows never remove old
-    ones. Among several: the most frequent, then the one with most samples, then the latest.
+    condition only one combination of data and threshold is kept among the full rows, one among the
+    adaptive and one among the recorded rows: one of the rows `before`, if there are any, so that
+    new rows never remove old ones. Among several: the most frequent, then the one with most
+    samples, then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
     for row in sorted([*before, *rows], key=lambda row: _when(row, limit)):
         latest[(*(row[name] for name in KEY), row["task_version"], _samples(row))] = row
-    kept, left_out = list(latest.values()), []
+    kept = list(latest.values())
+    left_out: list[LeftOut] = []
     ahead = [
         f"{_named(row)}: dated {row['date']!r}, which is after today or no date; a run that is "
         "here replaces it"
@@ -169,10 +175,11 @@ def merge(
         if int(row["task_version"]) == newest[row["task"]]:
             current.append(row)
         else:
-            left_out.append(
-                f"{_named(row)}: of version {row['task_version']} of the task, and there are rows "
-                f"of {newest[row['task']]}"
+            reason = (
+                f"of version {row['task_version']} of the task, and there are rows of "
+                f"{newest[row['task']]}"
             )
+            left_out.append(LeftOut(_named(row), reason, "of older versions of a task"))
     earlier_samples: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in before:
         earlier_samples[_group(row)].add(_samples(row))
@@ -185,8 +192,9 @@ def merge(
             if _data(row) == _data(reference):
                 chosen.append(row)
             else:
-                left_out.append(f"{_named(row)}: {_difference(row, reference)}")
-    chosen.sort(key=lambda row: (*_group(row), -_rank(row)))
+                left_out.append(LeftOut(_named(row), *_difference(row, reference)))
+    chosen.sort(key=_rank, reverse=True)
+    chosen.sort(key=_group)
     return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
 
 
@@ -206,16 +214,22 @@ def _when(row: Row, limit: datetime) -> datetime:
 
 def _group(row: Row) -> tuple[str, ...]:
     """What rows that are compared with each other have in common."""
-    return row["task"], row["condition"], row["adaptive"]
+    return row["task"], row["condition"], row["adaptive"], row["recorded"]
 
 
-def _rank(row: Row) -> float:
-    """What the rows of a group are sorted by: the area; the effective length of adaptive rows."""
-    return float(row["effective_length" if row["adaptive"] else "area"])
+def _rank(row: Row) -> tuple[float, int]:
+    """What the rows of a group are sorted by: the area; the effective length of adaptive and of
+    recorded rows, where `< 26` is less than 26, and `> 26` more.
+    """
+    if not row["adaptive"] and not row["recorded"]:
+        return float(row["area"]), 0
+    return float(row["effective_length"]), ("<", "", ">").index(row["effective_length_bound"])
 
 
 def _samples(row: Row) -> str:
     """What two rows have in common if their runs drew the same samples."""
+    if row["recorded"]:
+        return "recorded"
     return f"adaptive {_seed(row)}" if row["adaptive"] else row["fingerprint"]
 
 
@@ -237,25 +251,28 @@ def _named(row: Row) -> str:
     return f"{row['model']} on {row['task']}, {row['condition']}"
 
 
-def _difference(row: Row, reference: Row) -> str:
-    """Why a row cannot be compared with the `reference`."""
+def _difference(row: Row, reference: Row) -> tuple[str, str]:
+    """Why a row cannot be compared with the `reference`, and the kind of that reason."""
     lengths, reference_lengths = (
         [str(length) for length in lengths_of([entry])] for entry in (row, reference)
     )
     if _samples(row) == _samples(reference):
         name = "threshold" if row["threshold"] != reference["threshold"] else "threshold_of"
-        return f"{name} is {row[name]}, and {reference[name]} elsewhere"
+        return f"{name} is {row[name]}, and {reference[name]} elsewhere", "with another threshold"
     if row["adaptive"]:
-        return f"{_seed(row)}, and {_seed(reference)} elsewhere"
+        return f"{_seed(row)}, and {_seed(reference)} elsewhere", "with another seed"
     if lengths != reference_lengths:
-        return f"lengths {', '.join(lengths)}, and {', '.join(reference_lengths)} elsewhere"
-    if row["n"] != reference["n"] or row["not_scored"] != reference["not_scored"]:
-        samples, reference_samples = (
-            int(entry["n"]) + int(entry["not_scored"]) for entry in (row, reference)
-        )
-        if samples != reference_samples:
-            return f"{samples} sample{'s' * (samples != 1)}, and {reference_samples} elsewhere"
-    return (
-        f"other rows of symbols or prompts (fingerprint {row['fingerprint'][:_SHOWN_FINGERPRINT]}, "
-        f"{reference['fingerprint'][:_SHOWN_FINGERPRINT]} elsewhere; settings {row['settings']})"
+        elsewhere = ", ".join(reference_lengths)
+        return f"lengths {', '.join(lengths)}, and {elsewhere} elsewhere", "with other lengths"
+    samples, reference_samples = (
+        int(entry["n"]) + int(entry["not_scored"]) for entry in (row, reference)
     )
+    if samples != reference_samples:
+        return (
+            f"{samples} sample{'s' * (samples != 1)}, and {reference_samples} elsewhere",
+            "with another number of samples",
+        )
+    kind = "other rows of symbols or prompts"
+    fingerprints = [one["fingerprint"][:_SHOWN_FINGERPRINT] for one in (row, reference)]
+    found = f"fingerprint {fingerprints[0]}, {fingerprints[1]} elsewhere"
+    return f"{kind} ({found}; settings {row['settings']})", f"with {kind}"

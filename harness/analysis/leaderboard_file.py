@@ -30,6 +30,7 @@ _WORDS = {
     "default": ("", "yes"),
     "control": ("", "yes"),
     "adaptive": ("", "yes"),
+    "recorded": ("", "yes"),
     "effective_length_bound": ("", "<", ">"),
     "tested_length_bound": ("", "<", ">"),
     "one_threshold": ("no", "yes"),
@@ -39,12 +40,44 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A row, or a condition of a run, that a leaderboard does not take."""
+
+    name: str
+    reason: str
+    kind: str
+    """What rows that are left out for such a reason have in common: `with other lengths`."""
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.name}: {self.reason}"
+
+
+_MOST_LINES = 3
+
+
+def left_out_lines(left_out: Iterable[LeftOut]) -> list[str]:
+    """A line for each of a few, and one line for each kind of reason with more."""
+    by_kind: dict[str, list[LeftOut]] = {}
+    for one in left_out:
+        by_kind.setdefault(one.kind, []).append(one)
+    lines: list[str] = []
+    for kind, group in by_kind.items():
+        if len(group) <= _MOST_LINES:
+            lines += map(str, group)
+        else:
+            more = f"and {len(group) - 1:,} more"
+            lines.append(f"{len(group):,} rows {kind}: {group[0]}; {more}")
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
 class Leaderboard:
     """The rows of a leaderboard, and messages about the others."""
 
     rows: tuple[Row, ...]
-    left_out: tuple[str, ...]
-    """A line for each row that cannot be compared with the others, with the reason."""
+    left_out: tuple[LeftOut, ...]
+    """Each row that cannot be compared with the others."""
     ahead: tuple[str, ...] = ()
     """A line for each row of the file whose date is in the future or not a date."""
 

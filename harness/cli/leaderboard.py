@@ -12,7 +12,14 @@ from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.leaderboard import merge, run_rows
-from harness.analysis.leaderboard_file import Row, only_writer, read_rows, write_leaderboard
+from harness.analysis.leaderboard_file import (
+    LeftOut,
+    Row,
+    left_out_lines,
+    only_writer,
+    read_rows,
+    write_leaderboard,
+)
 from harness.analysis.run_text import recorded_note
 from harness.analysis.standing import Place
 from harness.analysis.tables import estimate_columns
@@ -81,7 +88,9 @@ def _rows(
     folders: Iterable[Path], threshold: Threshold, tasks: str, *, run_kept_code: bool
 ) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
     """The readable runs, each with its rows, and the reasons for what is left out."""
-    runs, left_out = [], []
+    runs: list[tuple[JudgedRun, list[Row]]] = []
+    left_out: list[str] = []
+    incomplete: list[LeftOut] = []
     for folder in folders:
         try:
             run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
@@ -90,8 +99,8 @@ def _rows(
             continue
         rows, reasons = run_rows(run, threshold)
         runs.append((run, rows))
-        left_out += reasons
-    return runs, left_out
+        incomplete += reasons
+    return runs, [*left_out, *left_out_lines(incomplete)]
 
 
 def _write_leaderboard(
@@ -101,7 +110,7 @@ def _write_leaderboard(
     merged = merge([row for _, rows in new for row in rows], read_rows(output))
     for line in merged.ahead:
         warn(line)
-    for line in merged.left_out:
+    for line in left_out_lines(merged.left_out):
         warn(f"left out: {line}")
     write_leaderboard(output, merged)
     if readme is not None:

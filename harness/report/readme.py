@@ -27,10 +27,11 @@ def markdown(leaderboard: Leaderboard) -> str:
     default condition (under the first one, if it was not asked that), the median and the range
     over all conditions, and the mean area over the conditions that all models of the task have.
 
-    What was asked adaptively has rows of its own, which say so. Which condition the ends of the
-    range belong to is not said: without a test, the first and the last of several equal conditions
-    differ by chance. Controls are left out. Areas over different lengths have no mean, and adaptive
-    rows have no area: they are sorted by how far they see. Where any cost is known, the cost of the
+    What was asked adaptively has rows of its own, which say so, and so have recorded replies. Which
+    condition the ends of the range belong to is not said: without a test, the first and the last of
+    several equal conditions differ by chance. Controls are left out. Areas over different lengths
+    have no mean, and neither have adaptive rows or those of recorded replies, whose lines somebody
+    else chose: they are sorted by how far they see. Where any cost is known, the cost of the
     condition that is shown is the last column.
     """
     ranked = [row for row in leaderboard.rows if not row["control"]]
@@ -44,32 +45,37 @@ def markdown(leaderboard: Leaderboard) -> str:
         rows = [row for row in ranked if row["task"] == task]
         by_entrant: dict[tuple[str, ...], list[Row]] = {}
         for row in rows:
-            entrant = tuple(row[name] for name in ("model", "settings", "adaptive"))
+            entrant = tuple(row[name] for name in ("model", "settings", "adaptive", "recorded"))
             by_entrant.setdefault(entrant, []).append(row)
         conditions = [
             {row["condition"] for row in entrant_rows}
-            for (_, _, adaptive), entrant_rows in by_entrant.items()
-            if not adaptive
+            for (_, _, adaptive, recorded), entrant_rows in by_entrant.items()
+            if not adaptive and not recorded
         ]
         common = set.intersection(*conditions) if conditions else set()
         varied = _varied([row["condition"] for row in rows])
 
         def mean(entrant_rows: Sequence[Row], common: set[str] = common) -> float:
             """The mean area over the common conditions; -1 if there is no such mean."""
-            common_rows = [row for row in entrant_rows if row["condition"] in common]
+            common_rows = [
+                row for row in entrant_rows if row["condition"] in common and not row["recorded"]
+            ]
             lengths = {tuple(lengths_of([row])) for row in common_rows}
             if len(lengths) != 1 or not all(row["area"] for row in common_rows):
                 return -1.0
             return sum(float(row["area"]) for row in common_rows) / len(common_rows)
 
-        ranking = sorted(
-            by_entrant.items(), key=lambda item: (-mean(item[1]), -_length(_shown(item[1])).length)
-        )
-        for (model, _, adaptive), entrant_rows in ranking:
+        def rank(rows: Sequence[Row]) -> tuple[float, float, int]:
+            length = _length(_shown(rows))
+            return -mean(rows), -length.length, -"<=>".index(length.sign)
+
+        ranking = sorted(by_entrant.items(), key=lambda item: rank(item[1]))
+        for (model, _, adaptive, recorded), entrant_rows in ranking:
             shown = _shown(entrant_rows)
             area = f"{mean(entrant_rows):.2f}" if mean(entrant_rows) >= 0 else "–"
             names = f"{markdown_text(task)} | {markdown_text(model)}"
             names += ", adaptive" if adaptive else ""
+            names += ", recorded" if recorded else ""
             cells = [names, _sees(shown, varied), _median(entrant_rows), area]
             cells += [_cost(shown)] if some_costs else []
             table.append(f"| {' | '.join(cells)} |")
