@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.run_text import recorded_note
+from harness.face.result import compare
 from harness.report.readme import BEGIN, END
 from tests.conftest import Lab
 from tests.test_cli_comparing import cells_of
@@ -84,6 +85,9 @@ def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
     (pair,) = json.loads(lab.bench("compare", far, near, "--json").out)["pairs"]
     assert (pair["paired"], pair["area_difference"]) == (False, None)
     assert pair["sees_further"] == "far"
+    in_python = compare(far, near)
+    assert in_python.finding.endswith("; unpaired: the replies are to different rows.")
+    assert in_python.change == pair["second_is"] == "worse"
 
 
 def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:

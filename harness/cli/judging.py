@@ -117,7 +117,8 @@ def compare(
     Of two: for each line both accuracies, the difference (first minus second) with its interval,
     and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
     areas. One sentence says who sees further, a second one whether the second is worse, better or
-    equivalent. A factor between two lengths is the median of their ratio.
+    equivalent. A factor between two lengths is the median of their ratio. Recorded replies to
+    different rows are compared unpaired: by Fisher's exact test, and without areas.
 
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
@@ -168,7 +169,7 @@ def leaderboard(
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
-    Prints the models of each task by effective length, with the ranks that paired tests leave open.
+    Prints the models of each task by effective length, with the ranks that the tests leave open.
     Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
     are left out, with the reason.
     """

@@ -177,12 +177,15 @@ class Run:
     def compare(
         self, axis: str, first: str, second: str, *, margin: float = MARGIN
     ) -> RunComparison:
-        """Compares two values of an axis on the same rows.
+        """Compares two values of an axis on the same rows; recorded replies to different rows are
+        compared unpaired.
 
         Raises:
             CompareError: they cannot be compared.
         """
-        compared = compare_conditions(self.judged, axis, [first, second], self.threshold)
+        compared = compare_conditions(
+            self.judged, axis, [first, second], self.threshold, unpaired=True
+        )
         return RunComparison(compared, margin)
 
     def __repr__(self) -> str:
@@ -206,7 +209,7 @@ class Run:
 
 
 class RunComparison:
-    """Two runs, or two conditions of one, on the same samples."""
+    """Two runs, or two conditions of one."""
 
     def __init__(self, comparison: Comparison, margin: float) -> None:
         if not 0 < margin < 1:
@@ -276,11 +279,13 @@ def list_runs(out: str | Path = "results") -> pd.DataFrame:
 def compare(
     first: Run | str | Path, second: Run | str | Path, *, margin: float = MARGIN
 ) -> RunComparison:
-    """Compares two runs, or the runs in two folders, on the same samples.
+    """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
+    different rows are compared unpaired.
 
     Raises:
         CompareError: they cannot be compared; the error says why.
         JournalError: a folder has no run, or it cannot be read.
     """
     left, right = (one if isinstance(one, Run) else load_run(one) for one in (first, second))
-    return RunComparison(compare_runs(left.judged, right.judged, left.threshold), margin)
+    compared = compare_runs(left.judged, right.judged, left.threshold, unpaired=True)
+    return RunComparison(compared, margin)
