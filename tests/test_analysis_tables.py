@@ -449,7 +449,7 @@ class TestTerminal:
             ["5", "67 (21–94)", "67 (21–94)"],
             ["sees to (85 %)", "4", "4"],
             ["95 % interval", "< 3 to > 5", "< 3 to > 5"],
-            ["few replies", "of 6 replies only", "of 6 replies only"],
+            ["few replies", "6", "6"],
             ["not scored", "2", "2"],
         ]
         low, high = wilson(2, 3) or (0.0, 0.0)
@@ -463,7 +463,7 @@ class TestTerminal:
         assert self.shown(lab, lab.wanted())[2:] == [
             *(["3", "0 (0–79)  1", "-  0"], ["5", "0 (0–79)  1", "-  0"]),
             *(["sees to (85 %)", "< 3", "-"], ["95 % interval", "< 3 to 4", ""]),
-            ["few replies", "of 2 replies only", ""],
+            ["few replies", "2", ""],
             ["not scored", "0", "2"],
         ]
 
@@ -473,7 +473,7 @@ class TestTerminal:
         assert self.shown(lab, lab.wanted(lab.plain)) == [
             *(["length", "accuracy, %"], ["4", "100 (44–100)"]),
             *(["sees to (85 %)", "> 4"], ["95 % interval", "> 4"]),
-            ["few replies", "of 3 replies only"],
+            ["few replies", "3"],
         ]
 
     def test_no_single_threshold_has_a_row(self, lab: Lab) -> None:

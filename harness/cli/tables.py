@@ -164,7 +164,8 @@ def _shown(
             uneven = estimate is not None and not estimate.one_threshold
             summary[NO_SINGLE_THRESHOLD] = "yes" if uneven else ""
         if some_few:
-            summary["few replies"] = few_replies(estimate.scored) if estimate else ""
+            few = estimate is not None and few_replies(estimate.scored)
+            summary["few replies"] = str(estimate.scored) if estimate and few else ""
         for day in days:
             summary[f"cost, prices of {day}"] = "-" if cost is None else str(cost)
         summary |= {name: _count(part.cells[[name]]) for name in unanswered}
