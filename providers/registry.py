@@ -57,8 +57,8 @@ _FIXED = ("azure", "lm-eval", "oracle", "scripted", "tiny")
 """Providers that do not take the user's addresses."""
 _WITHOUT_EFFORT = ("lm-eval", "oracle", "scripted", "tiny", "vllm")
 """Providers that do not ask for a reasoning effort."""
-_EXTRAS = {"anthropic": "anthropic", "lm-eval": "lm_eval", "vllm": "vllm"}
-"""Extra, which has the name of its provider -> the package that it installs."""
+_EXTRAS = {"anthropic": "anthropic", "lm-eval": "lm_eval", "probe": "torch", "vllm": "vllm"}
+"""Extra -> the package that it installs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +342,11 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
         ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),
         ("vllm", "vLLM: a server that runs, or one of our own", f"--base-url, or {extra('vllm')}"),
         ("lm-eval", "models that lm-eval loads: hf, gguf, …", f"--model-arg, {extra('lm-eval')}"),
+        (
+            "hf",
+            "a model of Hugging Face in a folder, for 'bench probe'",
+            f"its folder, {extra('probe')}",
+        ),
         ("azure", "a deployment on Azure OpenAI", ", ".join(map(key, azure))),
         ("scripted", "replies from a text file, one on each line, in turn", "the file"),
     ]

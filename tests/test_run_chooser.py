@@ -183,7 +183,8 @@ def test_server_and_window_are_looked_up_once(lab: Lab) -> None:
     provider = Windowed()
     ask(lab, provider)
     assert provider.facts_asked == 1
-    assert len(provider.counted) == len(set(provider.counted)) > 0
+    prompts = [text for text in provider.counted if text.startswith("How many")]
+    assert len(prompts) == len(set(prompts)) > 0
     assert len([line for line in lab.said if "not sent" in line]) == 1
     assert len(provider.requests) == 18
     failures = [record for record in records(lab.the_run()) if "failure" in record]

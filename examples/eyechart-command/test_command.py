@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from eyechart.testing import check_provider
-
 from eyechart_command import open_provider
 from providers.base import ModelSettings
 
