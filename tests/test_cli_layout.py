@@ -98,7 +98,7 @@ def test_conditions_are_columns_where_they_fit(lab: Lab) -> None:
 def test_conditions_are_rows_where_the_lines_fit(lab: Lab) -> None:
     """A row has all of a condition."""
     lab.monkeypatch.setenv("COLUMNS", "120")
-    rows = rows_of(of_eight(lab, lengths="3"))
+    rows = rows_of(of_eight(lab, "--samples", "8", lengths="3"))
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if row[0] == "|"]
     assert cells[0] == [
         *("separator", "hint", "length 3", "sees to (85 %)", "95 % interval", "unparsed")
