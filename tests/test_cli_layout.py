@@ -105,7 +105,7 @@ def test_conditions_are_rows_where_the_lines_fit(lab: Lab) -> None:
     ]
     assert cells[1] == ["", "", "accuracy, %", "", "", ""]
     assert len(cells) == 10
-    assert cells[2][:3] == ["none", "plain", "75 (30–95)"]
+    assert cells[2][:3] == ["none", "plain", "88 (53–98)"]
 
 
 def test_letters_have_a_legend(lab: Lab) -> None:
