@@ -12,7 +12,7 @@ from itertools import product
 
 from harness.answer import Answer, Target, folded, target_of
 from harness.errors import PlanError, TaskError, UsageError
-from harness.plan.plan import make_sample, plan, sample_from_id
+from harness.plan.plan import item_of, make_sample, plan, sample_from_id
 from harness.recorded.fields import RecordedReply, RowError, integer
 from harness.spec import (
     MAX_LENGTH,
@@ -238,11 +238,13 @@ class SampleFinder:
         than its length. The shortest samples tell most.
         """
         targets = []
-        with suppress(RowError, TaskError):
+        condition = self._conditions[0]
+        with suppress(TaskError):
             for length in self._task.lengths[:_LINES_TRIED]:
                 for index in range(_SAMPLES_TRIED):
-                    target = self._make(self._conditions[0], length, index).target
-                    targets.append((float(target), float(target) - length))
+                    item = item_of(self._task, condition, length, index, self.seed)
+                    target = float(target_of(item.target, self._task.spec.answer))
+                    targets.append((target, target - length))
         if not targets:
             return -math.inf, math.inf
         return min(low for low, _ in targets), max(high for _, high in targets)
