@@ -199,6 +199,11 @@ def test_on_the_page_of_its_run(lab: Lab) -> None:
     for title in ("Attention sinks", "Collapse: n and n + 1", "Probability of the right answer"):
         assert title in text
     assert "Rank collapse" not in text
+    probe(lab, *ONES, "--lengths", "6", "--measure", "answer", "--intervene", "softmax_one")
+    (other,) = (lab.out / "probes").glob("tiny@*/counting/*")
+    assert lab.bench("report", run, probe_of(lab), other, "-o", page).code == COMPLETE
+    text = page.read_text(encoding="utf-8")
+    assert "tiny@softmax_one" in text
     alone = lab.bench("report", probe_of(lab), "-o", page)
     assert (alone.code, len(alone.err.splitlines())) == (USAGE, 1)
     assert "name its run too" in alone.err

@@ -159,19 +159,19 @@ def report(
 
 
 def _probes(folders: Sequence[Path], runs: Sequence[JudgedRun]) -> list[ProbeOfRun]:
-    """The probes of models and tasks that `runs` have.
+    """The probes of tasks that `runs` have.
 
     Raises:
-        UsageError: a probe is of another model or task.
+        UsageError: a probe is of another task.
     """
     from harness.report.inside import read_probe
 
-    asked = {(run.manifest.model, run.manifest.task_digest) for run in runs}
+    asked = {run.manifest.task_digest for run in runs}
     probes = [read_probe(folder) for folder in dict.fromkeys(folders)]
     for folder, probe in zip(dict.fromkeys(folders), probes, strict=True):
-        if (probe.model, probe.task_digest) not in asked:
+        if probe.task_digest not in asked:
             raise UsageError(
-                f"{folder} is a probe of {probe.model}, and no run of this model and task is "
-                "named; name its run too, which stands under 'runs' in place of 'probes'"
+                f"{folder} is a probe of a task that none of the runs has; name its run too, which "
+                "stands under 'runs' in place of 'probes'"
             )
     return probes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from harness.report.section import Section, Series, key_of
 
 @dataclass(frozen=True, eq=False)
 class ProbeOfRun:
-    """A probe of a model of a section."""
+    """A probe of a task that a section is about."""
 
     model: str
     task_digest: str
@@ -38,27 +38,59 @@ def read_probe(folder: Path) -> ProbeOfRun:
 
 
 def inside_figures(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
-    """A figure for each shown measure that a probe of the section's models has."""
+    """A figure for each shown measure that a probe of the section's task has; a model without a run
+    in the section is drawn under the conditions of the first run.
+    """
     digest = section.runs[0].run.manifest.task_digest
     frames = {
         probe.model: shown_values(probe.frame) for probe in probes if probe.task_digest == digest
     }
+    asked = [run_details.name for run_details in section.runs]
+    others = [model for model in frames if model not in asked]
     look = look_of(section)
     found = []
     for shown in SHOWN:
         panels = []
         for model, title, panel_series in panels_of(section):
-            rows: Rows = []
-            marks: Rows = []
-            for series in panel_series:
-                rows += _rows(section, series, shown, frames)
-                marks += _marks(section, series)
-            if rows:
-                data = {"inside": rows, "estimate": marks, "line": _line(shown)}
-                panels.append(Panel(model, title, data))
+            drawn = {model: frames.get(model)}
+            if model == asked[0]:
+                drawn |= {other: frames[other] for other in others}
+            panels += [
+                panel
+                for name, frame in drawn.items()
+                if frame is not None
+                and (
+                    panel := _panel(
+                        section, panel_series, shown, model=name, title=title, frame=frame
+                    )
+                )
+            ]
         if panels:
             found.append(_figure(section, shown, look, panels))
     return found
+
+
+def _panel(
+    section: Section,
+    panel_series: Sequence[Series],
+    shown: Shown,
+    *,
+    model: str,
+    title: str,
+    frame: pd.DataFrame,
+) -> Panel | None:
+    """The panel of a probe: with effective lengths if `panel_series` are of its model, which else
+    give their conditions only. `None` where nothing was measured.
+    """
+    rows: Rows = []
+    marks: Rows = []
+    for series in panel_series:
+        is_own = series.run_details.name == model
+        rows += _rows(section, series, shown, frame, is_own=is_own)
+        marks += _marks(section, series) if is_own else []
+    if not rows:
+        return None
+    return Panel(model, title, {"inside": rows, "estimate": marks, "line": _line(shown)})
 
 
 def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel]) -> Figure:
@@ -69,25 +101,31 @@ def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel])
 
 
 def _rows(
-    section: Section, series: Series, shown: Shown, frames: Mapping[str, pd.DataFrame]
+    section: Section, series: Series, shown: Shown, frame: pd.DataFrame, *, is_own: bool
 ) -> Rows:
-    frame = frames.get(series.run_details.name)
-    if frame is None:
-        return []
+    """The values under the condition of a series. How many tokens a length has is known of the
+    series' own model only.
+    """
     chosen = rows_with(frame[frame["shown"] == shown.name], series.condition)
-    return [
-        {
-            **marks_of(section, series),
-            **units_of(series.at(float(row["length"])), "x"),
-            "length": int(row["length"]),
-            "y": float(row["value"]),
-            "low": float(row["low"]),
-            "high": float(row["high"]),
-            "n": int(row["n"]),
-        }
-        for _, row in chosen.iterrows()
-        if not shown.is_log or row["low"] > 0
-    ]
+    rows: Rows = []
+    for _, row in chosen.iterrows():
+        if shown.is_log and not row["low"] > 0:
+            continue
+        at = series.at(float(row["length"]))
+        if not is_own:
+            at["tokens"] = None
+        rows.append(
+            {
+                **marks_of(section, series),
+                **units_of(at, "x"),
+                "length": int(row["length"]),
+                "y": float(row["value"]),
+                "low": float(row["low"]),
+                "high": float(row["high"]),
+                "n": int(row["n"]),
+            }
+        )
+    return rows
 
 
 def _marks(section: Section, series: Series) -> Rows:
