@@ -152,6 +152,17 @@ SHOWN = (
         note="The same from the position in the row, for comparison.",
     ),
     Shown(
+        "rotary",
+        "query_norm_fast",
+        "Rotary positions: the faster half of the pairs",
+        "share of norms",
+        ("fast", "pairs"),
+        layers="all",
+        is_share=True,
+        note="How much of the norms of queries belongs to the pairs that turn faster; mean of all "
+        "layers, 0.5 where all pairs are equally long.",
+    ),
+    Shown(
         "lipschitz",
         "largest_slope",
         "Largest slope of the logits",
