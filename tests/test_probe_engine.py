@@ -219,7 +219,7 @@ def test_json(lab: Lab) -> None:
 
 def test_another_model_of_the_same_name(lab: Lab) -> None:
     probe(lab, *ONES, "--lengths", "6", "--measure", "answer")
-    path = probe_of(lab) / "manifest.json"
+    path = probe_of(lab) / "probe.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["facts"]["weights_sha256"] = "another"
     path.write_text(json.dumps(manifest), encoding="utf-8")

@@ -23,7 +23,7 @@ from harness.journal.manifest import run_folder
 from harness.spec import CellKey, Condition, Line, Settings
 from harness.task.catalogue import Task
 
-MEASURED, MANIFEST = "measured.jsonl", "manifest.json"
+MEASURED, MANIFEST = "measured.jsonl", "probe.json"
 _LOCK = "lock"
 
 
