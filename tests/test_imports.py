@@ -24,6 +24,7 @@ LEAVES = (
     "harness.columns",
     "harness.errors",
     "harness.exact_json",
+    "harness.shard",
     "harness.spec",
 )
 """Modules beside the packages that all of them may import."""
@@ -33,6 +34,7 @@ ARROWS = {
     "harness.columns": [],
     "harness.errors": [],
     "harness.exact_json": [],
+    "harness.shard": ["harness.errors"],
     "harness.score": [],
     "harness.task": ["providers.plugins"],
     "harness.plan": ["harness.task", "harness.score", "providers.base", "providers.catalog"],

@@ -34,6 +34,7 @@ from harness.journal.record import Record, Warn, read_records
 from harness.plan.cost import cost
 from harness.plan.resolved_model import ResolvedModel
 from harness.score.verdict import Scorer
+from harness.shard import WHOLE, Shard
 from harness.spec import Cell, Condition, Line, TaskSpec
 
 NOT_SCORED = ("error", "not_run")
@@ -133,8 +134,11 @@ class JudgedRun:
 
     @property
     def missing(self) -> int:
-        """Number of samples without a reply."""
-        return int(self.cells[list(NOT_SCORED)].sum().sum())
+        """Number of samples without a reply; of a shard, among its own rows."""
+        manifest = self.manifest
+        shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
+        elsewhere = sum(cell.samples - len(shard.rows(cell.samples)) for cell in manifest.cells)
+        return int(self.cells[list(NOT_SCORED)].sum().sum()) - elsewhere
 
 
 @dataclass(frozen=True, eq=False)

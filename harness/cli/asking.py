@@ -31,6 +31,7 @@ from harness.cli.options import (
     RunKeptCodeOption,
     SamplesOption,
     SeedOption,
+    ShardOption,
     SpreadOption,
     SystemOption,
     TaskOption,
@@ -53,6 +54,7 @@ RUN_EXAMPLES = examples(
     "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
     "bench run --task counting --model gpt-4o --batch",
     "bench run --task counting --model gpt-4o --repeat",
+    "bench run --task counting --model gpt-4o --shard 3/16",
     "bench run --task counting --model gpt-5 --effort low,medium,high",
     "bench run --task counting --model Qwen/Qwen3-4B --base-url http://127.0.0.1:8000/v1",
     "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
@@ -135,6 +137,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan, send nothing.")
     ] = False,
+    shard: ShardOption = None,
     out: OutOption = Path("results"),
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over; the old run moves to OUT/replaced.")
@@ -201,6 +204,7 @@ def run(
             precision=precision,
             max_requests=max_requests,
             repeat=repeat,
+            shard=shard,
             label=label,
             intervention=intervention,
             command=command_of(context),

@@ -25,7 +25,7 @@ _HEADER = "tool.eyechart"
 """The table in the second."""
 FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
-ONCE = ("dry-run", "fresh", "repeat", "json")
+ONCE = ("dry-run", "fresh", "repeat", "shard", "json")
 """Options of `bench run` that are meant for one command, and have no default anywhere."""
 NOT_IN_FILES = ("model-arg", "vllm-arg")
 """Options that can load code or send keys to an address."""

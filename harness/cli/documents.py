@@ -62,6 +62,7 @@ def run_document(run: JudgedRun, threshold: Threshold | None = None) -> dict[str
         "task": manifest.task,
         "task_version": manifest.task_version,
         "repeat": manifest.repeat,
+        "shard": manifest.shard,
         "settings": manifest.settings,
         "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
         "folder": run.folder,

@@ -59,7 +59,9 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
     )
     first = next(iter(plan))
     cells = (
-        f"{plan.samples} a cell"
+        f"those of shard {plan.shard} of {plan.samples} a cell"
+        if not plan.shard.is_whole
+        else f"{plan.samples} a cell"
         if plan.counts is None
         else "the samples of the run"
         if request.repeat

@@ -53,6 +53,7 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "task": request.name,
         "task_version": plan.task.spec.version,
         "repeat": request.repeat,
+        "shard": "" if plan.shard.is_whole else str(plan.shard),
         "settings": asdict(request.settings),
         "folder": request.folder,
         "requests": plan.size,

@@ -18,6 +18,7 @@ class Followed:
     task: tuple[str, str]
     """Its name and digest."""
     repeat: bool
+    shard: bool
     missing: bool
     """Whether samples have no reply."""
     incorrect: bool
@@ -36,6 +37,7 @@ def followed(run: JudgedRun) -> Followed:
         folder=run.folder,
         task=(manifest.task, manifest.task_digest),
         repeat=bool(manifest.repeat),
+        shard=bool(manifest.shard),
         missing=bool(run.missing),
         incorrect=bool(run.cells["incorrect"].any()),
         command=commands[-1] if commands else "",
@@ -47,8 +49,8 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     """`next: ` and a complete command about `runs`, of which there is at least one.
 
     An incomplete run is continued, unless all that was wanted has just been `asked`; a repeat is
-    compared with its run, conditions of one run and runs of one task with each other; else samples
-    are shown, or a page is made.
+    compared with its run, shards are merged, conditions of one run and runs of one task are
+    compared with each other; else samples are shown, or a page is made.
     """
     for run in runs:
         if run.missing and run.command and not asked:
@@ -56,6 +58,8 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     first, *others = runs
     if first.repeat:
         return _next("compare", first.folder.parents[1], first.folder)
+    if first.shard:
+        return _next("merge", *dict.fromkeys(run.folder.parents[1] for run in runs if run.shard))
     if others:
         folders = [run.folder for run in runs]
         alike = len({run.task for run in runs}) == 1 and len(set(folders)) == len(folders)

@@ -203,6 +203,12 @@ RunKeptCodeOption = Annotated[
         "that they name. Only for runs that you trust.",
     ),
 ]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="K/N", help="Ask only every N-th row, from row K on; 'bench merge' joins the N."
+    ),
+]
 OutOption = Annotated[
     Path,
     typer.Option("--out", metavar="FOLDER", parser=folder, help="Folder that holds the runs."),

@@ -83,7 +83,7 @@ class Preview:
         plan = self.request.plan
         start = line_start(plan.seed, plan.task.name)
         answers = Journal(self.request.folder, warn).answered(plan.lines, start)
-        return sum(answers.count_in(key, size) for key, size in plan.sizes.items())
+        return sum(answers.count_in(key, size, plan.shard) for key, size in plan.sizes.items())
 
 
 def previews_of(

@@ -82,6 +82,7 @@ def run(
     tpm: float | None = None,
     budget: float | None = None,
     tier: str | None = None,
+    shard: str | None = None,
     out: str | Path = "results",
     fresh: bool = False,
     threshold: float = THRESHOLD,
@@ -135,6 +136,7 @@ def run(
             budget=budget,
             tier=tier,
             fresh=fresh,
+            shard=shard,
             label=label,
             intervention=intervention,
         )
@@ -191,6 +193,7 @@ def _command(planned: Plan, options: RunOptions) -> str:
     arguments = [
         *(repr(task.name), repr(options.model.label), f"lengths={lines}"),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
+        *([] if options.shard.is_whole else [f"shard={str(options.shard)!r}"]),
     ]
     return f"eyechart.run({', '.join(arguments)})"
 

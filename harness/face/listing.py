@@ -9,8 +9,9 @@ from typing import Any
 
 from harness.errors import JournalError
 from harness.journal.answers import answered
-from harness.journal.manifest import find_runs, read_manifest
+from harness.journal.manifest import find_runs, read_manifest, unmerged_shards
 from harness.journal.record import Warn
+from harness.shard import WHOLE, Shard
 from harness.spec import line_start
 
 
@@ -22,6 +23,8 @@ class ListedRun:
     task: str
     task_version: int
     settings: dict[str, Any]
+    shard: str
+    """Which of its rows these are, as `3/16`; empty of a whole run."""
     recorded: bool
     """Whether the replies were recorded elsewhere, and not asked."""
     answered: int
@@ -37,8 +40,10 @@ class ListedRun:
 
 
 def list_runs(out: Path, warn: Warn) -> Iterator[ListedRun]:
-    """The runs under `out`, by folder; `warn` is called for each that cannot be read."""
-    for folder in find_runs(out):
+    """The runs under `out`, by folder, and the shards of runs that are not there; `warn` is called
+    for each that cannot be read.
+    """
+    for folder in sorted([*find_runs(out), *unmerged_shards(out)]):
         try:
             yield _listed(folder, warn)
         except JournalError as error:
@@ -49,10 +54,11 @@ def _listed(folder: Path, warn: Warn) -> ListedRun:
     manifest = read_manifest(folder)
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     index = answered(folder, warn, (cell.line for cell in manifest.cells), start)
+    shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
     done = sum(
         sum(
             index.has(cell.key, place) or index.unsent.has(cell.key, place)
-            for place in range(cell.samples)
+            for place in shard.rows(cell.samples)
         )
         for cell in manifest.cells
     )
@@ -61,9 +67,10 @@ def _listed(folder: Path, warn: Warn) -> ListedRun:
         task=manifest.task,
         task_version=manifest.task_version,
         settings=manifest.settings,
+        shard=manifest.shard,
         recorded=manifest.recorded is not None,
         answered=done,
-        planned=sum(cell.samples for cell in manifest.cells),
+        planned=sum(len(shard.rows(cell.samples)) for cell in manifest.cells),
         updated=manifest.updated,
         folder=folder,
     )

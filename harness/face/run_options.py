@@ -25,6 +25,7 @@ from harness.plan.selection import PRECISION, check_text, read_precision
 from harness.run.limits import RunLimits
 from harness.run.repeat import repeat_requests
 from harness.run.run_request import RunRequest
+from harness.shard import WHOLE, Shard
 from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
 from providers.registry import (
@@ -103,6 +104,8 @@ class RunOptions:
     """Whether the samples of complete runs are asked again."""
     intervention: str | None = None
     """A change of the model's attention, see `providers.intervention`."""
+    shard: Shard = WHOLE
+    """The rows that are asked."""
     command: str = ""
     """How the run was asked for; "" for the command line of this process."""
 
@@ -129,6 +132,7 @@ class RunOptions:
         precision: float | None = None,
         max_requests: int | None = None,
         repeat: bool = False,
+        shard: str | None = None,
         label: str | None = None,
         intervention: str | None = None,
         command: str = "",
@@ -161,6 +165,7 @@ class RunOptions:
         ):
             if repeat and is_given:
                 raise UsageError(f"--repeat does not go together with {option}")
+        rows = _read_shard(shard, adaptive=adaptive, repeat=repeat)
         _check_out(out)
         refuse_variant(model, base_urls)
         name = parse_model(model, model_args, base_urls)
@@ -205,18 +210,20 @@ class RunOptions:
             max_requests=max_requests,
             repeat=repeat,
             intervention=intervention,
+            shard=rows,
             command=command,
         )
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
-        """One run for each plan.
+        """One run for each plan; a plan without a row in the shard is left out.
 
         Raises:
+            UsageError: no plan has a row in the shard.
             JournalError: a run is to be repeated and is not there or not complete.
         """
         requests = [
             RunRequest(
-                plan,
+                replace(plan, shard=self.shard),
                 self.model,
                 self.settings,
                 self.out,
@@ -224,9 +231,22 @@ class RunOptions:
                 plugin=self.name.plugin,
                 command=self.command,
             )
-            for plan in plans
+            for plan in self._in_shard(plans)
         ]
         return repeat_requests(requests, adaptive=self.adaptive) if self.repeat else requests
+
+    def _in_shard(self, plans: Sequence[Plan]) -> list[Plan]:
+        """The plans that have a row in the shard; says which have none."""
+        kept = [plan for plan in plans if replace(plan, shard=self.shard).size]
+        if plans and not kept:
+            most = max(max(plan.sizes.values()) for plan in plans)
+            raise UsageError(
+                f"--shard {self.shard} has no row: there are {most:,} samples a cell, so use at "
+                f"most {most:,} shards"
+            )
+        if without := [plan.task.name for plan in plans if plan not in kept]:
+            self.notify(f"shard {self.shard} has no row of {', '.join(without)}")
+        return kept
 
     def model_settings(self, log: Path | None = None) -> ModelSettings:
         """How the provider is to open the model; `log` takes the output of its server."""
@@ -264,6 +284,24 @@ def _read_tier(tier: str | None, *, batch: bool) -> tuple[bool, str | None]:
     if tier not in (None, *_TIERS, "batch"):
         raise UsageError(f"--tier must be {', '.join(_TIERS)} or batch, not {tier!r}")
     return (True, None) if tier == "batch" else (batch, tier)
+
+
+def _read_shard(text: str | None, *, adaptive: bool, repeat: bool) -> Shard:
+    """The rows that are asked; raises `UsageError` where a shard cannot choose them."""
+    if text is None:
+        return WHOLE
+    shard = Shard.read(text)
+    if adaptive:
+        raise UsageError(
+            "--shard does not go together with --adaptive, which chooses each sample by all "
+            "replies so far: a shard has only its own"
+        )
+    if repeat:
+        raise UsageError(
+            "--shard does not go together with --repeat, which asks a complete run again: merge "
+            "the shards and repeat that run"
+        )
+    return shard
 
 
 def _check_adaptive(precision: float | None, max_requests: int | None, *, adaptive: bool) -> None:

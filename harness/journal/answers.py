@@ -12,6 +12,7 @@ from harness.answer import Target
 from harness.errors import JournalError
 from harness.journal.line_finder import LineFinder
 from harness.journal.record import Record, Warn, read_records
+from harness.shard import WHOLE, Shard
 from harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample
 
 
@@ -76,16 +77,17 @@ class Answered:
         """Whether the index has any sample."""
         return any(map(any, self._hashes.values()))
 
-    def recorded_in(self, key: CellKey, samples: int) -> int:
-        """Number of the first `samples` of a cell that have a record of any kind."""
-        if (answers := self.count_in(key, samples)) == samples:
-            return answers
+    def has_record_of_all(self, key: CellKey, samples: int, shard: Shard = WHOLE) -> bool:
+        """Whether each of the first `samples` of a cell, in a shard, has a record of any kind."""
+        rows = shard.rows(samples)
+        if self.count_in(key, samples, shard) == len(rows):
+            return True
         kinds = (self, self.unsent, self.failed)
-        return sum(any(kind.has(key, index) for kind in kinds) for index in range(samples))
+        return all(any(kind.has(key, index) for kind in kinds) for index in rows)
 
-    def count_in(self, key: CellKey, samples: int) -> int:
-        """Number of the first `samples` of a cell that have an answer."""
-        return sum(map(bool, self._hashes.get(key, ())[:samples]))
+    def count_in(self, key: CellKey, samples: int, shard: Shard = WHOLE) -> int:
+        """Number of the first `samples` of a cell, in a shard, that have an answer."""
+        return sum(map(bool, self._hashes.get(key, ())[shard.number - 1 : samples : shard.of]))
 
     def first(self, key: CellKey) -> int | None:
         """The lowest index of a cell that has an answer."""

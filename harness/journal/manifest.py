@@ -8,36 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 from urllib.parse import quote
 
 import orjson
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    PositiveInt,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ValidationError
 
 from harness import exact_json
 from harness.errors import JournalError
 from harness.journal.files import replace_file
-from harness.journal.recorded import Recorded, RecordedFile
-from harness.spec import (
-    MAX_LENGTH,
-    MAX_SAMPLES,
-    VARIANT,
-    Cell,
-    CellKey,
-    Condition,
-    Line,
-    Settings,
-    TaskSpec,
-)
+from harness.journal.manifest_fields import ManifestFields
+from harness.journal.recorded import Recorded
+from harness.journal.shards import SHARDS, is_shard
+from harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec
 from providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
@@ -62,6 +45,9 @@ class Manifest:
     """How the model was served or asked: the last part of `model`."""
     repeat: int = 0
     """Which repeat of the run in the folder above this is; 0 for a run that is no repeat."""
+    shard: str = ""
+    """Which rows were asked, as `3/16`: the fingerprints are those of these rows, and the other
+    rows of the cells are in other shards; "" for a run that is no shard."""
     file: str = ""
     """Path of the task file, if it is the user's own."""
     kept: str = ""
@@ -96,6 +82,11 @@ class Manifest:
     def label(self) -> str:
         """The model, and which repeat this is."""
         return f"{self.model} (repeat {self.repeat})" if self.repeat else self.model
+
+    @property
+    def shard_text(self) -> str:
+        """`shard 3/16`, or `a whole run`."""
+        return f"shard {self.shard}" if self.shard else "a whole run"
 
     def task_spec(self) -> TaskSpec:
         """The task's spec at the time of the run."""
@@ -188,10 +179,26 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
     Raises:
         JournalError: the folder would be outside `<out>/runs`.
     """
-    identity = orjson.dumps([spec.digest(), asdict(settings)])
+    return _run_folder(out, model, (task, spec.version, spec.digest()), settings)
+
+
+def folder_of(out: Path, manifest: Manifest) -> Path:
+    """The folder under `out` of the run that has this manifest, or is a shard with it."""
+    recorded = manifest.recorded is not None
+    settings = Settings() if recorded else Settings(**manifest.settings)
+    task = manifest.task, manifest.task_version, manifest.task_digest
+    return _run_folder(out, manifest.model, task, settings)
+
+
+def _run_folder(
+    out: Path, model: str, task_parts: tuple[str, int, str], settings: Settings
+) -> Path:
+    """`task_parts` are the name, the version and the digest of the task."""
+    task, version, digest = task_parts
+    identity = orjson.dumps([digest, asdict(settings)])
     short = hashlib.sha256(identity).hexdigest()[:8]
     runs = out / "runs"
-    folder = runs / _model_path(model) / f"{task}@{spec.version}-{short}"
+    folder = runs / _model_path(model) / f"{task}@{version}-{short}"
     if not Path(os.path.normpath(folder)).is_relative_to(os.path.normpath(runs)):
         raise JournalError(f"the run of task {task!r} would lie outside {runs}; rename its file")
     return folder
@@ -214,92 +221,28 @@ def is_repeat(folder: Path) -> bool:
 
 
 def find_runs(out: Path, model: str = "") -> list[Path]:
-    """The folders of all runs under `out`, or of one model's, sorted; without their repeats."""
+    """The folders of all runs under `out`, or of one model's, sorted; without their repeats and
+    shards.
+    """
     top = out / "runs" / _model_path(model) if model else out / "runs"
     folders = (path.parent for path in top.rglob(MANIFEST))
-    return sorted(folder for folder in folders if not is_repeat(folder))
+    return sorted(folder for folder in folders if not (is_repeat(folder) or is_shard(folder)))
 
 
-def _is_moment(text: str) -> str:
-    if text:
-        datetime.fromisoformat(text)
-    return text
+def unmerged_shards(out: Path) -> list[Path]:
+    """The folders of the shards under `out` whose run is not there, sorted."""
+    shards = (path.parent for path in (out / "runs").rglob(f"{SHARDS}/*/{MANIFEST}"))
+    return sorted(
+        folder
+        for folder in shards
+        if is_shard(folder) and not (folder.parents[1] / MANIFEST).exists()
+    )
 
 
-class _InFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _CellInFile(_InFile):
-    condition: dict[str, str]
-    length: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
-    low: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
-    high: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
-    samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
-    sum: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None
-
-    def cell(self) -> Cell:
-        fingerprint = None if self.sum is None else int(self.sum, 16)
-        line = Line(self.length, self.low, self.high)
-        return Cell(Condition(self.condition), line, self.samples, fingerprint)
-
-    @model_validator(mode="after")
-    def _is_band(self) -> Self:
-        if not self.low <= self.length <= self.high:
-            msg = "'length' is not between 'low' and 'high'"
-            raise ValueError(msg)
-        return self
-
-
-class _SettingsInFile(_InFile):
-    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
-    max_tokens: PositiveInt | None
-    api: Literal["chat", "completions"] | None
-    system: str | None
-    effort: str | None = None
-
-
-class _RecordedFileInFile(_InFile):
-    name: str
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    size: Annotated[int, Field(ge=0)]
-    source: Annotated[int, Field(ge=0)]
-    by: str
-    at: str
-
-
-class _RecordedInFile(_InFile):
-    files: list[_RecordedFileInFile]
-
-    def recorded(self) -> Recorded:
-        return Recorded([RecordedFile(**dict(file)) for file in self.files])
-
-
-class _ManifestInFile(_InFile):
-    """The fields of `manifest.json`."""
-
-    model: Annotated[str, Field(min_length=1)]
-    task: Annotated[str, Field(min_length=1)]
-    task_version: PositiveInt
-    task_digest: str
-    spec: dict[str, JsonValue]
-    settings: _SettingsInFile
-    variant: str = ""
-    repeat: Annotated[int, Field(ge=0)] = 0
-    file: str = ""
-    kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
-    recorded: _RecordedInFile | None = None
-    server: dict[str, JsonValue] = {}
-    answered_by: list[str] = []
-    software: dict[str, str] = {}
-    cells: list[_CellInFile]
-    completed: list[_CellInFile] = []
-    fingerprint: str | None = None
-    adaptive: list[dict[str, str]] = []
-    commands: list[str] = []
-    created: Annotated[str, AfterValidator(_is_moment)] = ""
-    updated: Annotated[str, AfterValidator(_is_moment)] = ""
+def shards_of(run: Path) -> list[Path]:
+    """The folders of the shards of the run in folder `run`, sorted."""
+    folders = (path.parent for path in (run / SHARDS).glob(f"*/{MANIFEST}"))
+    return sorted(folder for folder in folders if is_shard(folder))
 
 
 def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
@@ -317,7 +260,7 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        return _checked(_ManifestInFile.model_validate(exact_json.loads(text)))
+        return _checked(ManifestFields.model_validate(exact_json.loads(text)))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
@@ -330,7 +273,7 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
     raise JournalError(f"{path} cannot be read ({problem}); restore the file, or {instead}")
 
 
-def _checked(read: _ManifestInFile) -> Manifest:
+def _checked(read: ManifestFields) -> Manifest:
     """The manifest of the fields `read`; raises `ValueError` if they contradict each other."""
     try:
         axes = TaskSpec.model_validate(read.spec).axes
@@ -347,7 +290,7 @@ def _checked(read: _ManifestInFile) -> Manifest:
             raise ValueError(f"cells: unknown condition {condition.label!r}")
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("cells: a cell is there twice")
-    fields = {name: getattr(read, name) for name in _ManifestInFile.model_fields}
+    fields = {name: getattr(read, name) for name in ManifestFields.model_fields}
     recorded = None if read.recorded is None else read.recorded.recorded()
     if recorded is None and (read.settings.temperature is None or read.settings.api is None):
         raise ValueError("settings: the temperature or the api of an asked run is missing")

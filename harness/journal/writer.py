@@ -13,6 +13,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -24,6 +25,7 @@ from harness.errors import JournalError
 from harness.journal.answers import Answered, answered
 from harness.journal.files import replace_file, sync_folder
 from harness.journal.record import SAMPLES, Record, Warn, encode
+from harness.journal.shards import SHARDS
 from harness.spec import Line
 from providers.secrets import watch_environment
 
@@ -190,17 +192,20 @@ def set_aside(out: Path, folder: Path) -> Path:
     """Moves the run in `folder` to `<out>/replaced/`; returns its new folder.
 
     Raises:
-        JournalError: another process writes to it, or it cannot be moved.
+        JournalError: another process writes to it or to a shard of it, or it cannot be moved.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     target = out / "replaced" / folder.relative_to(out / "runs")
     target = target.with_name(f"{target.name}-{stamp}")
+    locked = folder
     try:
-        with FileLock(folder / _LOCK, timeout=0):
+        with ExitStack() as locks:
+            for locked in (folder, *(lock.parent for lock in folder.glob(f"{SHARDS}/*/{_LOCK}"))):
+                locks.enter_context(FileLock(locked / _LOCK, timeout=0))
             target.parent.mkdir(parents=True, exist_ok=True)
             folder.rename(target)
     except Timeout:
-        raise JournalError(_held(folder)) from None
+        raise JournalError(_held(locked)) from None
     except OSError as error:
         raise JournalError(f"cannot move {folder} to {target}: {error.strerror}") from error
     return target

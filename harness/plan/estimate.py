@@ -129,9 +129,10 @@ async def forecast(
 def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
     """The first samples of each cell, and how many samples each of them stands for."""
     for (condition, line), size in plan.sizes.items():
-        taken = min(size, _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND)
-        for index in range(taken):
-            yield plan.sample(condition, line, index), size / taken
+        rows = plan.shard.rows(size)
+        first = rows[: _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND]
+        for index in first:
+            yield plan.sample(condition, line, index), len(rows) / len(first)
 
 
 def _expected_output(sample: Sample) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from harness.answer import target_of
 from harness.errors import PlanError
+from harness.shard import WHOLE, Shard
 from harness.spec import (
     MAX_LENGTH,
     MAX_SAMPLES,
@@ -53,16 +54,18 @@ class Plan:
     seed: int
     counts: Mapping[CellKey, int] | None = None
     """Cell -> its samples, in an adaptive run; `None` where every cell has `samples`."""
+    shard: Shard = WHOLE
+    """The rows that are asked."""
 
     @property
     def size(self) -> int:
         """Number of requests."""
-        return sum(self.sizes.values())
+        return sum(len(self.shard.rows(size)) for size in self.sizes.values())
 
     @property
     def sizes(self) -> dict[CellKey, int]:
-        """Cell -> number of its samples, in the order of conditions and lines; an adaptive run has
-        no cells without samples.
+        """Cell -> number of its samples in all shards, in the order of conditions and lines; an
+        adaptive run has no cells without samples.
         """
         sizes = {
             (condition, line): self.cell_size(condition, line)
@@ -90,7 +93,7 @@ class Plan:
         prompts that begin alike follow one another and a server's prefix cache serves them.
         """
         sizes = self.sizes
-        for index in range(max(sizes.values(), default=0)):
+        for index in self.shard.rows(max(sizes.values(), default=0)):
             drawn: dict[int, Item] | None = {} if self.task.paired else None
             for (condition, line), size in sizes.items():
                 if index < size:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.journal.manifest import repeat_folder, run_folder
+from harness.journal.shards import shard_folder
 from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel
 from harness.spec import Settings
@@ -42,7 +43,10 @@ class RunRequest:
     @property
     def folder(self) -> Path:
         """Where the run is or will be."""
-        return repeat_folder(self.repeated, self.repeat) if self.repeat else self.repeated
+        run, shard = self.repeated, self.plan.shard
+        if self.repeat:
+            return repeat_folder(run, self.repeat)
+        return run if shard.is_whole else shard_folder(run, shard)
 
     @property
     def server_log(self) -> Path:

@@ -18,7 +18,13 @@ from harness import exact_json
 from harness.errors import JournalError
 from harness.journal.answers import Answered
 from harness.journal.kept import keep
-from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from harness.journal.manifest import (
+    MANIFEST,
+    Manifest,
+    read_manifest,
+    shards_of,
+    write_manifest,
+)
 from harness.journal.record import SAMPLES, Record, Warn
 from harness.journal.software import software
 from harness.journal.writer import Journal
@@ -84,7 +90,7 @@ class PlannedRun:
             cell
             for cell in manifest.cells
             if cell.fingerprint is not None
-            and self.answered.recorded_in(cell.key, cell.samples) == cell.samples
+            and self.answered.has_record_of_all(cell.key, cell.samples, plan.shard)
         )
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
         was_adaptive = set(manifest.adaptive)
@@ -114,8 +120,10 @@ class PlannedRun:
     @property
     def pending(self) -> int:
         """How many samples of the plan have no answer."""
-        answered = sum(self.answered.count_in(cell.key, cell.samples) for cell in self._cells)
-        return self.request.plan.size - answered
+        plan, answers = self.request.plan, self.answered
+        return plan.size - sum(
+            answers.count_in(cell.key, cell.samples, plan.shard) for cell in self._cells
+        )
 
     def save(self) -> None:
         """Writes the manifest."""
@@ -291,6 +299,7 @@ class RunWriter:
 def _manifest(request: RunRequest) -> Manifest:
     """The run's manifest, read or new, with this command added."""
     task, folder = request.plan.task, request.folder
+    shard = "" if request.plan.shard.is_whole else str(request.plan.shard)
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder, to_continue=True)
         if manifest.recorded is not None:
@@ -308,11 +317,21 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"{folder} should hold repeat {request.repeat} of a run, and its {MANIFEST} says "
                 f"repeat {manifest.repeat}; move it away"
             )
+        if manifest.shard != shard:
+            raise JournalError(
+                f"{folder} holds {manifest.shard_text}, which other rows never join; "
+                "'bench merge' joins shards"
+            )
     else:
         if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
                 f"{folder} has answers but no {MANIFEST}, so their model and settings are unknown; "
                 "restore the file or start over with --fresh"
+            )
+        if not shard and (shards := shards_of(folder)):
+            raise JournalError(
+                f"{folder} has shards that are not merged ({len(shards)}), and their rows would "
+                f"be asked again; give 'bench merge {folder}' first, or use another --out"
             )
         manifest = Manifest(
             model=request.model.label,
@@ -323,6 +342,7 @@ def _manifest(request: RunRequest) -> Manifest:
             settings=asdict(request.settings),
             variant=request.model.variant,
             repeat=request.repeat,
+            shard=shard,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     manifest.file = "" if task.is_installed else str(task.path)

@@ -1,0 +1,109 @@
+"""The fields of `manifest.json`: their types and limits."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PositiveInt,
+    model_validator,
+)
+
+from harness.journal.recorded import Recorded, RecordedFile
+from harness.shard import Shard
+from harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, Condition, Line
+
+
+def _is_moment(text: str) -> str:
+    if text:
+        datetime.fromisoformat(text)
+    return text
+
+
+def _is_shard(text: str) -> str:
+    if text:
+        Shard.read(text)
+    return text
+
+
+class _InFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _CellInFile(_InFile):
+    condition: dict[str, str]
+    length: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+    low: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+    high: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+    samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
+    sum: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None
+
+    def cell(self) -> Cell:
+        fingerprint = None if self.sum is None else int(self.sum, 16)
+        line = Line(self.length, self.low, self.high)
+        return Cell(Condition(self.condition), line, self.samples, fingerprint)
+
+    @model_validator(mode="after")
+    def _is_band(self) -> Self:
+        if not self.low <= self.length <= self.high:
+            msg = "'length' is not between 'low' and 'high'"
+            raise ValueError(msg)
+        return self
+
+
+class _SettingsInFile(_InFile):
+    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    max_tokens: PositiveInt | None
+    api: Literal["chat", "completions"] | None
+    system: str | None
+    effort: str | None = None
+
+
+class _RecordedFileInFile(_InFile):
+    name: str
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0)]
+    source: Annotated[int, Field(ge=0)]
+    by: str
+    at: str
+
+
+class _RecordedInFile(_InFile):
+    files: list[_RecordedFileInFile]
+
+    def recorded(self) -> Recorded:
+        return Recorded([RecordedFile(**dict(file)) for file in self.files])
+
+
+class ManifestFields(_InFile):
+    """The fields of `manifest.json`."""
+
+    model: Annotated[str, Field(min_length=1)]
+    task: Annotated[str, Field(min_length=1)]
+    task_version: PositiveInt
+    task_digest: str
+    spec: dict[str, JsonValue]
+    settings: _SettingsInFile
+    variant: str = ""
+    repeat: Annotated[int, Field(ge=0)] = 0
+    shard: Annotated[str, AfterValidator(_is_shard)] = ""
+    file: str = ""
+    kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
+    recorded: _RecordedInFile | None = None
+    server: dict[str, JsonValue] = {}
+    answered_by: list[str] = []
+    software: dict[str, str] = {}
+    cells: list[_CellInFile]
+    completed: list[_CellInFile] = []
+    fingerprint: str | None = None
+    adaptive: list[dict[str, str]] = []
+    commands: list[str] = []
+    created: Annotated[str, AfterValidator(_is_moment)] = ""
+    updated: Annotated[str, AfterValidator(_is_moment)] = ""
