@@ -32,6 +32,7 @@ from harness.cli.judging import (
     score,
 )
 from harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
+from harness.cli.merge import MERGE_EXAMPLES, merge
 from harness.cli.options import JsonOption, examples
 from harness.cli.probing import PROBE_EXAMPLES, ROPE_EXAMPLES, probe, rope
 from harness.cli.settings import AskingVerb, Verb
@@ -141,6 +142,7 @@ for _verb, _name, _short, _examples, _class in (
     ),
     (import_, "import", "Take replies of batches into their runs.", IMPORT_EXAMPLES, Verb),
     (probe, "probe", "Measure the inside of a model.", PROBE_EXAMPLES, AskingVerb),
+    (merge, "merge", "Join shards, and parts of runs.", MERGE_EXAMPLES, Verb),
     (rope, "rope", "Answer questions about rotary positions.", ROPE_EXAMPLES, Verb),
     (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
     (

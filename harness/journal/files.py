@@ -7,7 +7,9 @@ import glob
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from harness.errors import JournalError
 
@@ -20,10 +22,20 @@ def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
     Raises:
         JournalError: the file cannot be written; the old one is unchanged.
     """
+    with replacing(path, durable=durable) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """A file that replaces the one at `path`, as `replace_file` does, once the context ends without
+    an error; the context must let go of the old one.
+    """
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         _remove_partials(path)
-        partial.write_bytes(content)
+        with partial.open("wb") as file:
+            yield file
         if path.exists():
             partial.chmod(stat.S_IMODE(path.stat().st_mode))
         if durable:
@@ -32,8 +44,9 @@ def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
         if durable:
             sync_folder(path.parent)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise JournalError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def sync_file(path: Path) -> None:

@@ -224,6 +224,11 @@ def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
     Skips each line that is not a record and calls `warn` with a message; no message for an
     incomplete last line, which may still be being written.
     """
+    return (record for _, record in numbered_records(folder, warn))
+
+
+def numbered_records(folder: Path, warn: Warn | None = None) -> Iterator[tuple[int, Record]]:
+    """The same with the numbers of their lines, from 1."""
     path = folder / SAMPLES
     try:
         file = path.open("rb")
@@ -237,4 +242,4 @@ def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
                 if warn is not None and line.endswith(b"\n") and line.strip():
                     warn(f"{path}:{number}: not a record; its sample counts as not asked")
                 continue
-            yield record
+            yield number, record

@@ -12,18 +12,18 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 import orjson
 from filelock import FileLock, Timeout
 
 from harness.errors import JournalError
 from harness.journal.answers import Answered, answered
-from harness.journal.files import replace_file, sync_folder
+from harness.journal.files import replace_file, replacing, sync_folder
 from harness.journal.record import SAMPLES, Record, Warn, encode
 from harness.journal.shards import SHARDS
 from harness.spec import Line
@@ -64,9 +64,8 @@ class Journal:
             writer = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
             replace_file(self.folder / _WRITER, orjson.dumps(writer))
             self._repair()
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
             is_new = not (self.folder / SAMPLES).exists()
-            self._file = os.open(self.folder / SAMPLES, flags, 0o644)
+            self._open()
             for folder in (self.folder, *self.folder.parents)[:_NEW_FOLDERS] if is_new else ():
                 sync_folder(folder)
         except Timeout:
@@ -150,6 +149,27 @@ class Journal:
         """
         return answered(self.folder, self._warn, lines, start)
 
+    @contextmanager
+    def rewrite(self) -> Iterator[BinaryIO]:
+        """A file that replaces the journal once the context ends without an error.
+
+        Raises:
+            JournalError: it cannot be written; the journal is unchanged.
+        """
+        try:
+            with replacing(self.folder / SAMPLES, durable=True) as file:
+                yield file
+                self.sync()
+                os.close(self._file)  # Windows replaces no open file
+                self._file = -1
+        finally:
+            if self._file < 0:
+                self._open()
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._file = os.open(self.folder / SAMPLES, flags, 0o644)
+
     def _repair(self) -> None:
         path = self.folder / SAMPLES
         if not path.exists() or path.stat().st_size == 0:
@@ -173,6 +193,20 @@ class Journal:
             else:
                 file.seek(0, os.SEEK_END)
                 file.write(b"\n")
+
+
+def is_written(folder: Path) -> bool:
+    """Whether a process writes to the run in `folder`."""
+    lock = folder / _LOCK
+    if not lock.exists():
+        return False
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # a folder that nobody can write
+        return False
 
 
 def _held(folder: Path) -> str:

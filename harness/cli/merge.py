@@ -1,0 +1,166 @@
+"""`bench merge`: joins the shards of runs, and runs that were asked in several places.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.completion import complete_runs
+from harness.cli.options import JsonOption, OwnTasksOption, RunKeptCodeOption, examples
+from harness.cli.terminal import echo, say, warn
+from harness.errors import COMPLETE, INCOMPLETE, UsageError
+
+if TYPE_CHECKING:
+    from harness.analysis.judged_run import JudgedRun
+    from harness.journal.merge import Merged
+    from harness.journal.parts import Part
+
+MERGE_EXAMPLES = examples(
+    "bench merge results",
+    "bench merge job-1 job-2 job-3 -o results",
+    "bench merge results/runs/tiny/counting/ones@1-b2b72a22/shards/*",
+)
+_NAMED = 8
+"""Shards that a line names, at most."""
+
+
+def merge(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER…",
+            help="Folders of runs or shards, or --out folders with many of them.",
+            autocompletion=complete_runs,
+        ),
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Folder that holds the merged runs; default: each in the folder of its shards.",
+        ),
+    ] = None,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Join the shards of runs, and runs that were asked in several places; judge the whole.
+
+    Only parts of the same run are joined. They stay as they are, and merging again changes nothing.
+    Of several replies to a sample the first in time is kept; a reply replaces a failed request.
+    """
+    from harness.cli.documents import print_document, run_document
+    from harness.cli.results import show_run
+
+    judged = []
+    for parts, merged in _merged(folders, output):
+        run = _judged(merged.folder, tasks, run_kept_code=run_kept_code)
+        judged.append(run)
+        if not as_json:
+            show_run(run)
+        _report(merged)
+        if run.missing:
+            _report_missing(run, parts)
+    if as_json:
+        from harness.analysis.results import write_results
+
+        for run in judged:
+            write_results(run)
+        print_document({"runs": [run_document(run) for run in judged]})
+    elif all(not run.missing for run in judged):
+        from harness.cli.following import after_runs, followed
+
+        echo(after_runs([followed(run) for run in judged]))
+    raise typer.Exit(INCOMPLETE if any(run.missing for run in judged) else COMPLETE)
+
+
+def _merged(folders: Sequence[Path], output: Path | None) -> list[tuple[list[Part], Merged]]:
+    """The parts of each run that was merged, and what came of it."""
+    from harness.journal.merge import merge as merge_parts
+    from harness.journal.parts import find_parts
+    from harness.journal.writer import is_written
+    from harness.run.batch.pending import PENDING_FILE
+
+    wanted = [
+        (parts, target)
+        for parts in find_parts(folders)
+        if [part.folder.resolve() for part in parts]
+        != [(target := _target(parts, output)).resolve()]
+    ]
+    if not wanted:
+        names = ", ".join(map(str, folders))
+        raise UsageError(
+            f"nothing to merge in {names}: no run there has shards; name other folders too"
+        )
+    merged = []
+    for parts, target in wanted:
+        for part in parts:
+            if part.folder.resolve() != target.resolve() and is_written(part.folder):
+                warn(f"{part.folder} is being written; merge again when its command has ended")
+            if (part.folder / PENDING_FILE).exists():
+                warn(f"{part.folder} has a batch under way; merge again when it is imported")
+        merged.append((parts, merge_parts(parts, target, warn)))
+    return merged
+
+
+def _target(parts: Sequence[Part], output: Path | None) -> Path:
+    """The folder of the merged run."""
+    from harness.journal.manifest import folder_of
+
+    if output is not None:
+        return folder_of(output, parts[0].manifest)
+    homes = dict.fromkeys(part.run.resolve() for part in parts)
+    if len(homes) > 1:
+        raise UsageError(
+            f"{parts[0].manifest.label} on {parts[0].manifest.task} is in {len(homes)} folders; "
+            "name one for the merged run: -o FOLDER"
+        )
+    return parts[0].run
+
+
+def _judged(folder: Path, tasks: str, *, run_kept_code: bool) -> JudgedRun:
+    from harness.analysis.judged_run import read_run
+
+    return read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+
+
+def _report(merged: Merged) -> None:
+    """Says what was merged."""
+    chosen = merged.chosen
+    parts = "1 folder" if merged.parts == 1 else f"{merged.parts} folders"
+    what = f"{parts} merged" if merged.is_changed else f"{parts} merged before, nothing is new"
+    say(f"{merged.folder}: {what}, {chosen.samples:,} samples")
+    if chosen.replaced:
+        say(f"{chosen.replaced:,} failed requests have a reply in another folder, which is kept")
+    if chosen.different:
+        warn(
+            f"{chosen.different:,} samples have different replies in several folders; the first in "
+            "time is kept"
+        )
+
+
+def _report_missing(run: JudgedRun, parts: Sequence[Part]) -> None:
+    """Says what has no reply, and which shards are not there."""
+    size = sum(cell.samples for cell in run.manifest.cells)
+    shards = {part.shard for part in parts if not part.shard.is_whole}
+    absent = [
+        f"{number}/{of}"
+        for of in sorted({shard.of for shard in shards})
+        for number in range(1, of + 1)
+        if number not in {shard.number for shard in shards if shard.of == of}
+    ]
+    more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
+    why = f"; these shards are not there: {', '.join(absent[:_NAMED])}{more}" if absent else ""
+    warn(
+        f"{run.manifest.task}: {run.missing:,} of {size:,} samples have no reply{why}; ask them "
+        "and merge again"
+    )

@@ -1,0 +1,175 @@
+"""The manifest of a merged run: what its parts have in common, and what they are together."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.errors import JournalError
+from harness.journal.manifest import Manifest
+from harness.journal.parts import Part
+from harness.spec import Cell, CellKey
+
+_ADDRESS = "base_url"
+"""The fact where a server is: each shard may have a server of its own."""
+
+
+def joined(parts: Sequence[Part]) -> Manifest:
+    """The manifest of the run that has all the records of `parts`.
+
+    Raises:
+        JournalError: the parts do not belong together; the message names the first difference.
+    """
+    manifests = [part.manifest for part in parts]
+    first = manifests[0]
+    _check_chosen(parts)
+    merged = replace(
+        first,
+        shard="",
+        kept=_kept(parts),
+        server=_server(parts),
+        answered_by=_answered_by(parts),
+        software=max(manifests, key=lambda manifest: manifest.updated).software,
+        cells=[],
+        completed=[],
+        commands=list(
+            dict.fromkeys(_whole(line) for manifest in manifests for line in manifest.commands)
+        ),
+        created=min(manifest.created for manifest in manifests),
+    )
+    merged.plan_cells(_cells(parts))
+    for part in parts:
+        if part.shard.is_whole:
+            merged.complete(part.manifest.completed)
+    merged.adaptive = first.adaptive
+    return merged
+
+
+def _check_chosen(parts: Sequence[Part]) -> None:
+    """Raises `JournalError` where samples were chosen in one part by replies that others lack, and
+    for recorded replies, whose numbers follow from the rows of a file.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        both = first.manifest, part.manifest
+        same_cells = {cell.key: cell.samples for cell in both[0].cells} == {
+            cell.key: cell.samples for cell in both[1].cells
+        }
+        if any(one.adaptive for one in both) and not (
+            same_cells and both[0].adaptive == both[1].adaptive
+        ):
+            raise JournalError(
+                f"{first.folder} and {part.folder} cannot be merged: an adaptive run chooses its "
+                "samples by its own replies"
+            )
+        if both[0].recorded != both[1].recorded:
+            raise JournalError(
+                f"{first.folder} and {part.folder} cannot be merged: their replies were recorded "
+                "in other files; give 'bench import' all files at once"
+            )
+
+
+def _kept(parts: Sequence[Part]) -> str:
+    """The kept file of the task, which must be the same."""
+    known = [part for part in parts if part.manifest.kept]
+    for part in known[1:]:
+        if part.manifest.kept != known[0].manifest.kept:
+            raise JournalError(
+                f"{known[0].folder} and {part.folder} do not belong together: the file that makes "
+                f"their items has changed (kept/{known[0].manifest.kept} and "
+                f"kept/{part.manifest.kept})"
+            )
+    return known[0].manifest.kept if known else ""
+
+
+def _server(parts: Sequence[Part]) -> dict[str, Any]:
+    """The facts of the servers, which must be the same but for their addresses."""
+    known = [part for part in parts if part.manifest.server]
+    if not known:
+        return {}
+    facts = known[0].manifest.server
+    addresses: list[Any] = []
+    for part in known:
+        server = part.manifest.server
+        for name in sorted({*facts, *server} - {_ADDRESS}):
+            if facts.get(name) != server.get(name):
+                raise JournalError(
+                    f"{known[0].folder} and {part.folder} were answered by other models or "
+                    f"servers: {name} is {facts.get(name)!r} and {server.get(name)!r}"
+                )
+        given = server.get(_ADDRESS)
+        addresses += given if isinstance(given, list) else []
+    return {**facts, _ADDRESS: sorted(set(addresses))} if addresses else facts
+
+
+def _answered_by(parts: Sequence[Part]) -> list[str]:
+    """The names of the model in the replies, of which two parts must share one."""
+    known = [part for part in parts if part.manifest.answered_by]
+    for part in known[1:]:
+        names, others = known[0].manifest.answered_by, part.manifest.answered_by
+        if not set(names) & set(others):
+            raise JournalError(
+                f"{known[0].folder} was answered by {', '.join(map(repr, names))}, and "
+                f"{part.folder} by {', '.join(map(repr, others))}"
+            )
+    return list(dict.fromkeys(name for part in known for name in part.manifest.answered_by))
+
+
+def _whole(command: str) -> str:
+    """A command without its shard: with it, it would not ask what the merged run lacks."""
+    if not command.startswith("bench "):
+        return re.sub(r", shard='[0-9/]+'", "", command)
+    if "--shard" not in command:
+        return command
+    words = iter(shlex.split(command))
+    kept = []
+    for word in words:
+        if word == "--shard":
+            next(words, None)
+        elif not word.startswith("--shard="):
+            kept.append(word)
+    return shlex.join(kept)
+
+
+def _cells(parts: Sequence[Part]) -> list[Cell]:
+    """The cells of all parts, each with the most samples and with its fingerprint where known."""
+    cells: dict[CellKey, Cell] = {}
+    for part in parts:
+        for cell in part.manifest.cells:
+            known = cells.get(cell.key)
+            if known is None or known.samples < cell.samples:
+                cells[cell.key] = replace(cell, fingerprint=None)
+    by_key = [(part, {cell.key: cell for cell in part.manifest.cells}) for part in parts]
+    return [replace(cell, fingerprint=_fingerprint(cell, by_key)) for cell in cells.values()]
+
+
+def _fingerprint(cell: Cell, parts: Sequence[tuple[Part, Mapping[CellKey, Cell]]]) -> int | None:
+    """The sum of all of a cell's samples, from the sums of shards that have all rows together.
+
+    Raises:
+        JournalError: two parts have other sums of the same rows.
+    """
+    sums: dict[range, tuple[int, Part]] = {}
+    whole = range(cell.samples)
+
+    def note(rows: range, total: int, part: Part) -> None:
+        known = sums.setdefault(rows, (total, part))
+        if known[0] != total:
+            raise JournalError(
+                f"{known[1].folder} and {part.folder} have other samples at length {cell.line} of "
+                f"{cell.condition.label}: the data of their task differ"
+            )
+
+    for part, cells in parts:
+        one = cells.get(cell.key)
+        if one is not None and one.fingerprint is not None and one.samples == cell.samples:
+            note(part.shard.rows(cell.samples), one.fingerprint, part)
+    for of in {part.shard.of for part, _ in parts}:
+        wanted = [range(start, cell.samples, of) for start in range(min(of, cell.samples))]
+        if all(rows in sums for rows in wanted):
+            total = sum(sums[rows][0] for rows in wanted) % 2**256
+            note(whole, total, sums[wanted[0]][1])
+    return sums[whole][0] if whole in sums else None

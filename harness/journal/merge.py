@@ -1,0 +1,139 @@
+"""Merges the parts of a run into one folder. The parts stay as they are.
+
+Only an index of the samples is in memory, of 25 bytes each; lines are copied as they are. A merge
+that is killed leaves the folder as it was, or with a plan of which some samples have no record yet:
+the next merge completes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.errors import JournalError
+from harness.journal.files import replace_file
+from harness.journal.joined import joined
+from harness.journal.kept import KEPT, read_kept
+from harness.journal.line_finder import LineFinder
+from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from harness.journal.parts import Part
+from harness.journal.record import SAMPLES, Warn, numbered_records
+from harness.journal.sample_index import Chosen, OtherPromptError, SampleIndex
+from harness.journal.writer import Journal
+from harness.spec import line_start
+
+_BUFFER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A run after its parts were merged."""
+
+    folder: Path
+    parts: int
+    """Besides what was there before."""
+    chosen: Chosen
+    is_changed: bool
+    """Whether the folder was not as it is before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of a part's journal that are chosen."""
+
+    folder: Path
+    flags: bytearray
+    """By line, from 0: 1 for a chosen one."""
+
+    def copy(self, target: BinaryIO) -> None:
+        """Appends the chosen lines to `target`."""
+        try:
+            if 1 not in self.flags:
+                return
+            with (self.folder / SAMPLES).open("rb", _BUFFER) as source:
+                for is_chosen, line in zip(self.flags, source, strict=False):
+                    if is_chosen:
+                        target.write(line if line.endswith(b"\n") else line + b"\n")
+        except OSError as error:
+            raise JournalError(f"cannot merge {self.folder}: {error.strerror}") from error
+
+
+def merge(parts: Sequence[Part], target: Path, warn: Warn) -> Merged:
+    """Merges `parts` with the run in `target`, where there is one; an equal run is not written.
+
+    Raises:
+        JournalError: the parts do not belong together, or `target` cannot be written.
+    """
+    sources = [part for part in parts if part.folder.resolve() != target.resolve()]
+    with ExitStack() as stack:
+        journal: Journal | None = None
+        before: Manifest | None = None
+        if (target / MANIFEST).exists():
+            journal = stack.enter_context(Journal(target, warn))
+            before = read_manifest(target)
+        elif (target / SAMPLES).exists() and (target / SAMPLES).stat().st_size:
+            raise JournalError(f"{target} has answers but no {MANIFEST}; use another folder")
+        together = [*([Part(target, before)] if before else []), *sources]
+        manifest = joined(together)
+        index, lines = _chosen(together, manifest, warn)
+        is_changed = before is None or not _is_same(before, manifest)
+        has_new = any(1 in one.flags for one in lines[0 if before is None else 1 :])
+        if journal is None:
+            journal = stack.enter_context(Journal(target, warn))
+            if (target / MANIFEST).exists():
+                raise JournalError(f"another command has begun {target} meanwhile; merge again")
+        if is_changed:
+            _keep(together, target)
+            write_manifest(target, manifest)
+        if has_new:
+            with journal.rewrite() as file:
+                for one in lines:
+                    one.copy(file)
+    return Merged(target, len(sources), index.chosen, is_changed or has_new)
+
+
+def _chosen(
+    parts: Sequence[Part], manifest: Manifest, warn: Warn
+) -> tuple[SampleIndex, list[_Lines]]:
+    """The index of all records, and the lines of each part that are chosen."""
+    start = line_start(int(manifest.settings["seed"]), manifest.task)
+    index = SampleIndex(LineFinder((cell.line for cell in manifest.cells), start))
+    lines = []
+    for number, part in enumerate(parts):
+        last = 0
+        try:
+            for last, record in numbered_records(part.folder, warn):
+                index.note(number, last, record)
+        except OtherPromptError as error:
+            raise JournalError(
+                f"{parts[error.part].folder} and {part.folder} do not belong together: their "
+                f"prompts or targets of {error.identifier} differ"
+            ) from None
+        except OSError as error:
+            raise JournalError(f"cannot read {part.folder / SAMPLES}: {error.strerror}") from error
+        lines.append(_Lines(part.folder, bytearray(last)))
+    for number, line in index.places():
+        lines[number].flags[line - 1] = 1
+    return index, lines
+
+
+def _is_same(one: Manifest, other: Manifest) -> bool:
+    """Whether two manifests say the same."""
+    return replace(one, updated="") == replace(other, updated="")
+
+
+def _keep(parts: Sequence[Part], target: Path) -> None:
+    """Copies the kept file of the task to `target`."""
+    for part in parts:
+        name = part.manifest.kept
+        content = read_kept(part.folder, name)
+        copy = target / KEPT / name
+        if content is not None and not copy.exists():
+            try:
+                copy.parent.mkdir(exist_ok=True)
+            except OSError as error:
+                raise JournalError(f"cannot write {copy.parent}: {error.strerror}") from error
+            replace_file(copy, content)

@@ -1,0 +1,111 @@
+"""The parts that runs are merged from: runs and shards, found in the folders that a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import JournalError
+from harness.journal.manifest import (
+    MANIFEST,
+    Manifest,
+    find_runs,
+    is_repeat,
+    read_manifest,
+    shards_of,
+    unmerged_shards,
+)
+from harness.journal.shards import is_shard
+from harness.shard import WHOLE, Shard
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A run, or a shard of one, that is to be merged."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def run(self) -> Path:
+        """The folder of the run that it is, or is a shard of."""
+        return self.folder.parents[1] if is_shard(self.folder.resolve()) else self.folder
+
+    @property
+    def shard(self) -> Shard:
+        """Its rows."""
+        return Shard.read(self.manifest.shard) if self.manifest.shard else WHOLE
+
+
+def find_parts(folders: Sequence[Path]) -> list[list[Part]]:
+    """The parts in `folders`, those of each run together; a run brings its shards.
+
+    A folder is that of a run or of a shard, or an `--out` with many runs. Folders of runs that are
+    named one by one must be of one run.
+
+    Raises:
+        JournalError: a folder has no run, a run cannot be read, or it is not the same run as the
+            others that were named.
+    """
+    named: list[Part] = []
+    found: list[Part] = []
+    for folder in folders:
+        if its := _of_run(folder):
+            named += map(_part, its)
+        elif runs := [*find_runs(folder), *unmerged_shards(folder)]:
+            found += map(_part, (one for run in runs for one in _of_run(run)))
+        else:
+            read_manifest(folder)  # says that it is no run
+    for part in named[1:]:
+        if difference := _difference(named[0].manifest, part.manifest):
+            raise JournalError(
+                f"{named[0].folder} and {part.folder} are not the same run: {difference}"
+            )
+    distinct = {part.folder.resolve(): part for part in (*found, *named)}
+    return _grouped(list(distinct.values()))
+
+
+def _of_run(folder: Path) -> list[Path]:
+    """The folders of a run and of its shards; empty where `folder` is of no run."""
+    if is_repeat(folder.resolve()):
+        raise JournalError(f"{folder} is a repeat of a run, and repeats are not merged")
+    run = [folder] if (folder / MANIFEST).exists() else []
+    return [*run, *shards_of(folder)]
+
+
+def _part(folder: Path) -> Part:
+    return Part(folder, read_manifest(folder))
+
+
+def _grouped(parts: Sequence[Part]) -> list[list[Part]]:
+    """The parts of each run together."""
+    groups: list[list[Part]] = []
+    for part in parts:
+        for group in groups:
+            if not _difference(group[0].manifest, part.manifest):
+                group.append(part)
+                break
+        else:
+            groups.append([part])
+    return groups
+
+
+def _difference(one: Manifest, other: Manifest) -> str:
+    """What tells two runs apart; empty of parts of one run."""
+    for name, first, second in _identity(one, other):
+        if first != second:
+            return f"{name} is {first!r} and {second!r}"
+    if one.task_digest != other.task_digest:
+        return f"the task {one.task!r} was changed between them, and not its version"
+    return ""
+
+
+def _identity(one: Manifest, other: Manifest) -> Iterator[tuple[str, object, object]]:
+    """What makes a run, in the words of a user."""
+    yield "the model", one.model, other.model
+    yield "the task", one.task, other.task
+    yield "the version of the task", one.task_version, other.task_version
+    yield "the origin", *("asked" if of.recorded is None else "recorded" for of in (one, other))
+    for name in one.settings | other.settings:
+        yield f"the setting {name}", one.settings.get(name), other.settings.get(name)
