@@ -106,6 +106,7 @@ def _identity(one: Manifest, other: Manifest) -> Iterator[tuple[str, object, obj
     yield "the model", one.model, other.model
     yield "the task", one.task, other.task
     yield "the version of the task", one.task_version, other.task_version
-    yield "the origin", *("asked" if of.recorded is None else "recorded" for of in (one, other))
+    origin, other_origin = ("asked" if of.recorded is None else "recorded" for of in (one, other))
+    yield "the origin", origin, other_origin
     for name in one.settings | other.settings:
         yield f"the setting {name}", one.settings.get(name), other.settings.get(name)
