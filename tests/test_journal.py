@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import multiprocessing
 import os
 import signal
@@ -36,10 +37,19 @@ from tests.conftest import DEFAULTS, ONES
 if TYPE_CHECKING:
     from tests.conftest import Lab
 
+
 CONDITION = Condition({"separator": "none"})
 LINE = Line.exact(3)
 KEY = CONDITION, LINE
 BAND = {"length": 3, "low": 3, "high": 3}
+
+
+class FullDisk(io.FileIO):
+    """A file of which half of what is written has room."""
+
+    def write(self, content: Any) -> int:
+        super().write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def raw(index: int, **changes: Any) -> dict[str, Any]:
@@ -501,11 +511,7 @@ class TestUnusableFolders:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The first note that cannot be written is an error in one line."""
-
-        def full(_path: Path, _content: bytes) -> int:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(Path, "write_bytes", full)
+        monkeypatch.setattr(Path, "open", lambda path, mode="r": FullDisk(path, mode))
         with pytest.raises(JournalError, match="No space left"):
             Journal(tmp_path, print).__enter__()
 
@@ -871,13 +877,7 @@ class TestManifest:
         """Where writing fails, the old one stays."""
         manifest = self.manifest()
         write_manifest(tmp_path, manifest)
-        true_write = Path.write_bytes
-
-        def half(path: Path, content: bytes) -> int:
-            true_write(path, content[: len(content) // 2])
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(Path, "write_bytes", half)
+        monkeypatch.setattr(Path, "open", lambda path, mode="r": FullDisk(path, mode))
         manifest.model = "another"
         with pytest.raises((JournalError, OSError), match="No space left"):
             write_manifest(tmp_path, manifest)

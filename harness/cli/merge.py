@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from harness.journal.parts import Part
 
 MERGE_EXAMPLES = examples(
+    "bench run --task counting/ones --model tiny --shard 1/2",
     "bench merge results",
     "bench merge job-1 job-2 job-3 -o results",
-    "bench merge results/runs/tiny/counting/ones@1-b2b72a22/shards/*",
+    "bench merge results/runs/tiny/counting/ones@1-*/shards/*",
 )
 _NAMED = 8
 """Shards that a line names, at most."""
