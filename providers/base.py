@@ -100,12 +100,8 @@ class Reply:
             object.__setattr__(self, "logprobs", logprobs)
 
 
-class Provider(Protocol):
-    """Sends requests to one model. Safe to call from many asyncio tasks of one loop."""
-
-    async def complete(self, request: Request) -> Reply:
-        """The model's reply; raises a `ProviderError` and nothing else."""
-        ...
+class Facts(Protocol):
+    """What is known of a model and where it is served."""
 
     async def facts(self) -> Mapping[str, object]:
         """Facts about the model and its server, for the manifest. They must not change in a run.
@@ -119,6 +115,14 @@ class Provider(Protocol):
 
         Raises a `ProviderError` and nothing else.
         """
+        ...
+
+
+class Provider(Facts, Protocol):
+    """Sends requests to one model. Safe to call from many asyncio tasks of one loop."""
+
+    async def complete(self, request: Request) -> Reply:
+        """The model's reply; raises a `ProviderError` and nothing else."""
         ...
 
     async def aclose(self) -> None:

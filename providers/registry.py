@@ -57,7 +57,13 @@ _FIXED = ("azure", "lm-eval", "oracle", "scripted", "tiny")
 """Providers that do not take the user's addresses."""
 _WITHOUT_EFFORT = ("lm-eval", "oracle", "scripted", "tiny", "vllm")
 """Providers that do not ask for a reasoning effort."""
-_EXTRAS = {"anthropic": "anthropic", "lm-eval": "lm_eval", "probe": "torch", "vllm": "vllm"}
+_EXTRAS = {
+    "anthropic": "anthropic",
+    "lm-eval": "lm_eval",
+    "probe": "torch",
+    "ray": "ray",
+    "vllm": "vllm",
+}
 """Extra -> the package that it installs."""
 
 

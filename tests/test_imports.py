@@ -46,6 +46,7 @@ ARROWS = {
     "harness.run": [
         *("harness.plan", "harness.journal", "harness.task"),
         *("providers.base", "providers.plugins", "providers.registry", "providers.secrets"),
+        "providers.vllm",
     ],
     "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
     "harness.report": ["harness.analysis", "harness.journal", "harness.probe"],

@@ -209,6 +209,27 @@ ShardOption = Annotated[
         metavar="K/N", help="Ask only every N-th row, from row K on; 'bench merge' joins the N."
     ),
 ]
+EngineOption = Annotated[
+    str | None,
+    typer.Option("--engine", metavar="ray", help="Ask through a Ray cluster instead of from here."),
+]
+RayAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="The cluster; without it (and RAY_ADDRESS) one starts on this machine.",
+    ),
+]
+RayWorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--ray-workers",
+        metavar="N",
+        parser=whole(1, 100_000),
+        help="Engines or workers; default: what the cluster has room for.",
+    ),
+]
 OutOption = Annotated[
     Path,
     typer.Option("--out", metavar="FOLDER", parser=folder, help="Folder that holds the runs."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -96,6 +97,29 @@ def _engine(
         form = open_batch_form(options.name, settings)
         return BatchEngine(
             requests, BatchContext(service, form, budget, say, warn), old_runs, choose
+        )
+    if options.ray is not None:
+        from harness.run.ray.engine import RayEngine  # noqa: PLC0415  aiohttp
+        from harness.run.ray.fleet import connect  # noqa: PLC0415
+
+        settings = options.model_settings()
+        return RayEngine(
+            requests,
+            partial(
+                connect,
+                options.ray,
+                options.name,
+                settings,
+                options.limits,
+                seed=options.settings.seed,
+                think_tokens=options.model.think_tokens,
+            ),
+            budget=budget,
+            old_runs=old_runs,
+            display=display,
+            say=say,
+            warn=warn,
+            choose=choose,
         )
     return RunEngine(
         requests,

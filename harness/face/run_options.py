@@ -23,6 +23,7 @@ from harness.plan.plan import Plan
 from harness.plan.resolved_model import ResolvedModel, resolve_model
 from harness.plan.selection import PRECISION, check_text, read_precision
 from harness.run.limits import RunLimits
+from harness.run.ray.options import RayOptions
 from harness.run.repeat import repeat_requests
 from harness.run.run_request import RunRequest
 from harness.shard import WHOLE, Shard
@@ -106,6 +107,8 @@ class RunOptions:
     """A change of the model's attention, see `providers.intervention`."""
     shard: Shard = WHOLE
     """The rows that are asked."""
+    ray: RayOptions | None = None
+    """The cluster that asks; `None` for this process."""
     command: str = ""
     """How the run was asked for; "" for the command line of this process."""
 
@@ -133,6 +136,9 @@ class RunOptions:
         max_requests: int | None = None,
         repeat: bool = False,
         shard: str | None = None,
+        engine: str | None = None,
+        ray_address: str | None = None,
+        ray_workers: int | None = None,
         label: str | None = None,
         intervention: str | None = None,
         command: str = "",
@@ -166,6 +172,8 @@ class RunOptions:
             if repeat and is_given:
                 raise UsageError(f"--repeat does not go together with {option}")
         rows = _read_shard(shard, adaptive=adaptive, repeat=repeat)
+        ray = _read_ray(engine, ray_address, ray_workers)
+        _check_ray(ray, budget, model, batch=batch)
         _check_out(out)
         refuse_variant(model, base_urls)
         name = parse_model(model, model_args, base_urls)
@@ -211,6 +219,7 @@ class RunOptions:
             repeat=repeat,
             intervention=intervention,
             shard=rows,
+            ray=ray,
             command=command,
         )
 
@@ -302,6 +311,35 @@ def _read_shard(text: str | None, *, adaptive: bool, repeat: bool) -> Shard:
             "the shards and repeat that run"
         )
     return shard
+
+
+def _read_ray(engine: str | None, address: str | None, workers: int | None) -> RayOptions | None:
+    """The cluster that is to ask; raises `UsageError` for another engine, or none."""
+    if engine is None:
+        if address is not None or workers is not None:
+            raise UsageError("--ray-address and --ray-workers are of --engine ray; add it")
+        return None
+    if engine != "ray":
+        raise UsageError(f"--engine must be ray, not {engine!r}; leave it out to ask from here")
+    if workers is not None and workers < 1:
+        raise UsageError(f"--ray-workers must be at least 1, not {workers}")
+    check_text("--ray-address", address)
+    return RayOptions(address, workers)
+
+
+def _check_ray(ray: RayOptions | None, budget: float | None, name: str, *, batch: bool) -> None:
+    """Raises `UsageError` for options that workers of a cluster cannot keep."""
+    if ray is None:
+        return
+    if batch:
+        raise UsageError("--engine ray does not go together with --batch: each asks in its own way")
+    if budget is not None:
+        raise UsageError(
+            "--budget does not go together with --engine ray, whose workers do not know what the "
+            "others spend; leave out one of them"
+        )
+    if name.startswith(("oracle:", "oracle/", "scripted/")):
+        raise UsageError(f"{name} answers from this process alone; leave out --engine ray")
 
 
 def _check_adaptive(precision: float | None, max_requests: int | None, *, adaptive: bool) -> None:

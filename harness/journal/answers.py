@@ -61,8 +61,19 @@ class Answered:
 
     def add_record(self, record: Record, mark: int) -> None:
         """Adds the sample of a record, as `add`."""
-        lines = self._finder.of(record) or (Line.exact(record.length),)
-        self._add(record.condition, lines, record.index, mark)
+        self._add(record.condition, self._lines_of(record), record.index, mark)
+
+    def note_record(self, record: Record) -> None:
+        """Adds the sample of a record, which was answered."""
+        self.add_record(record, _mark(record.prompt_hash, record.target))
+
+    def has_record(self, record: Record) -> bool:
+        """Whether the sample of a record is in the index."""
+        keys = ((record.condition, line) for line in self._lines_of(record))
+        return any(self.has(key, record.index) for key in keys)
+
+    def _lines_of(self, record: Record) -> Sequence[Line]:
+        return self._finder.of(record) or (Line.exact(record.length),)
 
     def _add(self, condition: Condition, lines: Sequence[Line], index: int, mark: int) -> None:
         for line in lines:
@@ -136,6 +147,5 @@ def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Ans
             index.failed.add_record(record, text_mark(failure.message))
             continue
         unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
-        mark = _mark(record.prompt_hash, record.target)
-        (index.unsent if unsent else index).add_record(record, mark)
+        (index.unsent if unsent else index).note_record(record)
     return index

@@ -18,7 +18,7 @@ from harness.spec import CellKey, Condition, Line, Sample
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
     from harness.plan.resolved_model import ResolvedModel
-    from providers.base import Provider
+    from providers.base import Facts
 
 _TOLERANCE = 0.05
 """How much samples of one length may differ in tokens."""
@@ -133,7 +133,7 @@ async def context_fits(
     plan: Plan,
     model: ResolvedModel,
     server: Mapping[str, object],
-    provider: Provider | None,
+    provider: Facts | None,
     max_tokens: int | None = None,
 ) -> dict[CellKey, CellFit]:
     """The fit of each cell that may be too long for the window, or whose replies may be longer than
@@ -175,7 +175,7 @@ async def context_fits(
     }
 
 
-async def _count(samples: Sequence[Sample], provider: Provider) -> list[tuple[int, int]] | None:
+async def _count(samples: Sequence[Sample], provider: Facts) -> list[tuple[int, int]] | None:
     """Tokens of each prompt and of its shortest right reply; `None` if nothing counts them."""
     if not samples:
         return []

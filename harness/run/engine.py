@@ -108,7 +108,6 @@ class RunEngine:
                 first,
                 run_journal,
                 self._provider,
-                limits=self._limits,
                 warn=self._warn,
                 budget=self._budget,
                 judge=self._display.judge(request),
@@ -116,7 +115,7 @@ class RunEngine:
             await run.begin()
             self._runs.append(run)
             with self._display.show(request, run.progress):
-                await run.ask()
+                await run.ask(self._provider, self._limits)
                 if choose is not None:
                     await self._ask_on(run, request, choose)
 
@@ -126,6 +125,6 @@ class RunEngine:
             before = run.new
             run.grow(plan)
             await run.begin()
-            await run.ask()
+            await run.ask(self._provider, self._limits)
             if run.new == before:
                 return

@@ -1,10 +1,11 @@
-"""One model on one task, sample by sample: sends what is pending, writes what is answered."""
+"""One model on one task: what is pending of it is asked, and what comes back is written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.journal.record import Warn
+from harness.journal.record import Record, Warn
 from harness.journal.writer import Journal
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
@@ -16,12 +17,14 @@ from harness.run.outcome import RunOutcome
 from harness.run.progress import Progress
 from harness.run.run_request import RunRequest
 from harness.run.writer import Judge, PlannedRun, RunWriter
-from providers.base import Provider
+from harness.spec import Sample
+from providers.base import Facts, Provider
 
 
 class TaskRun:
     """One run: `begin` it, then `ask` its pending samples; an adaptive run `grow`s after that and
-    is begun and asked again. The journal holds the folder's lock.
+    is begun and asked again. The journal holds the folder's lock. What asks in another way takes
+    the `samples`, gives their records to `take`, and calls `end`.
 
     If `ask` raises an error or is cancelled, each reply that came is in the journal, and the
     manifest has the whole plan.
@@ -31,9 +34,8 @@ class TaskRun:
         self,
         request: RunRequest,
         run_journal: Journal,
-        provider: Provider,
+        model: Facts,
         *,
-        limits: RunLimits,
         warn: Warn,
         budget: Budget | None = None,
         judge: Judge | None = None,
@@ -45,14 +47,13 @@ class TaskRun:
             TaskError: a sample cannot be made.
         """
         self._request = request
-        self._provider = provider
-        self._limits = limits
+        self._model = model
         self._warn = warn
         self._run = PlannedRun(request, run_journal, warn)
         self.pending = self._run.pending
         """How many samples of the plan had no answer when they were planned."""
         self.progress = Progress(budget=budget or Budget(), total=self.pending)
-        self._rates = RateLimiter(rpm=limits.rpm, tpm=limits.tpm)
+        self._rates: RateLimiter | None = None
         self._has_server = False
         self._has_asked = False
         self._writer = RunWriter(
@@ -97,11 +98,42 @@ class TaskRun:
             self._run.save()
         else:
             refuse_if_under_way(self._request.folder)
-            self._run.set_server(await self._provider.facts())
+            self._run.set_server(await self._model.facts())
             self._has_server = True
-        await self._run.find_overflows(self._provider)
+        await self._run.find_overflows(self._model)
 
-    async def ask(self) -> None:
+    def samples(self) -> Iterator[tuple[Sample, int]]:
+        """The pending samples with their output budgets; those that do not fit the model's window
+        are recorded and left out.
+        """
+        return self._run.samples(self._writer, budget=self.progress.budget)
+
+    def take(self, record: Record) -> bool:
+        """Writes the record of a sample, unless the sample has one; returns whether it was new."""
+        if not self._run.note(record):
+            return False
+        self._writer(record)
+        if record.is_error:
+            self.progress.failed += 1
+            self.progress.last_failure = "" if record.failure is None else record.failure.message
+        else:
+            self.progress.answered += 1
+        return True
+
+    def read_again(self) -> None:
+        """Reads what is answered by now, after asking ended early; failed samples are pending."""
+        self.progress.total -= self.progress.failed
+        self.progress.failed = 0
+        self._run.grow(self.plan)
+        self.pending = self._run.pending
+
+    def end(self) -> None:
+        """Saves the manifest, and the dataset's fingerprint where all samples were made."""
+        if self.pending and not self.progress.budget.exhausted:
+            self._run.set_fingerprint()
+        self._run.save()
+
+    async def ask(self, provider: Provider, limits: RunLimits) -> None:
         """Asks every pending sample.
 
         Raises:
@@ -111,17 +143,18 @@ class TaskRun:
         """
         if not self.pending:
             return
-        run, settings, limits = self._run, self._request.settings, self._limits
+        settings = self._request.settings
+        self._rates = self._rates or RateLimiter(rpm=limits.rpm, tpm=limits.tpm)
         if self._has_asked:
             limits = replace(limits, first_connections=self.progress.connections or None)
-        elif run.manifest.answered_by:  # the first reply shows whether another model
+        elif self._run.manifest.answered_by:  # the first reply shows whether another model
             # answers now
             limits = replace(limits, first_connections=1)
         self._has_asked = True
         try:
             await pool.ask_all(
-                run.samples(self._writer, budget=self.progress.budget),
-                self._provider,
+                self.samples(),
+                provider,
                 self._writer,
                 temperature=settings.temperature,
                 seed=settings.seed,
@@ -132,10 +165,10 @@ class TaskRun:
                 progress=self.progress,
                 say=self._warn,
             )
-            if not self.progress.budget.exhausted:
-                run.set_fingerprint()
-        finally:
-            run.save()
+        except BaseException:
+            self._run.save()
+            raise
+        self.end()
 
 
 async def run_task(
@@ -148,7 +181,7 @@ async def run_task(
 ) -> RunOutcome:
     """Begins one run and asks its pending samples; raises what `TaskRun` does."""
     with Journal(request.folder, warn) as run_journal:
-        run = TaskRun(request, run_journal, provider, limits=limits, warn=warn, budget=budget)
+        run = TaskRun(request, run_journal, provider, warn=warn, budget=budget)
         await run.begin()
-        await run.ask()
+        await run.ask(provider, limits)
         return run.outcome

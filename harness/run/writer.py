@@ -36,7 +36,7 @@ from harness.run.progress import Progress
 from harness.run.records import overflow
 from harness.run.run_request import RunRequest
 from harness.spec import Cell, CellKey, Condition, Sample, line_start
-from providers.base import Provider, StopRunError
+from providers.base import Facts, StopRunError
 from providers.secrets import mask, masked, redact
 
 
@@ -148,7 +148,7 @@ class PlannedRun:
             known = {} if whole else self.manifest.server
             _check_server(self.manifest, {**known, **facts}, self.request.folder)
 
-    async def find_overflows(self, counter: Provider | None) -> None:
+    async def find_overflows(self, counter: Facts | None) -> None:
         """Finds the cells that the model's window cannot hold, and says so; `counter` counts
         tokens, where it can. Cells of earlier waves are not measured again.
         """
@@ -195,6 +195,14 @@ class PlannedRun:
             else:
                 return
         self._all_made = True
+
+    def note(self, record: Record) -> bool:
+        """Whether the record is of a sample that had no answer; notes an answer."""
+        if self.answered.has_record(record):
+            return False
+        if not record.is_error:
+            self.answered.note_record(record)
+        return True
 
     def set_fingerprint(self) -> None:
         """Writes the dataset's fingerprint into the manifest, if `samples` gave all samples."""

@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 from asyncio.subprocess import Process
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -92,23 +92,8 @@ class VllmServer:
                 f"vllm/{settings.model} needs vLLM: {install('vllm')}, or use a running server "
                 "with --base-url http://HOST:8000/v1"
             )
-        if settings.model.startswith(("/", ".", "~")) and not Path(settings.model).exists():
-            raise SetupError(
-                f"vllm/{settings.model}: no such folder; give the folder of a model, or the name "
-                "of a model on the Hugging Face Hub"
-            )
-        for argument in settings.server_args:
-            name = argument.partition("=")[0].replace("_", "-")  # vLLM accepts both
-            if _SECRET.match(name):
-                raise SetupError(
-                    f"--vllm-arg {name}: set keys in the environment "
-                    "(VLLM_API_KEY, HF_TOKEN), because arguments are written to the manifest"
-                )
-            if _OURS.match(name):
-                raise SetupError(
-                    f"--vllm-arg {name}: bench chooses the address and the name of the server "
-                    "that it starts; use a server at another address with --base-url"
-                )
+        check_folder(settings.model)
+        check_arguments(settings.server_args)
         if settings.server_log is None:
             raise SetupError("vllm serve needs a file for its log")
         return cls(
@@ -186,11 +171,10 @@ class VllmServer:
         if process.returncode is None:
             return None
         lines = list(self._lines())
-        errors = list(filter(None, map(_ERROR.fullmatch, lines)))
-        logged = (error for error in errors if error[1])
-        first = next(logged, next(iter(errors), None))
+        first = first_error(lines)
         last = lines[-_LAST_LINES:]
-        error = "" if first is None or first[0] in last else f" ({redact(first[2])[:_ERROR_CHARS]})"
+        is_last = first is None or any(first in line for line in last)
+        error = "" if is_last else f" ({redact(first or '')[:_ERROR_CHARS]})"
         ended = f"vllm serve ended with code {process.returncode}{error}"
         return f"{ended}; {self._log} ends with: {' | '.join(map(redact, last)) or 'nothing'}"
 
@@ -220,6 +204,41 @@ class VllmServer:
             await process.wait()
             with contextlib.suppress(OSError):  # its environment has keys
                 scrub(self._log, self._log_begins)
+
+
+def first_error(lines: Iterable[str]) -> str | None:
+    """The first error in a log of vLLM: that of the process that failed first, and often the cause
+    of the others. `None` where there is none.
+    """
+    errors = list(filter(None, map(_ERROR.fullmatch, lines)))
+    logged = (error for error in errors if error[1])
+    first = next(logged, next(iter(errors), None))
+    return None if first is None else first[2]
+
+
+def check_folder(model: str) -> None:
+    """Raises `SetupError` where the model is a folder that does not exist."""
+    if model.startswith(("/", ".", "~")) and not Path(model).exists():
+        raise SetupError(
+            f"vllm/{model}: no such folder; give the folder of a model, or the name "
+            "of a model on the Hugging Face Hub"
+        )
+
+
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Raises `SetupError` where an argument of the server is not the user's to give."""
+    for argument in arguments:
+        name = argument.partition("=")[0].replace("_", "-")  # vLLM accepts both
+        if _SECRET.match(name):
+            raise SetupError(
+                f"--vllm-arg {name}: set keys in the environment "
+                "(VLLM_API_KEY, HF_TOKEN), because arguments are written to the manifest"
+            )
+        if _OURS.match(name):
+            raise SetupError(
+                f"--vllm-arg {name}: bench chooses the address and the name of the server "
+                "that it starts; use a server at another address with --base-url"
+            )
 
 
 def _tethered(command: Sequence[str]) -> tuple[str, ...]:
