@@ -137,7 +137,9 @@ def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser |
     if options.repeat:
         return None
     aim = Aim(options.precision)
-    return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if options.batch else aim, further)
+    return AdaptiveChooser(
+        replace(aim, wave=_BATCH_WAVE) if options.batch or options.ray else aim, further
+    )
 
 
 def _known(choice: Choice) -> str:

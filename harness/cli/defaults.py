@@ -27,8 +27,8 @@ FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
 ONCE = ("dry-run", "fresh", "repeat", "shard", "json")
 """Options of `bench run` that are meant for one command, and have no default anywhere."""
-NOT_IN_FILES = ("model-arg", "vllm-arg")
-"""Options that can load code or send keys to an address."""
+NOT_IN_FILES = ("model-arg", "ray-address", "vllm-arg")
+"""Options that can load code, or send keys or code to an address."""
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _SECRET = re.compile(r"key|secret|password|passwd|credential|token$|token[^s]", re.IGNORECASE)
 

@@ -27,8 +27,6 @@ from harness.run.run_request import RunRequest
 from harness.run.task_run import TaskRun
 from providers.base import StopRunError, Usage
 
-STAGES = 3
-"""Waves of an adaptive run in one command, at most: each starts the engines again."""
 MOST_SAMPLES = 500_000
 """Samples of one job: their prompts are in the object store until it ends."""
 _TRIES = 2
@@ -98,12 +96,10 @@ class RayEngine:
                 await run.begin()
                 self._runs[request.folder] = run
             runs = list(self._runs.values())
-            for _ in range(STAGES):
+            while runs:
                 before = {run: run.new for run in runs}
                 await self._ask(runs, cluster, fleet)
                 runs = await self._grown([run for run in runs if run.new > before[run]])
-                if not runs:
-                    break
 
     def _first_requests(self) -> list[RunRequest]:
         choose = self._choose

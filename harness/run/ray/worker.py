@@ -151,7 +151,7 @@ class Worker:
         except ProviderError as error:
             answers.back.append(Back(asked[0].run, None, error))
         except Exception as error:  # noqa: BLE001  the run ends with one line, wherever it is
-            line = redact(f"{type(error).__name__}: {error}")
+            line = redact(" ".join(f"{type(error).__name__}: {error}".split()))
             answers.back.append(Back(asked[0].run, None, ProviderError(line)))
         return answers.back
 

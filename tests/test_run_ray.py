@@ -1,0 +1,388 @@
+"""`bench run --engine ray` with a stand-in for the cluster; `test_real_ray.py` has a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import pickle
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.analysis.results import TABLE
+from harness.journal.manifest import read_manifest
+from harness.run.limits import RunLimits
+from harness.run.ray import fleet, rows
+from harness.run.ray.cluster import Cluster, JobError
+from harness.run.ray.options import RayOptions
+from harness.run.ray.rows import Asked, Back
+from harness.run.ray.worker import Order, Worker
+from harness.run.records import failed
+from providers.base import (
+    AuthError,
+    BadRequestError,
+    FinishReason,
+    ModelSettings,
+    PromptOverflowError,
+    Reply,
+    Request,
+    SetupError,
+    Usage,
+)
+from providers.registry import parse_model
+from providers.scripted import ScriptedProvider
+from providers.vllm import offline
+from tests.conftest import records, right
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+BLOCK = 3
+RAY = ("--engine", "ray")
+
+
+@dataclass
+class StandIn:
+    """Answers blocks of three in this process; `ends_after` blocks its first jobs end early."""
+
+    ends_after: list[int] = field(default_factory=list)
+    twice: bool = False
+    """Whether each block comes back twice."""
+    resources: dict[str, float] = field(default_factory=dict)
+    nodes: int = 2
+    address: str = "local"
+    logs: Path = Path("/logs")
+    jobs: list[list[str]] = field(default_factory=list)
+    """The ids that each job was given."""
+    closed: int = 0
+
+    async def call(self, actor: type, order: Order, method: str, *arguments: Any, **_: Any) -> Any:
+        return await asyncio.to_thread(getattr(actor(order), method), *arguments)
+
+    async def answers(
+        self, asked: Iterable[Asked], pipeline: Callable[[Any], Any]
+    ) -> AsyncIterator[list[Back]]:
+        given = list(asked)
+        if not given:
+            return
+        self.jobs.append([one.sample.id for one in given])
+        most = self.ends_after.pop(0) if self.ends_after else None
+        order = getattr(pipeline, "__self__").order  # noqa: B009  a bound method
+        for number, block in enumerate(batched_lists(given, BLOCK)):
+            if number == most:
+                raise JobError("an engine died")
+            back = await asyncio.to_thread(Worker(order).answers, block)
+            again = [rows.read_back(rows.row_of(one)) for one in back]
+            yield again
+            if self.twice:
+                yield again
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def batched_lists(given: list[Asked], size: int) -> Iterator[list[Asked]]:
+    """Blocks of the samples."""
+    samples = iter(given)
+    while block := list(islice(samples, size)):
+        yield block
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """The stand-in, in place of a cluster."""
+    stand_in = StandIn()
+    monkeypatch.setattr(fleet, "Cluster", lambda *_: stand_in)
+    return stand_in
+
+
+class TestRun:
+    """A run through a cluster."""
+
+    def test_it_is_the_run_without_a_cluster(self, lab: Lab, cluster: StandIn) -> None:
+        """Table, replies and manifest are the same, and either continues the other."""
+        model = lab.fake(right)
+        done = lab.bench_run("--model", model, *RAY, "--out", lab.folder / "ray")
+        assert done.code == 0
+        assert "16 samples go to 2 workers on Ray (local)" in done.err
+        assert lab.bench_run("--model", model).code == 0
+        one = lab.the_run()
+        other = lab.folder / "ray" / one.relative_to(lab.out)
+        assert (one / TABLE).read_bytes() == (other / TABLE).read_bytes()
+        ours, theirs = read_manifest(one), read_manifest(other)
+        assert (ours.server, ours.fingerprint) == (theirs.server, theirs.fingerprint)
+        assert ours.fingerprint is not None
+        said = {record["id"]: record["reply"] for record in records(one)}
+        assert {record["id"]: record["reply"] for record in records(other)} == said
+        assert cluster.closed == 1
+        assert lab.bench_run("--model", model, *RAY).code == 0
+        assert len(cluster.jobs) == 1
+        assert lab.bench_run("--model", model, *RAY, "--samples", "5").code == 0
+        assert len(cluster.jobs[1]) == 4
+
+    def test_several_runs_are_one_job(self, lab: Lab, cluster: StandIn) -> None:
+        """So engines start once; each run gets its own records."""
+        model, tasks = lab.fake(right), f"{lab.ones},{lab.plain}"
+        assert lab.bench("run", "--task", tasks, "--model", model, *RAY, "--out", lab.out).code == 0
+        (job,) = cluster.jobs
+        assert len(job) == 19
+        found = {path.parent.name[:4]: len(records(path.parent)) for path in lab.out.rglob(TABLE)}
+        assert found == {"ones": 16, "plai": 3}
+
+    def test_a_job_that_ends_early_goes_on(self, lab: Lab, cluster: StandIn) -> None:
+        """What came back is kept, and nothing is asked twice."""
+        cluster.ends_after = [2]
+        provider = ScriptedProvider(right)
+        done = lab.bench_run("--model", lab.fake(provider), *RAY)
+        assert done.code == 0
+        assert "ended early and is begun again: an engine died; Ray's logs are in /logs" in done.err
+        first, second = cluster.jobs
+        assert set(second) == set(first) - {record["id"] for record in records(lab.the_run())[:6]}
+        assert len(provider.requests) == len(records(lab.the_run())) == 16
+
+    def test_engines_that_never_start_end_the_command(self, lab: Lab, cluster: StandIn) -> None:
+        """With one line, after a second try."""
+        cluster.ends_after = [0, 0]
+        done = lab.bench_run("--model", lab.fake(right), *RAY)
+        assert done.code == 1
+        assert done.err.strip().splitlines()[-1] == (
+            "bench: the job on Ray failed: an engine died; Ray's logs are in /logs"
+        )
+        assert len(cluster.jobs) == 2
+        assert cluster.closed == 1
+
+    def test_an_error_that_ends_the_run_comes_back(self, lab: Lab, cluster: StandIn) -> None:
+        """With its own words; what was answered before is kept."""
+
+        def expires(request: Request) -> Any:
+            return right(request) if "index=0" in request.sample_id else AuthError("no such key")
+
+        done = lab.bench_run("--model", lab.fake(expires), *RAY, "--max-connections", "1")
+        assert done.code == 1
+        assert done.err.strip().splitlines()[-1] == "bench: no such key"
+        assert len(cluster.jobs) == 1
+        assert {record["index"] for record in records(lab.the_run())} == {0}
+
+    def test_samples_without_a_reply_are_said_and_asked_again(
+        self, lab: Lab, cluster: StandIn
+    ) -> None:
+        """As without a cluster."""
+
+        def half(request: Request) -> Any:
+            return BadRequestError("no") if "length=5" in request.sample_id else right(request)
+
+        done = lab.bench_run("--model", lab.fake(half), *RAY)
+        assert done.code == 1
+        assert "8 samples have no reply (the last: no)" in done.err
+        assert lab.bench_run("--model", lab.fake(right), *RAY).code == 0
+        assert len(cluster.jobs[-1]) == 8
+
+    def test_what_comes_back_twice_is_written_once(self, lab: Lab, cluster: StandIn) -> None:
+        """As after a worker that was lost with its block."""
+        cluster.twice = True
+        assert lab.bench_run("--model", lab.fake(right), *RAY).code == 0
+        assert len(records(lab.the_run())) == 16
+
+    def test_an_adaptive_run_has_a_job_for_each_wave(self, lab: Lab, cluster: StandIn) -> None:
+        """And keeps to --max-requests, also where a job ends early."""
+        cluster.ends_after = [1]
+        model = lab.fake(right)
+        asked = ("--task", "counting/ones", "--model", model, "--out", lab.out)
+        done = lab.bench("run", *asked, *RAY, "--adaptive", "--max-requests", "100")
+        assert len(cluster.jobs) >= 3
+        assert 90 <= len(records(lab.the_run())) <= 100
+        assert done.code == 1
+        assert "--max-requests is reached" in done.err
+
+
+class TestRefused:
+    """Options that do not go together, each with one line."""
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("--engine", "spark"), "--engine must be ray, not 'spark'"),
+            (("--ray-workers", "2"), "add it"),
+            (("--ray-address", "auto"), "add it"),
+            ((*RAY, "--ray-workers", "0"), "--ray-workers"),
+            ((*RAY, "--batch"), "--batch"),
+            ((*RAY, "--budget", "3"), "--budget"),
+        ],
+    )
+    def test_other_options(self, lab: Lab, options: tuple[str, ...], words: str) -> None:
+        """Before anything is asked."""
+        lab.bench("run", "--task", "counting", "--model", "gpt-4o", *options).one_line(2, words)
+
+    def test_models_of_this_process(self, lab: Lab) -> None:
+        """The oracle and prepared replies are nowhere else."""
+        for model in ("oracle:50", lab.model()):
+            lab.bench_run("--model", model, *RAY).one_line(2, "leave out --engine ray")
+
+    def test_without_ray(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+        """How to get it."""
+        monkeypatch.setitem(sys.modules, "ray", None)
+        lab.bench_run("--model", lab.fake(right), *RAY).one_line(2, "needs Ray", "'.[ray]'")
+
+    def test_nothing_at_the_address(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Found in a moment: Ray itself would try for minutes."""
+        monkeypatch.setitem(sys.modules, "ray", sys)
+        monkeypatch.setitem(sys.modules, "ray.data", sys)
+        address = ("--ray-address", "127.0.0.1:1")
+        done = lab.bench_run("--model", lab.fake(right), *RAY, *address)
+        done.one_line(2, "no Ray cluster at 127.0.0.1:1")
+
+
+def order(limits: RunLimits | None = None) -> Order:
+    """An order for one of two workers."""
+    settings = ModelSettings("model", provider="fake")
+    return Order.of(
+        parse_model("tiny"), settings, limits or RunLimits(), workers=2, seed=0, think_tokens=0
+    )
+
+
+class TestWorkers:
+    """What a worker is told, and how many there are."""
+
+    def test_workers_share_the_rates(self) -> None:
+        """A command's rates are those of all workers together."""
+        both = order(RunLimits(rpm=60, tpm=1000)).limits
+        assert (both.rpm, both.tpm) == (30, 500)
+        assert order().limits.rpm is None
+
+    def test_a_fault_of_a_worker_ends_the_run_in_one_line(self, lab: Lab) -> None:
+        """Also one that is no error of a provider."""
+        (sample,) = lab.wanted(lab.plain, samples=1).plan
+        worker = Worker(order())
+
+        def fails(_: object) -> None:
+            raise RuntimeError("out of\nmemory")
+
+        worker._model.do = fails  # type: ignore[method-assign, assignment]
+        (back,) = worker.answers([Asked(0, sample, 5)])
+        again = rows.read_back(rows.row_of(back))
+        assert again.record is None
+        assert str(again.stop) == "RuntimeError: out of memory"
+
+    @pytest.mark.parametrize("error", [AuthError("key"), SetupError("a b"), BadRequestError("x")])
+    def test_errors_come_back_as_they_were(self, error: Any) -> None:
+        """With their class, on which the exit code depends."""
+        stop = rows.read_back(rows.row_of(Back(1, None, error))).stop
+        assert (type(stop), str(stop)) == (type(error), str(error))
+
+    def test_as_many_as_the_cluster_has_room_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A worker a machine; a GPU each for models that are loaded there."""
+        stand_in = StandIn(resources={"GPU": 8.0}, nodes=3)
+        monkeypatch.setattr(fleet, "Cluster", lambda *_: stand_in)
+        found = {}
+        for name in ("tiny", "lm-eval/hf"):
+            arguments = ("pretrained=x",) if name.startswith("lm-eval") else ()
+            _, made = fleet.connect(
+                RayOptions(),
+                parse_model(name, arguments),
+                ModelSettings("x"),
+                RunLimits(),
+                seed=0,
+                think_tokens=0,
+            )
+            assert isinstance(made, fleet.Workers)
+            found[name] = (made.number, made.gpus)
+        assert found == {"tiny": (3, 0.0), "lm-eval/hf": (8, 1.0)}
+
+
+class Tokenizer:
+    """Ends replies with 2."""
+
+    eos_token_id = 2
+
+
+class TestOfflineVllm:
+    """What comes back of vLLM's engine."""
+
+    PLAN = offline.OfflinePlan(
+        ModelSettings("m", logprobs=True),
+        tokenizer="t",
+        trust_remote_code=False,
+        defaults={"repetition_penalty": 1.05},
+        ends=frozenset({9}),
+        window=100,
+    )
+
+    @pytest.fixture(autouse=True)
+    def tokenizer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No real one is needed."""
+        monkeypatch.setattr(offline, "_tokenizer", lambda *_, **__: Tokenizer())
+
+    @pytest.mark.parametrize(
+        ("tokens", "asked", "end"),
+        [
+            ([5, 2], 10, "stop"),
+            ([5, 9], 10, "stop"),
+            ([5, 6, 7, 2], 10, "stop"),  # the last token that it may have is the end
+            ([5, 6, 7, 8], 10, "length"),
+            ([5, 6], 98, "length"),  # the window is full
+            ([5], 10, "stop"),  # at a stop sequence
+        ],
+    )
+    def test_how_a_reply_ended_follows_from_its_tokens(
+        self, tokens: list[int], asked: int, end: FinishReason
+    ) -> None:
+        """Ray leaves it out."""
+        row = {"generated_tokens": tokens, "num_input_tokens": asked, "generated_text": "4"}
+        reply = self.PLAN.reply(row, Request("p", 4))
+        assert reply == Reply("4", end, Usage(asked, len(tokens)), model="m")
+
+    def test_probabilities_of_the_tokens(self) -> None:
+        """Those that were chosen."""
+        row = {
+            "generated_tokens": [5, 2],
+            "num_input_tokens": 1,
+            "generated_text": "4",
+            "logprobs": [
+                {5: {"logprob": -0.5, "decoded_token": "4"}},
+                {2: {"logprob": -0.1, "decoded_token": ""}},
+            ],
+        }
+        assert self.PLAN.reply(row, Request("p", 4)).logprobs == (("4", -0.5), ("", -0.1))
+
+    def test_the_defaults_of_the_model_hold(self) -> None:
+        """As at `vllm serve`, unless the run says otherwise."""
+        assert self.PLAN.sampling(Request("p", 4)) == {
+            "repetition_penalty": 1.05,
+            "max_tokens": 4,
+            "temperature": 0.0,
+            "seed": None,
+            "logprobs": 0,
+        }
+
+    def test_a_prompt_that_the_engine_refuses(self, lab: Lab) -> None:
+        """It fails alone; one that is too long is said to be."""
+        (sample,) = lab.wanted(lab.plain, samples=1).plan
+        exchange = fleet._Exchange(self.PLAN, 0.0, 0)
+        (asked,) = [{"run": 3, "max_tokens": 5, "sample": pickle.dumps(sample)}]
+        why = "The prompt (length 200) is longer than the maximum model length of 100"
+        back = rows.read_back(exchange.failed({**asked, "__inference_error__": why}))
+        expected = failed(sample, PromptOverflowError(why), attempts=1)
+        assert back.record is not None
+        assert (back.run, back.record.failure) == (3, expected.failure)
+        fine = {"run": 3, "record": b"{}", "stop": "", "__inference_error__": ""}
+        assert exchange.failed(fine) == {"run": 3, "record": b"{}", "stop": ""}
+
+    def test_without_vllm_on_this_machine(
+        self, lab: Lab, cluster: StandIn, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its tokenizer and config are needed here too."""
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+        done = lab.bench_run("--model", "vllm/x", *RAY)
+        done.one_line(2, "vllm/x needs vLLM here too")
+        assert cluster.closed == 0
+
+
+def test_the_real_cluster_has_what_the_stand_in_has() -> None:
+    """The tests above are about the same interface."""
+    used = ("call", "answers", "close", "nodes", "resources", "logs")
+    assert all(hasattr(Cluster, name) for name in used)
