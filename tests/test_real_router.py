@@ -1,0 +1,109 @@
+"""Two real vLLM servers, behind a router and as two addresses; one is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from harness.journal.record import SAMPLES
+from tests.conftest import records
+from tests.real_server import (
+    ENVIRONMENT,
+    STARTED_S,
+    VLLM,
+    Server,
+    at_work,
+    bench,
+    end,
+    patiently,
+    serving,
+    start,
+    the_run,
+)
+
+ROUTER = Path(sys.executable).with_name("vllm-router")
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.skipif(
+        not (VLLM.exists() and ROUTER.exists()), reason="no vllm and vllm-router; see .ci/vllm"
+    ),
+]
+ASKED = ("--task", "counting/ones", "--lengths", "20,30,40,50", "--samples", "300")
+MODEL = ("--model", "vllm/tiny", "--max-connections", "8")
+
+
+@contextmanager
+def routing(folder: Path, *servers: Server) -> Iterator[Server]:
+    """A router before the servers, until the block ends."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    urls = [server.address for server in servers]
+    place = ("--host", "127.0.0.1", "--port", str(port), "--prometheus-port", str(port + 1))
+    with (folder / "router.log").open("wb") as log:
+        process = subprocess.Popen(
+            [ROUTER, *place, "--policy", "cache_aware", "--worker-urls", *urls],
+            env=ENVIRONMENT,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    router = Server(f"http://127.0.0.1:{port}")
+    try:
+        patiently(router.healthy, process)
+        yield router
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def lines(out: Path) -> int:
+    """Records that are written so far."""
+    return sum(path.read_bytes().count(b"\n") for path in out.rglob(SAMPLES))
+
+
+def test_one_server_of_two_is_killed(tmp_path: Path) -> None:
+    """Through a router and with two addresses nothing is lost, and the table is that of one engine
+    that was never disturbed.
+    """
+    folders = [tmp_path / name for name in ("first", "second", "alone", "router", "addresses")]
+    for folder in folders:
+        folder.mkdir()
+    first_folder, second_folder, alone, by_router, by_addresses = folders
+    bench(alone, *ASKED, "--model", "tiny")
+    with (
+        serving(first_folder) as first,
+        serving(second_folder) as second,
+        routing(by_router, first, second) as router,
+    ):
+        one = start(by_router, *ASKED, *MODEL, "--base-url", router.base_url)
+        both = ("--base-url", first.base_url, "--base-url", second.base_url)
+        other = start(by_addresses, *ASKED, *MODEL, *both)
+        end_s = time.monotonic() + STARTED_S
+        while not (lines(by_router) > 100 and lines(by_addresses) > 100):
+            assert time.monotonic() < end_s
+            assert (one.poll(), other.poll()) == (None, None)
+            time.sleep(0.01)
+        for pid in at_work(first_folder):
+            os.kill(pid, signal.SIGKILL)
+        written = lines(by_router), lines(by_addresses)
+        assert max(written) < 2400, "both runs ended before the server was killed"
+        for process, out in ((one, by_router), (other, by_addresses)):
+            done = end(process)
+            assert done.code == 0, done
+            run = the_run(out)
+            assert len(records(run)) == 2400
+            for name in (TABLE, EFFECTIVE_LENGTHS):
+                table = (run / name).read_bytes().replace(b"vllm/tiny,", b"tiny,")
+                assert table == (the_run(alone) / name).read_bytes()
