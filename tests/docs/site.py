@@ -1,11 +1,12 @@
-"""The site of the chapters: `stage` copies the pages for the generator, `finish` ends what it built.
+"""The site of the chapters: `stage` copies the pages for the generator, `finish` ends its work.
 
     python -m tests.docs.site stage
     zensical build --strict
     python -m tests.docs.site finish
 
-Pages keep the folders that they have in the repository, so their links hold. `finish` puts each page
-as Markdown beside its HTML, writes `llms.txt`, and fails where a link or an anchor leads nowhere.
+Pages keep the folders that they have in the repository, so their links hold. `finish` puts each
+page as Markdown beside its HTML, writes `llms.txt`, and fails where a link or an anchor leads
+nowhere.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def llms_txt() -> str:
     """The navigation for language models: every page as Markdown, with its first sentence."""
     lines, section = [f"# {settings()['site_name']}", "", f"> {settings()['site_description']}"], ""
     for chapter in navigation():
-        if chapter.section != section or len(lines) == 3:  # noqa: PLR2004  the head has three lines
+        if chapter.section != section or len(lines) == 3:  # the head alone
             section = chapter.section
             lines += ["", f"## {section or 'Begin'}", ""]
         summary = f": {chapter.summary}" if chapter.summary else ""
