@@ -1,0 +1,85 @@
+"""The reference of commands, `docs/commands.md`, made from what `bench --help` is made from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from typer.main import get_command
+
+from harness.cli.app import app
+
+_HEAD = """\
+# Commands
+
+Every verb with its arguments and options, as `bench VERB --help` prints them. An option with `…`
+may be given several times. [Settings](settings.md) says how an option gets its value from a file
+or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
+
+"""
+_COLUMNS = "| {} | what |\n| --- | --- |\n"
+
+
+def commands_page() -> str:
+    """The whole page."""
+    root: Any = get_command(app)
+    verbs = [(path, verb) for path, verb in _verbs(root, ()) if path]
+    listed = "".join(
+        f"| [`bench {' '.join(path)}`](#bench-{'-'.join(path)}) | {_first_line(verb)} |\n"
+        for path, verb in verbs
+    )
+    parts = [_HEAD, _COLUMNS.format("verb"), listed]
+    parts += ["\nBefore the verb:\n\n", _COLUMNS.format("option"), *_rows(root, "bench")]
+    for path, verb in verbs:
+        parts += ["\n", *_section(f"bench {' '.join(path)}", verb)]
+    return "".join(parts)
+
+
+def _verbs(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, one in getattr(command, "commands", {}).items():
+        yield from _verbs(one, (*path, name))
+
+
+def _section(name: str, verb: Any) -> Iterator[str]:
+    """A verb: what it does, its usage, its options and its examples."""
+    yield f"## {name}\n\n{_prose(verb.help)}\n\n"
+    arguments = [p for p in verb.params if p.param_type_name == "argument"]
+    usage = " ".join([name, "[OPTION…]", *(p.metavar or p.name.upper() for p in arguments)])
+    yield f"`{usage}`\n\n"
+    if rows := list(_rows(verb, name)):
+        yield _COLUMNS.format("argument or option" if arguments else "option")
+        yield from rows
+    if examples := [line.strip() for line in (verb.epilog or "").split("\n")[2:]]:
+        yield "\n<!-- not run: needs the runs, keys and files of the examples -->\n```bash\n"
+        yield "".join(f"{line}\n" for line in examples)
+        yield "```\n"
+
+
+def _rows(verb: Any, name: str) -> Iterator[str]:
+    """A row for each argument and option; --help is left out."""
+    context = verb.make_context(name, [], resilient_parsing=True)
+    for parameter in verb.params:
+        record = parameter.get_help_record(context)
+        if record is None or "--help" in parameter.opts:
+            continue
+        shown, text = record
+        if parameter.param_type_name == "argument":
+            shown = shown.partition(" <")[0]
+        again = " …" if parameter.param_type_name == "option" and parameter.multiple else ""
+        yield f"| `{_cell(shown)}`{again} | {_cell(' '.join(text.split()))} |\n"
+
+
+def _first_line(verb: Any) -> str:
+    return _prose(verb.help).partition("\n")[0]
+
+
+def _prose(text: str) -> str:
+    """A help text, its paragraphs unwrapped."""
+    paragraphs = text.replace("\b", "").strip().split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", text)
