@@ -28,6 +28,7 @@ from tests.docs.chapters import ROOT
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_CODE_IN_TABLE = re.compile(r"(?<=[ (])`[^`\n]*\\\|[^`\n]*`")
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 
 
@@ -97,7 +98,9 @@ def stage(folder: Path) -> None:
             shutil.copyfile(source, target)
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        # a backslash before `|` in code is GitHub's; Python-Markdown would show it
+        shown = _CODE_IN_TABLE.sub(lambda found: found[0].replace("\\|", "|"), text)
+        target.write_text(shown, encoding="utf-8")
         pending += _linked(text, target.relative_to(folder).parent)
 
 
@@ -125,9 +128,10 @@ def _linked(text: str, parent: Path) -> Iterator[str]:
 def finish(pages: Path, site: Path) -> list[str]:
     """Adds Markdown and `llms.txt` to a built site; returns its broken links."""
     for page in sorted(pages.rglob("*.md")):
-        target = site / page.relative_to(pages)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(page, target)
+        name = page.relative_to(pages)
+        original = ROOT / name if (ROOT / name).is_file() else page
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(original, site / name)
     (site / "llms.txt").write_text(llms_txt(), encoding="utf-8")
     return broken_links(site)
 
