@@ -14,8 +14,9 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest import mock
 
 import pandas as pd
@@ -204,6 +205,12 @@ def _cut(text: str, pipe: str) -> str:
     return "\n".join(kept) + "\n"
 
 
+@cache
+def _program() -> Any:
+    """The command `bench` as a parser."""
+    return typer.main.get_command(app.app)
+
+
 def parse(line: str) -> None:
     """Parses a `bench` command without executing it; another command passes.
 
@@ -213,7 +220,7 @@ def parse(line: str) -> None:
     words = shlex.split(line.replace("…", ""), comments=True)
     if words[0] != "bench":
         return
-    command = cast("Any", typer.main.get_command(app.app))
+    command = _program()
     context, rest = command.make_context("bench", ["--debug"]), words[1:]
     try:
         while hasattr(command, "resolve_command"):
