@@ -56,7 +56,9 @@ class Chapter:
         body = _COMMENT.sub("", self.text).partition(f"# {self.title}\n")[2]
         first = body.strip().partition("\n\n")[0].replace("\n", " ")
         plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", first)
-        return re.split(r"(?<=[.:?]) ", plain)[0] if re.match(r"\w|`", plain) else ""
+        return (
+            re.split(r"(?<=[.:?]) ", plain)[0].removesuffix(":") if re.match(r"\w|`", plain) else ""
+        )
 
 
 def settings() -> dict[str, Any]:
@@ -81,7 +83,8 @@ def navigation(entries: list[Any] | None = None, section: str = "") -> Iterator[
 def stage(folder: Path) -> None:
     """Copies the pages, and every file that they link to, into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    pending, done = [chapter.path for chapter in navigation()], set[str]()
+    pending = [*settings()["extra_css"], *(chapter.path for chapter in navigation())]
+    done = set[str]()
     while pending:
         name = pending.pop()
         if name in done:
