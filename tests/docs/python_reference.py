@@ -46,10 +46,25 @@ def python_page() -> str:
     return _HEAD + listed + "".join(sections)
 
 
+class _Values(ast.NodeTransformer):
+    """Puts the values of constants in place of their names: `= 0.85` for `= THRESHOLD`."""
+
+    def __init__(self, names: dict[str, object]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A name in capitals, where it is read and stands for a number or a text."""
+        value = self.names.get(node.id)
+        is_read = isinstance(node.ctx, ast.Load) and node.id.isupper()
+        return ast.Constant(value) if is_read and isinstance(value, float | int | str) else node
+
+
 def _section(home: str, name: str, module: str) -> Iterator[str]:
     """A name: its signature or value, its docstring, and its public members."""
-    source = Path(inspect.getfile(import_module(module))).read_text(encoding="utf-8")
-    for node, doc in _documented(ast.parse(source).body):
+    place = import_module(module)
+    tree = ast.parse(Path(inspect.getfile(place)).read_text(encoding="utf-8"))
+    tree = _Values(vars(place)).visit(tree)
+    for node, doc in _documented(tree.body):
         if isinstance(node, _Function) and node.name == name:
             yield f"\n## {home}.{name}\n\n"
             yield f"<!-- not run: needs arguments -->\n```python\n{_signature(node)}\n```\n\n"
