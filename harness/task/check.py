@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
@@ -12,21 +11,9 @@ from harness.answer import Answer
 from harness.errors import TaskFileError
 from harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
 from harness.task import prompt
+from harness.task.problems import file_error, problems_of, read_text
 from harness.task.source import Position, Problem, YamlFile, parse
 from harness.task.trial import did_you_mean, trial_problems
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
-
-def _file_error(path: Path, problems: Sequence[Problem]) -> TaskFileError:
-    return TaskFileError(
-        *(
-            f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
-            f"{problem.message}"
-            for problem in problems
-        )
-    )
 
 
 def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
@@ -35,17 +22,7 @@ def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
     Raises:
         TaskFileError: the file has mistakes; the error lists all of them.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        before = path.read_bytes()[: error.start]
-        place = Position(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
-        problem = Problem(place, "not UTF-8; save the file as UTF-8")
-        raise _file_error(path, [problem]) from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise _file_error(path, [Problem(Position(1, 1), f"cannot be read: {reason}")]) from None
-    file = parse(text)
+    file = parse(read_text(path, TaskFileError))
     spec = None
     problems = list(file.problems)
     if isinstance(file.data, dict):
@@ -59,19 +36,15 @@ def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:
     elif not problems:
         problems.append(Problem(Position(1, 1), "a task file is a mapping of keys to values"))
     if problems or spec is None:
-        raise _file_error(path, sorted(dict.fromkeys(problems), key=_by_place))
+        raise file_error(path, problems, TaskFileError)
     return spec
-
-
-def _by_place(problem: Problem) -> tuple[str, Position]:
-    return (problem.file or "", problem.position)
 
 
 def _validated(file: YamlFile, data: Mapping[str, object]) -> tuple[TaskSpec | None, list[Problem]]:
     try:
         return TaskSpec.model_validate(data, strict=True), []
     except ValidationError as error:
-        return None, _from_pydantic(file, error.errors(include_url=False))
+        return None, problems_of(file, error, _fields_at)
 
 
 def _repaired(data: Mapping[str, object]) -> TaskSpec | None:
@@ -94,87 +67,6 @@ def _repaired(data: Mapping[str, object]) -> TaskSpec | None:
         return TaskSpec.model_validate(kept | harmless, strict=True)
     except ValidationError:
         return None
-
-
-def _from_pydantic(file: YamlFile, details: Sequence[ErrorDetails]) -> list[Problem]:
-    """One problem for each place; pydantic gives one for each member of a union."""
-    problems: dict[tuple[str | int, ...], Problem] = {}
-    for detail in details:
-        path = detail["loc"]
-        place = tuple(file.real_path(path))
-        if detail["type"] == "extra_forbidden":
-            problems[path] = _unknown_key(file, path)
-        elif detail["type"] == "missing":
-            inside = f" in {'.'.join(map(str, place))!r}" if place else ""
-            problems[path] = Problem(file.position(place), f"missing key {path[-1]!r}{inside}")
-        elif path[-1:] == ("[key]",):
-            position = file.position(path, of_key=True)
-            problems[path] = Problem(position, f"name {detail['input']!r} {_name_demand(detail)}")
-        else:
-            name = next((str(part) for part in reversed(place) if isinstance(part, str)), "")
-            demand = "must be text, a number, true/false or a separator mapping"
-            if "text" not in path[len(place) :]:
-                demand = _demand(detail)
-            shown = "" if demand.endswith("empty") else f", not {_show(detail['input'])}"
-            problems[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
-    return list(problems.values())
-
-
-def _unknown_key(file: YamlFile, path: Sequence[str | int]) -> Problem:
-    position = file.position(path, of_key=True)
-    remedy = did_you_mean(str(path[-1]), _fields_at(path[:-1]))
-    return Problem(position, f"unknown key {path[-1]!r}; {remedy}")
-
-
-def _name_demand(detail: ErrorDetails) -> str:
-    if detail["type"] == "string_too_long":
-        return f"must have at most {detail.get('ctx', {}).get('max_length')} characters"
-    return "must be lower case letters, digits and _"
-
-
-_DEMANDS = {
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "string_type": "must be text (quote it if it looks like a number)",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
-    "too_short": "must not be empty",
-    "finite_number": "must be a finite number",
-}
-
-
-def _demand(detail: ErrorDetails) -> str:
-    """What pydantic requires, in the terms of a task file."""
-    kind, context = detail["type"], detail.get("ctx") or {}
-    name = detail["loc"][-1]
-    function = "must be 'file.py:function'"
-    patterns = {"generator": function, "scorer": function, "items": "must be a .jsonl file"}
-    if kind in _DEMANDS:
-        return _DEMANDS[kind]
-    if kind == "greater_than":
-        return f"must be greater than {context.get('gt')}"
-    if kind == "greater_than_equal":
-        return f"must be at least {context.get('ge')}"
-    if kind == "less_than_equal":
-        return f"must be at most {context.get('le'):,}"
-    if kind == "string_too_short" and detail["input"]:
-        return f"must have at least {context.get('min_length')} characters"
-    if kind == "literal_error":
-        return f"must be one of {str(context.get('expected')).replace(' or ', ', ')}"
-    if kind in ("string_pattern_mismatch", "string_too_short"):
-        return patterns.get(str(name), "must not be empty")
-    if kind == "value_error":
-        return str(context.get("error"))
-    return detail["msg"].removeprefix("Input ").replace("should", "must")
-
-
-def _show(given: object) -> str:
-    """A value as it is written in a task file, shortened."""
-    if given is None:
-        return "null"
-    shown = repr(given).lower() if isinstance(given, bool) else repr(given)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004  # a line's worth
 
 
 def _fields_at(path: Sequence[str | int]) -> list[str]:

@@ -1,0 +1,131 @@
+"""The mistakes in a YAML file, each with its place and a remedy: of task files and of studies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pydantic import ValidationError
+
+from harness.errors import UsageError
+from harness.task.source import Position, Problem, YamlFile
+from harness.task.trial import did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+FieldsAt: TypeAlias = Callable[[Sequence[str | int]], list[str]]
+
+
+def read_text(path: Path, kind: type[UsageError]) -> str:
+    """The text of a file; raises `kind` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        before = path.read_bytes()[: error.start]
+        place = Position(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
+        problem = Problem(place, "not UTF-8; save the file as UTF-8")
+        raise file_error(path, [problem], kind) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        problem = Problem(Position(1, 1), f"cannot be read: {reason}")
+        raise file_error(path, [problem], kind) from None
+
+
+def file_error(path: Path, problems: Sequence[Problem], kind: type[UsageError]) -> UsageError:
+    """An error that lists all mistakes by their place in the file."""
+    return kind(
+        *(
+            f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
+            f"{problem.message}"
+            for problem in sorted(dict.fromkeys(problems), key=_by_place)
+        )
+    )
+
+
+def _by_place(problem: Problem) -> tuple[str, Position]:
+    return (problem.file or "", problem.position)
+
+
+def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> list[Problem]:
+    """One problem for each place; pydantic gives one for each member of a union. `fields_at` gives
+    the names of the keys that are allowed in the mapping at a path.
+    """
+    problems: dict[tuple[str | int, ...], Problem] = {}
+    for detail in error.errors(include_url=False):
+        path = detail["loc"]
+        place = tuple(file.real_path(path))
+        if detail["type"] == "extra_forbidden":
+            problems[path] = _unknown_key(file, path, fields_at)
+        elif detail["type"] == "missing":
+            inside = f" in {'.'.join(map(str, place))!r}" if place else ""
+            problems[path] = Problem(file.position(place), f"missing key {path[-1]!r}{inside}")
+        elif path[-1:] == ("[key]",):
+            position = file.position(path, of_key=True)
+            problems[path] = Problem(position, f"name {detail['input']!r} {_name_demand(detail)}")
+        else:
+            name = next((str(part) for part in reversed(place) if isinstance(part, str)), "")
+            demand = "must be text, a number, true/false or a separator mapping"
+            if "text" not in path[len(place) :]:
+                demand = _demand(detail)
+            shown = "" if demand.endswith("empty") else f", not {_show(detail['input'])}"
+            problems[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
+    return list(problems.values())
+
+
+def _unknown_key(file: YamlFile, path: Sequence[str | int], fields_at: FieldsAt) -> Problem:
+    position = file.position(path, of_key=True)
+    remedy = did_you_mean(str(path[-1]), fields_at(path[:-1]))
+    return Problem(position, f"unknown key {path[-1]!r}; {remedy}")
+
+
+def _name_demand(detail: ErrorDetails) -> str:
+    if detail["type"] == "string_too_long":
+        return f"must have at most {detail.get('ctx', {}).get('max_length')} characters"
+    return "must be lower case letters, digits and _"
+
+
+_DEMANDS = {
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "string_type": "must be text (quote it if it looks like a number)",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "too_short": "must not be empty",
+    "finite_number": "must be a finite number",
+}
+
+
+def _demand(detail: ErrorDetails) -> str:
+    """What pydantic requires, in the terms of a task file."""
+    kind, context = detail["type"], detail.get("ctx") or {}
+    name = detail["loc"][-1]
+    function = "must be 'file.py:function'"
+    patterns = {"generator": function, "scorer": function, "items": "must be a .jsonl file"}
+    if kind in _DEMANDS:
+        return _DEMANDS[kind]
+    if kind == "greater_than":
+        return f"must be greater than {context.get('gt')}"
+    if kind == "greater_than_equal":
+        return f"must be at least {context.get('ge')}"
+    if kind == "less_than_equal":
+        return f"must be at most {context.get('le'):,}"
+    if kind == "string_too_short" and detail["input"]:
+        return f"must have at least {context.get('min_length')} characters"
+    if kind == "literal_error":
+        return f"must be one of {str(context.get('expected')).replace(' or ', ', ')}"
+    if kind in ("string_pattern_mismatch", "string_too_short"):
+        return patterns.get(str(name), "must not be empty")
+    if kind == "value_error":
+        return str(context.get("error"))
+    return detail["msg"].removeprefix("Input ").replace("should", "must")
+
+
+def _show(given: object) -> str:
+    """A value as it is written in a task file, shortened."""
+    if given is None:
+        return "null"
+    shown = repr(given).lower() if isinstance(given, bool) else repr(given)
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004  # a line's worth
