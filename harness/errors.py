@@ -5,6 +5,7 @@
     │   ├── UnknownTaskError         2   no task by that name or path
     │   │   └── AbsentTaskError      2   no file is known of the task that a run was made with
     │   ├── TaskFileError            2   a task file has mistakes, a line each
+    │   ├── StudyFileError           2   a study's file has mistakes, a line each
     │   ├── TaskError                2   a task fails while its samples are made
     │   │   └── ChangedTaskError     2   a task is no longer what a run was made with
     │   ├── PlanError                2   a task cannot be asked for that
@@ -56,6 +57,10 @@ class AbsentTaskError(UnknownTaskError):
 
 class TaskFileError(UsageError):
     """A task file has mistakes; a line for each, as `file:line:column: what`."""
+
+
+class StudyFileError(UsageError):
+    """A study's file has mistakes; a line for each, as `file:line:column: what`."""
 
 
 class TaskError(UsageError):

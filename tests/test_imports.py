@@ -50,7 +50,9 @@ ARROWS = {
     ],
     "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
     "harness.report": ["harness.analysis", "harness.journal", "harness.probe"],
+    "harness.study": ["harness.task"],
     "harness.face": [
+        "harness.study",
         *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.analysis"),
         *("providers.base", "providers.registry"),
     ],
@@ -66,7 +68,7 @@ ARROWS = {
     "harness.cli": [
         *("harness.task", "harness.plan", "harness.journal", "harness.run"),
         *("harness.analysis", "harness.report", "harness.export", "harness.face"),
-        *("harness.recorded", "harness.probe"),
+        *("harness.recorded", "harness.probe", "harness.study"),
         *("providers.base", "providers.catalog", "providers.plugins", "providers.registry"),
         *("providers.inside", "providers.secrets"),
     ],

@@ -36,6 +36,7 @@ from harness.cli.merge import MERGE_EXAMPLES, merge
 from harness.cli.options import JsonOption, examples
 from harness.cli.probing import PROBE_EXAMPLES, ROPE_EXAMPLES, probe, rope
 from harness.cli.settings import AskingVerb, Verb
+from harness.cli.studying import study_app
 from harness.cli.tasks import tasks_app
 from harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
 from harness.errors import INTERRUPTED, USAGE, UsageError
@@ -156,6 +157,7 @@ for _verb, _name, _short, _examples, _class in (
     app.command(_name, short_help=_short, epilog=_examples, cls=_class)(_verb)
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(export_app, name="export")
+app.add_typer(study_app, name="study")
 
 
 def _show_traceback(

@@ -25,7 +25,7 @@ from harness.cli.options import (
     LogprobsOption,
     MaxRequestsOption,
     MaxTokensOption,
-    ModelOption,
+    ModelUnlessStudyOption,
     OutOption,
     PrecisionOption,
     PresetOption,
@@ -37,7 +37,7 @@ from harness.cli.options import (
     ShardOption,
     SpreadOption,
     SystemOption,
-    TaskOption,
+    TaskUnlessStudyOption,
     TemperatureOption,
     command_of,
     examples,
@@ -53,6 +53,8 @@ RUN_EXAMPLES = examples(
     "bench run --task copying/first_last --model tiny --preset barbero",
     "bench run --task my_task.yaml --model oracle:50",
     "bench run --task counting --model gpt-4o,gpt-4.1-mini --dry-run",
+    "bench run standard --model gpt-4o --dry-run",
+    "bench run study.yaml",
     "bench run --task counting --model gpt-4o --budget 5",
     "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
     "bench run --task counting --model gpt-4o --batch",
@@ -74,9 +76,16 @@ IMPORT_EXAMPLES = examples(
 
 def run(
     context: typer.Context,
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STUDY]",
+            help="Models, tasks and settings in one file, or the name of a built-in study.",
+        ),
+    ] = None,
     *,
-    task: TaskOption,
-    model: ModelOption,
+    task: TaskUnlessStudyOption = None,
+    model: ModelUnlessStudyOption = None,
     preset: PresetOption = None,
     lengths: LengthsOption = None,
     spread: SpreadOption = None,
@@ -161,6 +170,25 @@ def run(
 
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
+    if study is not None:
+        raise typer.Exit(
+            _run_study(
+                context,
+                study,
+                out=out,
+                models=listed(model or ()),
+                budget=budget,
+                fresh=fresh,
+                is_dry=dry_run,
+                as_json=as_json,
+            )
+        )
+    for option, names in (("task", task), ("model", model)):
+        if not names:
+            raise UsageError(
+                f"--{option} is missing; 'bench run STUDY' takes tasks and models from a file"
+            )
+    task, model = task or [], model or []
     from harness.cli.dry_run import dry_run as show_plan
     from harness.cli.models import run_models, warn_of_unknown
     from harness.face.run_options import RunOptions, read_settings
@@ -237,6 +265,44 @@ def run(
         raise typer.Exit(show_plan(plans, models, chooser, as_json=as_json))
     debug = bool(context.find_root().params["debug"])
     raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
+
+
+_OF_STUDY = ("study", "out", "model", "budget", "fresh", "dry_run", "as_json")
+"""Parameters of `run` that go together with a study."""
+
+
+def _run_study(
+    context: typer.Context,
+    name: str,
+    *,
+    out: Path,
+    models: list[str],
+    budget: float | None,
+    fresh: bool,
+    is_dry: bool,
+    as_json: bool,
+) -> int:
+    """Runs or prices a study. Its settings are in its file, so it is the same study everywhere."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and parameter.name not in _OF_STUDY:
+            field = (parameter.name or "").replace("axis", "axes")
+            raise UsageError(
+                f"{parameter.opts[0]} does not go together with a study; write {field!r} into its "
+                "file"
+            )
+    from harness.cli import study
+
+    source = context.get_parameter_source("model")
+    asked = models if source is not None and source.name == "COMMANDLINE" else []
+    source = context.get_parameter_source("budget")
+    limit = budget if source is not None and source.name == "COMMANDLINE" else None
+    runs = study.read(name, out=out, models=asked, budget=limit, fresh=fresh)
+    if is_dry:
+        return study.dry_run(runs, as_json=as_json)
+    debug = bool(context.find_root().params["debug"])
+    return study.run(runs, out=out, as_json=as_json, debug=debug)
 
 
 def import_(

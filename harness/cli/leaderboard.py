@@ -63,25 +63,45 @@ def leaderboard(
     read_rows(output)  # a faulty file is reported before runs are judged
     if readme is not None:
         around(readme)
-    new, left_out = _rows(run_folders, threshold, tasks, run_kept_code=run_kept_code)
+    ranked, used = write(run_folders, output, readme, tasks, threshold, run_kept_code=run_kept_code)
+    if as_json:
+        print_document(document(output, ranked))
+    elif used or not folders:
+        print_ranked(ranked, output, readme)
+    return INCOMPLETE if set(folders) - used else COMPLETE
+
+
+def write(
+    folders: Sequence[Path],
+    output: Path,
+    readme: Path | None,
+    tasks: str,
+    threshold: Threshold,
+    *,
+    run_kept_code: bool = False,
+) -> tuple[list[Section], set[Path]]:
+    """Adds runs to a leaderboard's file and writes its page; says what is left out and why.
+    Returns the sections of the page, and the folders whose runs could be read. Nothing is written
+    where none could.
+    """
+    new, left_out = _rows(folders, threshold, tasks, run_kept_code=run_kept_code)
     for line in left_out:
         warn(f"left out: {line}")
-    if folders and not new:
-        if as_json:
-            print_document(document(output, []))
-        return INCOMPLETE
+    if not new and folders:
+        return [], set()
     with only_writer(output, warn):
         page_runs = _write_leaderboard(output, new, readme)
         ranked = _write_page(output, page_runs, threshold, tasks, run_kept_code=run_kept_code)
-    if as_json:
-        print_document(document(output, ranked))
-    else:
-        print_standings(ranked)
-        count = len(read_rows(output))
-        echo(f"{output}: {count:,} row{'s' * (count != 1)}")
-        page = [str(output.with_suffix(".html"))] if ranked else []
-        echo(*page, *([] if readme is None else [str(readme)]))
-    return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
+    return ranked, {run.folder for run, _ in new}
+
+
+def print_ranked(ranked: Sequence[Section], output: Path, readme: Path | None = None) -> None:
+    """Prints the ranks, and where they are written."""
+    print_standings(ranked)
+    count = len(read_rows(output))
+    echo(f"{output}: {count:,} row{'s' * (count != 1)}")
+    page = [str(output.with_suffix(".html"))] if ranked else []
+    echo(*page, *([] if readme is None else [str(readme)]))
 
 
 def _rows(

@@ -48,16 +48,15 @@ def folder(given: str | Path) -> Path:
     return Path(given)
 
 
-TaskOption = Annotated[
-    list[str],
-    typer.Option(
-        "--task",
-        "-t",
-        metavar="NAME[,NAME]",
-        help="Task, group, task file or folder of them.",
-        autocompletion=complete_tasks,
-    ),
-]
+_TASK = typer.Option(
+    "--task",
+    "-t",
+    metavar="NAME[,NAME]",
+    help="Task, group, task file or folder of them.",
+    autocompletion=complete_tasks,
+)
+TaskOption = Annotated[list[str], _TASK]
+TaskUnlessStudyOption = Annotated[list[str] | None, _TASK]
 TaskArgument = Annotated[
     str,
     typer.Argument(
@@ -66,17 +65,16 @@ TaskArgument = Annotated[
         autocompletion=complete_tasks,
     ),
 ]
-ModelOption = Annotated[
-    list[str],
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="NAME[,NAME]",
-        help="provider/model, or a name that the server at --base-url has; 'tiny' and 'oracle:50' "
-        "are built in.",
-        autocompletion=complete_models,
-    ),
-]
+_MODEL = typer.Option(
+    "--model",
+    "-m",
+    metavar="NAME[,NAME]",
+    help="provider/model, or a name that the server at --base-url has; 'tiny' and 'oracle:50' "
+    "are built in.",
+    autocompletion=complete_models,
+)
+ModelOption = Annotated[list[str], _MODEL]
+ModelUnlessStudyOption = Annotated[list[str] | None, _MODEL]
 LengthsOption = Annotated[
     str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
 ]

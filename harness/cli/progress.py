@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Column
 
 from harness.analysis.judging import verdict_of
-from harness.cli.terminal import live_console, one_line
+from harness.cli.terminal import live_console, one_line, say
 from harness.errors import TaskError
 from harness.journal.record import Record
 from harness.run import progress as run_progress
@@ -30,26 +30,34 @@ from harness.run.writer import Judge
 _REFRESH_S = 0.2
 
 
+def new_bar() -> Progress:
+    """A line for each run on stderr; nothing where stderr is no terminal."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=10),
+        MofNCompleteColumn(),
+        TextColumn(
+            "{task.fields[state]}",
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
+        TimeRemainingColumn(),
+        expand=True,
+        console=live_console(),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
 class LiveProgress:
     """One run on one line of stderr; nothing where stderr is no terminal."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, shared: Progress | None = None) -> None:
+        """`shared` has other runs as well, a line each."""
         self._name = one_line(name)
         self._watcher: asyncio.Task[None] | None = None
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=10),
-            MofNCompleteColumn(),
-            TextColumn(
-                "{task.fields[state]}",
-                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
-            ),
-            TimeRemainingColumn(),
-            expand=True,
-            console=live_console(),
-            disable=not sys.stderr.isatty(),
-            transient=True,
-        )
+        self._shared = shared
+        self._task: TaskID | None = None
+        self._bar = shared or new_bar()
 
     def __enter__(self) -> Self:
         return self
@@ -60,14 +68,13 @@ class LiveProgress:
             return
 
         async def watch() -> None:
-            task: TaskID | None = None
             while True:
-                done, total = progress.done, progress.total
+                done, total, task = progress.done, progress.total, self._task
                 if task is not None:
                     self._bar.update(task, total=total, completed=done, state=state(progress))
                 elif total:
                     self._bar.start()
-                    task = self._bar.add_task(self._name, total=total, state="")
+                    self._task = self._bar.add_task(self._name, total=total, state="")
                     continue
                 await asyncio.sleep(_REFRESH_S)
 
@@ -81,7 +88,10 @@ class LiveProgress:
     ) -> None:
         if self._watcher is not None:
             self._watcher.cancel()
-        self._bar.stop()
+        if self._shared is None:
+            self._bar.stop()
+        elif self._task is not None:
+            self._bar.remove_task(self._task)
 
 
 class LiveDisplay:
@@ -109,6 +119,30 @@ class LiveDisplay:
         with LiveProgress(request.name) as live:
             live.follow(progress)
             yield
+
+
+class TogetherDisplay(LiveDisplay):
+    """Shows runs of several models at the same time, and says when each has ended."""
+
+    def __init__(self) -> None:
+        self._bar = new_bar()
+
+    @contextmanager
+    def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
+        """Shows a run until the context ends."""
+        name = f"{request.model.label} {request.name}"
+        try:
+            with LiveProgress(name, self._bar) as live:
+                live.follow(progress)
+                yield
+        finally:
+            if progress.total:
+                failed = f", {progress.failed:,} failed" if progress.failed else ""
+                say(f"{name}: {progress.answered:,} of {progress.total:,} answered{failed}")
+
+    def close(self) -> None:
+        """Takes the lines off the screen."""
+        self._bar.stop()
 
 
 def state(progress: run_progress.Progress) -> str:

@@ -12,7 +12,7 @@ from harness.cli.progress import LiveDisplay
 from harness.cli.terminal import echo, say, take_logs, tell_apart, warn
 from harness.columns import OUTCOMES
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from harness.face.engine import ask
+from harness.face.engine import Asked, ask
 from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
@@ -72,6 +72,24 @@ def run(
         warn=warn,
         choose=chooser,
     )
+    return show_asked(
+        asked, requests, options, budget, chooser, spent_before=spent, is_quiet=as_json
+    )
+
+
+def show_asked(
+    asked: Asked,
+    requests: Sequence[RunRequest],
+    options: RunOptions,
+    budget: Budget,
+    chooser: AdaptiveChooser | None,
+    *,
+    spent_before: float = 0.0,
+    is_quiet: bool,
+) -> RunsOfModel:
+    """Judges the runs of a model, writes their files, and says what is missing; prints their tables
+    unless `is_quiet`.
+    """
     interrupted = isinstance(asked.ended_by, KeyboardInterrupt)
     same_command = "the same command without --fresh" if asked.has_moved else "the same command"
     if interrupted:
@@ -80,9 +98,9 @@ def run(
     begun = asked.begun
     try:
         _share_log([request.server_log for request in begun.values()])
-        runs = [_show(request, as_json=as_json) for request in begun.values()]
-        if budget.spent > spent:
-            say(f"cost about ${budget.spent - spent:.4f} at {budget.prices}")
+        runs = [_show(request, as_json=is_quiet) for request in begun.values()]
+        if budget.spent > spent_before:
+            say(f"cost about ${budget.spent - spent_before:.4f} at {budget.prices}")
     except Exception:
         if asked.ended_by is not None and not interrupted:
             raise asked.ended_by from None  # this came first
@@ -97,7 +115,7 @@ def run(
         missing += sum(request.plan.size for request in requests if request.folder not in begun)
     else:  # what adaptive runs that were not begun would ask is not known
         limit = _limit(budget) or ("", f"{same_command} goes on")
-        unfinished = _report_ends(requests, begun, chooser, limit)
+        unfinished = _report_ends(requests, begun, chooser, limit, is_quiet=is_quiet)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
     return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs)
@@ -108,21 +126,26 @@ def _report_ends(
     begun: Mapping[Path, RunRequest],
     chooser: AdaptiveChooser,
     limit: tuple[str, str],
+    *,
+    is_quiet: bool,
 ) -> bool:
-    """Prints what was found of each condition of adaptive runs, and which are not known well enough
-    because of `limit`; returns whether some are not.
+    """Prints what was found of each condition of adaptive runs, unless `is_quiet`, and which are
+    not known well enough because of `limit`; returns whether some are not.
     """
     unfinished: list[Unknown] = []
     for request in requests:
         for condition, end in chooser.ends(request, begun.get(request.folder)).items():
             if not isinstance(end, str):
                 unfinished.append(end)
+            if is_quiet:
+                continue
             found = end if isinstance(end, str) else end.text
             in_words = condition.label.replace(",", ", ")
             tell_apart(f"{request.name} {in_words}: {found}")
     if unfinished:
+        label = f"{requests[0].model.label}: " if is_quiet else ""
         for line in chooser.unknown(unfinished, *limit):
-            warn(line)
+            warn(f"{label}{line}")
     return bool(unfinished)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,8 @@ from harness.run.outcome import RunOutcome
 from harness.run.run_request import RunRequest
 from providers.registry import open_batch_form, open_batches
 
+_HERE = ("lm-eval", "oracle", "scripted", "tiny")
+"""Providers whose models compute in this process."""
 Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine to its end."""
 
@@ -74,6 +77,89 @@ def ask(
         ended_by = error
     put_back = frozenset(old_runs.restore())
     return Asked(engine.outcomes, put_back, bool(old_runs.moved), ended_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is asked of one model, beside others."""
+
+    requests: Sequence[RunRequest]
+    options: RunOptions
+    budget: Budget
+    choose: Chooser | None = None
+
+    @property
+    def computes_here(self) -> bool:
+        """Whether the model computes on this machine, so that one such model is asked at a time."""
+        name = self.options.name
+        return name.provider in _HERE or (name.provider == "vllm" and not self.options.base_urls)
+
+
+def ask_together(
+    jobs: Sequence[Job], *, display: Display, loop: Loop, say: Warn, warn: Warn
+) -> list[Asked]:
+    """Asks several models at the same time, each with limits of its own; those that compute on this
+    machine one after another. An error of one does not stop the others; an interrupt stops all.
+    """
+    under_way = [_UnderWay(job, display, say, warn) for job in jobs]
+    here = [one for one in under_way if one.job.computes_here]
+    lanes = [here, *([one] for one in under_way if one not in here)]
+
+    async def ask_all() -> None:
+        async with asyncio.TaskGroup() as group:
+            for lane in lanes:
+                group.create_task(_in_turn(lane))
+
+    try:
+        loop(ask_all())
+    except BaseException as error:  # noqa: BLE001  the caller raises it
+        for one in under_way:
+            one.ended_by = one.ended_by or (None if one.is_done else error)
+    return [one.asked() for one in under_way]
+
+
+async def _in_turn(lane: Sequence[_UnderWay]) -> None:
+    for one in lane:
+        await one.ask()
+
+
+class _UnderWay:
+    """A job while it is asked."""
+
+    def __init__(self, job: Job, display: Display, say: Warn, warn: Warn) -> None:
+        self.job = job
+        self.is_done = False
+        self.ended_by: BaseException | None = None
+        self._display = display
+        self._say = say
+        self._warn = warn
+        self._old_runs = OldRuns(job.requests if job.options.fresh else (), say=say, warn=warn)
+        self._engine: Engine | None = None
+
+    async def ask(self) -> None:
+        """Asks all of it; keeps the error that ends it, if it is no cancellation."""
+        job = self.job
+        try:
+            self._engine = _engine(
+                job.requests,
+                job.options,
+                job.budget,
+                self._old_runs,
+                display=self._display,
+                choose=job.choose,
+                say=self._say,
+                warn=self._warn,
+            )
+            await self._engine.run()
+        except Exception as error:  # noqa: BLE001  each model has an error of its own
+            self.ended_by = error
+        self.is_done = True
+
+    def asked(self) -> Asked:
+        """What came of it."""
+        put_back = frozenset(self._old_runs.restore())
+        outcomes = () if self._engine is None else self._engine.outcomes
+        return Asked(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)
 
 
 def _engine(

@@ -134,6 +134,8 @@ class Budget:
     its estimate."""
     clock: Callable[[], float] = time
     """Seconds since 1970."""
+    shared_with: list[Budget] = field(default_factory=list)
+    """Budgets of other models under the same limit, which are asked at the same time."""
     _in_flight: Counter[MaxUsage] = field(default_factory=Counter)
     _totals: dict[MostRates, list[int]] = field(default_factory=dict)
     """Rates -> tokens of prompts and of replies that the requests in flight with these rates take
@@ -143,7 +145,11 @@ class Budget:
     @property
     def exhausted(self) -> bool:
         """Whether the dollars are spent, so that nothing more may be sent."""
-        return self.full or (self.limit is not None and self.spent >= self.limit)
+        return self.full or (self.limit is not None and self._all_spent >= self.limit)
+
+    @property
+    def _all_spent(self) -> float:
+        return self.spent + sum(other.spent for other in self.shared_with)
 
     @property
     def has_requests(self) -> bool:
@@ -201,6 +207,11 @@ class Budget:
     def release(self, max_usage: MaxUsage) -> None:
         """A request is no longer in flight; its cost has been charged."""
         self._hold(max_usage, -1)
+        for budget in (self, *self.shared_with):
+            budget._let_in()  # noqa: SLF001  a budget like this one
+
+    def _let_in(self) -> None:
+        """Lets those in that wait, first come first served, as long as there is room."""
         while self._waiting and (self.exhausted or self._has_room()):
             turn, next_max_usage = self._waiting.popleft()
             if turn.done():  # it was cancelled
@@ -229,11 +240,15 @@ class Budget:
     def _has_room(self) -> bool:
         if self.limit is None:
             return True
-        in_flight = sum(
+        in_flight = sum(budget._most_in_flight() for budget in (self, *self.shared_with))  # noqa: SLF001
+        return self._all_spent + in_flight < self.limit
+
+    def _most_in_flight(self) -> float:
+        """Most dollars that the requests in flight may cost."""
+        return sum(
             most_cost(rates, prompt * self.prompt_scale, output, n)
             for rates, (prompt, output, n) in self._totals.items()
         )
-        return self.spent + in_flight < self.limit
 
 
 @dataclass(slots=True)

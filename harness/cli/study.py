@@ -1,0 +1,282 @@
+"""Studies on the command line: asked, priced, checked and listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from harness.analysis.curve import Threshold
+from harness.cli import leaderboard as ranks
+from harness.cli.documents import print_document
+from harness.cli.failures import FAILURES, explain, lines_of
+from harness.cli.models import ModelResult, warn_of_unknown
+from harness.cli.progress import TogetherDisplay
+from harness.cli.run import RunsOfModel, show_asked
+from harness.cli.terminal import echo, say, show, take_logs, warn
+from harness.errors import COMPLETE, INTERRUPTED, EyechartError
+from harness.face.engine import Asked, Job, ask_together
+from harness.face.run_options import RunOptions
+from harness.face.study import StudyRuns, study_runs
+from harness.journal.files import replace_file
+from harness.plan.cost import Budget
+from harness.run.event_loop import run_in_loop
+from harness.study.reading import built_in, find_study, read_study
+from providers.base import ProviderError
+
+if TYPE_CHECKING:
+    from harness.cli.adaptive import AdaptiveChooser
+    from harness.report.section import Section
+
+STUDY, MANIFEST, LEADERBOARD = "study.yaml", "study.json", "leaderboard.csv"
+"""In a study's folder: its file as it was asked, what came of it, and the ranks."""
+
+
+def read(
+    name: str, *, out: Path, models: Sequence[str], budget: float | None, fresh: bool
+) -> StudyRuns:
+    """The runs of a study; raises what `study_runs` does."""
+    return study_runs(
+        read_study(find_study(name)),
+        out=out,
+        notify=warn,
+        models=models,
+        budget=budget,
+        fresh=fresh,
+    )
+
+
+def _chooser(runs: StudyRuns) -> AdaptiveChooser | None:
+    if not runs.study.spec.adaptive:
+        return None
+    from harness.cli.adaptive import adaptive_chooser
+
+    return adaptive_chooser(runs.models[0], further=runs.finds_longer)
+
+
+def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
+    """Prints what the study would ask and what it would cost, a row a model; sends nothing."""
+    from harness.cli.dry_run_document import dry_run_document
+    from harness.cli.layout import Column, table
+    from harness.cli.preview import previews_of
+
+    take_logs()
+    chooser = _chooser(runs)
+    found = [(options, previews_of(runs.plans, options, chooser)) for options in runs.models]
+    if as_json:
+        print_document({"study": runs.label, **dry_run_document(found)})
+        return COMPLETE
+    totals = [_Total(options, previews) for options, previews in found]
+    echo(f"{runs.label}: {runs.study.spec.title}")
+    echo(*(f"  {plan.task.name}: {_conditions(plan)}" for plan in runs.plans), "")
+    columns = [
+        Column(["model"], [total.options.model.label for total in totals], "left"),
+        Column(["requests"], [f"{total.requests:,}" for total in totals]),
+        Column(["answered"], [f"{total.answered:,}" for total in totals]),
+        Column(["prompts", "tokens"], [f"{total.prompt_tokens:,}" for total in totals]),
+        Column(["replies", "tokens"], [f"{total.output_tokens:,}" for total in totals]),
+        Column(["about", "$"], [total.about for total in totals]),
+        Column(["at most", "$"], [total.most for total in totals]),
+    ]
+    show(table(columns))
+    priced = [total for total in totals if total.dollars is not None]
+    if len(priced) > 1:
+        about = sum(total.dollars[0] for total in priced if total.dollars)
+        most = sum(total.dollars[1] for total in priced if total.dollars)
+        echo(f"together about ${about:.2f}, at most ${most:.2f}")
+    if chooser is not None:
+        echo(
+            "The requests are those of the first wave: each further one follows from the replies, "
+            f"until each length is known to {runs.models[0].precision:g} octaves."
+        )
+    return COMPLETE
+
+
+class _Total:
+    """What a model would be asked by all plans."""
+
+    def __init__(self, options: RunOptions, previews: Sequence[Any]) -> None:
+        self.options = options
+        self.requests = sum(preview.request.plan.size for preview in previews)
+        self.answered = sum(preview.answered for preview in previews)
+        self.prompt_tokens = sum(preview.forecast.prompt_tokens for preview in previews)
+        self.output_tokens = sum(preview.forecast.output_tokens for preview in previews)
+        prices = options.model.prices
+        self.dollars: tuple[float, float] | None = None
+        if prices is not None:
+            each = [preview.forecast.dollars(prices) for preview in previews]
+            self.dollars = sum(one for one, _ in each), sum(most for _, most in each)
+
+    @property
+    def about(self) -> str:
+        """The expected cost; `-` where no prices are known."""
+        return "-" if self.dollars is None else f"{self.dollars[0]:.2f}"
+
+    @property
+    def most(self) -> str:
+        """The worst case."""
+        return "-" if self.dollars is None else f"{self.dollars[1]:.2f}"
+
+
+def _conditions(plan: Any) -> str:
+    """How many conditions a plan has, and on which lines."""
+    number = len(plan.conditions)
+    lengths = sorted(line.length for line in plan.lines)
+    return f"{number} condition{'s' * (number > 1)}, lengths {lengths[0]:,} to {lengths[-1]:,}"
+
+
+def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
+    """Asks all models of a study at the same time; writes its page and its leaderboard. The failure
+    of one model does not stop the others, unless `debug`: then it is raised.
+    """
+    chooser = _chooser(runs)
+    warn_of_unknown(runs.models)
+    take_logs()
+    results: dict[str, ModelResult] = {}
+    jobs = []
+    limit = runs.models[0].budget
+    for options in runs.models:
+        budget = Budget(limit=limit, requests=options.max_requests, prices=options.model.prices)
+        try:
+            jobs.append(Job(options.requests(runs.plans), options, budget, chooser))
+        except (EyechartError, ProviderError) as error:
+            results[options.model.label] = _failed(options, error)
+    for job in jobs:
+        job.budget.shared_with += [one.budget for one in jobs if one is not job]
+    display = TogetherDisplay()
+    try:
+        found = ask_together(jobs, display=display, loop=run_in_loop, say=say, warn=warn)
+    finally:
+        display.close()
+    shown: list[RunsOfModel] = []
+    for job, asked in zip(jobs, found, strict=True):
+        results[job.options.model.label] = _judged(job, asked, chooser, shown, debug=debug)
+    folder = runs.folder(out)
+    folders = [one.followed.folder for of_model in shown for one in of_model.runs]
+    _keep(runs, folder, folders)
+    ordered = [results[options.model.label] for options in runs.models]
+    ranked = _rank(folder, folders, runs) if folders else []
+    if as_json:
+        documents = [one.document for of_model in shown for one in of_model.runs]
+        board = ranks.document(folder / LEADERBOARD, ranked)
+        print_document(
+            {
+                "study": runs.label,
+                "folder": folder,
+                "models": [asdict(result) for result in ordered],
+                "runs": documents,
+                "leaderboard": board,
+            }
+        )
+    elif folders:
+        echo(f"{runs.label}: {runs.study.spec.title}", "")
+        ranks.print_ranked(ranked, folder / LEADERBOARD)
+    if failed := [result for result in ordered if result.exit_code != COMPLETE]:
+        say(
+            f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; not:",
+            *(f"  {result.model}: {result.why}" for result in failed),
+            "the same command asks what is missing",
+        )
+    return max(result.exit_code for result in ordered)
+
+
+def _failed(options: RunOptions, error: Any) -> ModelResult:
+    return ModelResult(options.model.label, explain(error), lines_of(error)[0])
+
+
+def _judged(
+    job: Job,
+    asked: Asked,
+    chooser: AdaptiveChooser | None,
+    shown: list[RunsOfModel],
+    *,
+    debug: bool,
+) -> ModelResult:
+    """Judges the runs of a model, which are added to `shown`."""
+    label = job.options.model.label
+    try:
+        of_model = show_asked(asked, job.requests, job.options, job.budget, chooser, is_quiet=True)
+        shown.append(of_model)
+        if of_model.error is not None:
+            raise of_model.error
+    except FAILURES as error:
+        if debug:
+            raise
+        return _failed(job.options, error)
+    why = {COMPLETE: "", INTERRUPTED: "interrupted"}.get(of_model.exit_code, "incomplete")
+    return ModelResult(label, of_model.exit_code, why)
+
+
+def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path]) -> None:
+    """Writes the study's file as it was asked, and what came of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / STUDY, runs.study.text.encode())
+    document = {
+        "study": runs.label,
+        "digest": runs.digest,
+        "tasks": {
+            plan.task.name: {"version": plan.task.spec.version, "digest": plan.task.spec.digest()}
+            for plan in runs.plans
+        },
+        "models": [options.model.label for options in runs.models],
+        "runs": [str(path) for path in folders],
+    }
+    replace_file(folder / MANIFEST, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _rank(folder: Path, folders: Sequence[Path], runs: StudyRuns) -> list[Section]:
+    """Writes the leaderboard and its page; returns its sections."""
+    tasks = ",".join(str(plan.task.path) for plan in runs.plans if not plan.task.is_installed)
+    sections, _ = ranks.write(folders, folder / LEADERBOARD, None, tasks, Threshold())
+    return sections
+
+
+def list_studies(*, as_json: bool) -> None:
+    """Prints the built-in studies."""
+    studies = [read_study(path).spec for path in built_in()]
+    if as_json:
+        fields = {"name", "version", "title"}
+        print_document({"studies": [one.model_dump(include=fields) for one in studies]})
+        return
+    echo(*(f"{one.name}@{one.version}  {one.title}" for one in studies))
+
+
+def show_study(name: str) -> None:
+    """Prints a study's file and how it is cited."""
+    study = read_study(find_study(name))
+    spec = study.spec
+    echo(*study.text.rstrip("\n").split("\n"), "")
+    runs = study_runs(study, out=Path("results"), notify=warn, models=["tiny"])
+    echo(f"cited as: Eyechart study {spec.name}, version {spec.version} ({runs.label})")
+
+
+def check_studies(names: Sequence[str], *, as_json: bool) -> int:
+    """Checks studies; prints what each would ask, or its mistakes."""
+    code = COMPLETE
+    documents: list[dict[str, Any]] = []
+    for name in names:
+        try:
+            study = read_study(find_study(name))
+            models = [] if study.spec.models else ["tiny"]
+            runs = study_runs(study, out=Path("results"), notify=warn, models=models)
+        except (EyechartError, ProviderError) as error:
+            code = max(code, error.exit_code)
+            if as_json:
+                documents.append({"study": name, "problems": lines_of(error)})
+            else:
+                explain(error)
+            continue
+        warn_of_unknown(runs.models)
+        if as_json:
+            documents.append({"study": runs.label, "problems": []})
+            continue
+        labels = [] if models else [options.model.label for options in runs.models]
+        echo(f"{runs.label}: {len(runs.plans)} tasks, {len(labels) or 'no'} models; no mistakes")
+        echo(*(f"  {plan.task.name}: {_conditions(plan)}" for plan in runs.plans))
+        echo(*(f"  {label}" for label in labels))
+    if as_json:
+        print_document({"studies": documents})
+    return code

@@ -1,0 +1,54 @@
+"""The options of `bench study`.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import JsonOption, examples
+from harness.errors import UsageError
+
+study_app = typer.Typer(
+    help="List the built-in studies; show one; check a study's file.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+StudyArgument = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A study's file, or the name of a built-in one.")
+]
+
+
+@study_app.callback()
+def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    if context.invoked_subcommand is None:
+        from harness.cli import study
+
+        study.list_studies(as_json=as_json)
+    elif as_json:
+        raise UsageError("--json goes after the verb: bench study check FILE --json")
+
+
+@study_app.command(epilog=examples("bench study show standard"))
+def show(name: StudyArgument) -> None:
+    """Print a study's file, and the name under which it is cited."""
+    from harness.cli import study
+
+    study.show_study(name)
+
+
+@study_app.command(epilog=examples("bench study check study.yaml", "bench study check standard"))
+def check(
+    files: Annotated[
+        list[str], typer.Argument(metavar="STUDY…", help="Studies' files, or built-in names.")
+    ],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Check studies without asking anything: the file, its tasks and axes, its models."""
+    from harness.cli import study
+
+    raise typer.Exit(study.check_studies(files, as_json=as_json))

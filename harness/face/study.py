@@ -1,0 +1,175 @@
+"""A study as runs: which models are asked which plans, with which options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from harness.errors import EyechartError, StudyFileError, UsageError
+from harness.face.run_options import RunOptions, read_settings
+from harness.journal.record import Warn
+from harness.plan import selection
+from harness.plan.plan import Plan
+from harness.spec import Settings
+from harness.study.reading import Study
+from harness.study.spec import StudyModel, StudyTask
+from providers.base import ProviderError
+
+
+@dataclass(frozen=True)
+class StudyRuns:
+    """What a study asks: every plan of every model."""
+
+    study: Study
+    plans: Sequence[Plan]
+    models: Sequence[RunOptions]
+    finds_longer: bool
+    """Whether an adaptive study may choose lines that no file names."""
+
+    @property
+    def digest(self) -> str:
+        """The hash of what is asked."""
+        return self.study.spec.digest(
+            {plan.task.name: plan.task.spec.digest() for plan in self.plans}
+        )
+
+    @property
+    def label(self) -> str:
+        """The study's name, version and hash."""
+        return self.study.spec.label(self.digest)
+
+    def folder(self, out: Path) -> Path:
+        """Where its page and its leaderboard are."""
+        return out / "studies" / self.label
+
+
+def study_runs(
+    study: Study,
+    *,
+    out: Path,
+    notify: Warn,
+    models: Sequence[str] = (),
+    budget: float | None = None,
+    fresh: bool = False,
+) -> StudyRuns:
+    """The runs of a study; `models` stand in place of those of its file, and `budget` of its own.
+
+    Raises:
+        StudyFileError: a task or model of the file cannot be asked.
+        UsageError: there are no models, or one of `models` cannot be asked.
+    """
+    spec = study.spec
+    plans = _plans(study, notify)
+    wanted = [StudyModel(name=name) for name in models] or spec.models
+    if not wanted:
+        raise UsageError(f"the study {spec.name!r} names no models: give them with --model")
+    settings = partial(_settings, study, selection.system_prompt(plans, spec.system))
+    common = {"out": out, "notify": notify, "fresh": fresh, "budget": budget or spec.budget}
+    options: dict[str, RunOptions] = {}
+    for number, model in enumerate(wanted):
+        try:
+            for one in _options(study, model, settings, common):
+                if one.model.label in options:
+                    raise UsageError(
+                        f"{one.model.label} is here twice; tell them apart with 'label'"
+                    )
+                options[one.model.label] = one
+        except (EyechartError, ProviderError) as error:
+            if models:
+                raise
+            raise study.error_at(["models", number], _in_file(str(error))) from error
+    finds_longer = all(task.lengths is None and task.preset is None for task in spec.tasks)
+    return StudyRuns(
+        study, plans, list(options.values()), finds_longer=finds_longer and spec.lengths is None
+    )
+
+
+def _in_file(message: str) -> str:
+    """A message about options, for who wrote a file."""
+    return message.replace("--vllm-arg", "vllm_arg").replace("--model-arg", "model_arg")
+
+
+def _plans(study: Study, notify: Warn) -> list[Plan]:
+    plans: dict[str, Plan] = {}
+    for number, task in enumerate(study.spec.tasks):
+        try:
+            for plan in _plans_of(study, task, notify):
+                if plan.task.name in plans:
+                    raise UsageError(
+                        f"{plan.task.name} is here twice; put its axes and lengths together"
+                    )
+                plans[plan.task.name] = plan
+        except EyechartError as error:
+            first, *more = error.lines
+            raise StudyFileError(*study.error_at(["tasks", number], first).lines, *more) from error
+    return list(plans.values())
+
+
+def _plans_of(study: Study, task: StudyTask, notify: Warn) -> list[Plan]:
+    spec = study.spec
+    lengths = task.lengths or (None if task.preset else spec.lengths)
+    samples = task.samples or spec.samples
+    return selection.plans(
+        study.task_text(task),
+        lengths=",".join(map(str, lengths)) if lengths else None,
+        spread=task.spread or spec.spread,
+        samples=samples or (selection.MOST_SAMPLES if spec.adaptive else None),
+        axes=[f"{axis}={','.join(values)}" for axis, values in task.axes.items()],
+        seed=spec.seed,
+        in_bands=spec.adaptive,
+        preset=task.preset,
+        notify=notify,
+    )
+
+
+def _options(
+    study: Study,
+    model: StudyModel,
+    settings: Callable[[str | None], Settings],
+    common: Mapping[str, Any],
+) -> list[RunOptions]:
+    """The options of a model; several where it has several efforts or interventions."""
+    spec = study.spec
+    return [
+        RunOptions.from_command(
+            model=model.name,
+            settings=settings(effort),
+            logprobs=model.logprobs,
+            base_urls=model.base_url or (),
+            server_args=model.vllm_arg or (),
+            model_args=model.model_arg or (),
+            max_connections=model.max_connections,
+            rpm=model.rpm,
+            tpm=model.tpm,
+            batch=model.batch,
+            tier=model.tier,
+            adaptive=spec.adaptive,
+            precision=spec.precision,
+            max_requests=spec.max_requests,
+            label=model.label,
+            intervention=intervention,
+            **common,
+        )
+        for effort in _each(model.effort)
+        for intervention in _each(model.intervene)
+    ]
+
+
+def _each(values: Sequence[str] | None) -> Sequence[str | None]:
+    """The values, or that there is none."""
+    return values or (None,)
+
+
+def _settings(study: Study, system: str | None, effort: str | None) -> Settings:
+    spec = study.spec
+    return read_settings(
+        seed=spec.seed,
+        temperature=spec.temperature,
+        max_tokens=str(spec.max_tokens),
+        api=spec.api,
+        system=system,
+        effort=effort,
+    )

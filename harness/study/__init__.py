@@ -1,0 +1,1 @@
+"""Studies: models, tasks and settings in one file, asked by one command."""

@@ -1,0 +1,117 @@
+"""Reads studies: from a user's file, or by the name of a built-in one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from harness.errors import StudyFileError, UsageError
+from harness.study.spec import StudyModel, StudySpec, StudyTask
+from harness.task.files import SUFFIXES
+from harness.task.problems import file_error, problems_of, read_text
+from harness.task.source import Position, Problem, YamlFile, parse
+
+BUILT_IN = Path(__file__).with_name("built_in")
+"""Folder of the studies that come with the program."""
+_PARTS: dict[str, type[BaseModel]] = {"models": StudyModel, "tasks": StudyTask}
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study and the file that it comes from."""
+
+    spec: StudySpec
+    path: Path
+    text: str
+    file: YamlFile
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it comes with the program."""
+        return self.path.parent == BUILT_IN
+
+    def task_text(self, task: StudyTask) -> str:
+        """What `--task` would say of a task: a path in the file is relative to the file."""
+        beside = self.path.parent / task.task
+        is_path = task.task.endswith(SUFFIXES) or task.task.startswith(".")
+        return str(beside) if is_path and beside.exists() else task.task
+
+    def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
+        """An error at a part of the file."""
+        error = file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
+        assert isinstance(error, StudyFileError)
+        return error
+
+
+def built_in() -> list[Path]:
+    """The files of the built-in studies."""
+    return sorted(BUILT_IN.glob("*.yaml"))
+
+
+def find_study(given: str) -> Path:
+    """The file of a study, by its path or by the name of a built-in one.
+
+    Raises:
+        UsageError: there is none.
+    """
+    names = {path.stem: path for path in built_in()}
+    if given in names:
+        return names[given]
+    path = Path(given)
+    if path.is_file():
+        return path
+    if path.suffix in SUFFIXES or path.exists():
+        raise UsageError(f"no study's file {given!r}")
+    close = difflib.get_close_matches(given, names, n=1)
+    known = f"did you mean {close[0]!r}?" if close else f"built in: {', '.join(names)}"
+    raise UsageError(f"no study {given!r}; name a .yaml file, or a built-in study ({known})")
+
+
+def read_study(path: Path) -> Study:
+    """Reads a study.
+
+    Raises:
+        StudyFileError: the file has mistakes; the error lists all of them.
+    """
+    text = read_text(path, StudyFileError)
+    file = parse(text)
+    problems = list(file.problems)
+    spec = None
+    if isinstance(file.data, dict):
+        try:
+            spec = StudySpec.model_validate(file.data, strict=True)
+        except ValidationError as error:
+            problems += problems_of(file, error, _fields_at)
+    elif not problems:
+        problems.append(Problem(Position(1, 1), "a study's file is a mapping of keys to values"))
+    if spec is not None:
+        problems += _problems(file, spec)
+    if problems or spec is None:
+        raise file_error(path, problems, StudyFileError)
+    return Study(spec, path, text, file)
+
+
+def _fields_at(path: Sequence[str | int]) -> list[str]:
+    part = _PARTS.get(str(path[0])) if path else StudySpec
+    return list((part or StudySpec).model_fields)
+
+
+def _problems(file: YamlFile, spec: StudySpec) -> list[Problem]:
+    """What types do not say."""
+    found = []
+    for name in ("precision", "max_requests"):
+        if getattr(spec, name) is not None and not spec.adaptive:
+            place = file.position([name], of_key=True)
+            found.append(Problem(place, f"{name!r} is of an adaptive study: add 'adaptive: true'"))
+    for number, task in enumerate(spec.tasks):
+        if task in spec.tasks[:number]:
+            found.append(Problem(file.position(["tasks", number]), f"{task.task!r} is here twice"))
+    for number, model in enumerate(spec.models):
+        if model in spec.models[:number]:
+            place = file.position(["models", number])
+            found.append(Problem(place, f"{model.name!r} is here twice"))
+    return found

@@ -1,0 +1,119 @@
+"""What a study's file may have. Names are those of the options of `bench run`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+
+from harness.spec import MAX_LENGTH, Spread
+
+_DIGITS = 8
+
+
+def _as_list(given: object) -> object:
+    """A value that may stand for a list of one."""
+    return given if isinstance(given, list | dict) or given is None else [given]
+
+
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
+Length = Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StudyModel(_Part):
+    """A model, with what is for it alone. Its name alone may stand for it."""
+
+    name: Text
+    label: Text | None = None
+    effort: Texts | None = None
+    """One or several reasoning efforts: each is a model of its own."""
+    intervene: Texts | None = None
+    base_url: Texts | None = None
+    vllm_arg: Texts | None = None
+    model_arg: Texts | None = None
+    tier: Text | None = None
+    batch: bool = False
+    logprobs: bool = False
+    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 64
+    rpm: PositiveFloat | None = None
+    tpm: PositiveFloat | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+
+class StudyTask(_Part):
+    """A task or a group, with what is for it alone. Its name alone may stand for it."""
+
+    task: Text
+    axes: Mapping[str, Texts] = {}
+    """Axis -> its values, or `all`."""
+    preset: Text | None = None
+    lengths: Annotated[list[Length], Field(min_length=1)] | None = None
+    samples: PositiveInt | None = None
+    spread: Spread | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, given: Any) -> Any:
+        return {"task": given} if isinstance(given, str) else given
+
+
+class StudySpec(_Part):
+    """A study: every task is asked of every model."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
+    version: PositiveInt = 1
+    title: Text
+    description: str = ""
+    models: list[StudyModel] = []
+    """May be empty: then `--model` names them."""
+    tasks: Annotated[list[StudyTask], Field(min_length=1)]
+    samples: PositiveInt | None = None
+    """Of each task that has no number of its own; as `lengths` and `spread`."""
+    lengths: Annotated[list[Length], Field(min_length=1)] | None = None
+    spread: Spread | None = None
+    adaptive: bool = False
+    precision: PositiveFloat | None = None
+    """Octaves to which an adaptive study is to know each effective length."""
+    max_requests: PositiveInt | None = None
+    """Samples that each model may be asked in an adaptive study, at most, by one command."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    max_tokens: PositiveInt | Literal["auto"] = "auto"
+    api: Literal["chat", "completions"] = "chat"
+    system: Text | None = None
+    budget: PositiveFloat | None = None
+    """Dollars that all models may cost together, by one command."""
+
+    def digest(self, tasks: Mapping[str, str]) -> str:
+        """A hash of what is asked: of all but the models, their limits and the words about it, and
+        of the digests of the `tasks`, by name.
+        """
+        fields = self.model_dump(
+            mode="json", exclude={"title", "description", "models", "budget", "max_requests"}
+        )
+        known = json.dumps({"study": fields, "tasks": dict(sorted(tasks.items()))}, sort_keys=True)
+        return hashlib.sha256(known.encode()).hexdigest()
+
+    def label(self, digest: str) -> str:
+        """Its name, version and the beginning of its digest: `standard@1-0a1b2c3d`."""
+        return f"{self.name}@{self.version}-{digest[:_DIGITS]}"

@@ -1,0 +1,383 @@
+"""Studies: their files, how they are asked, and what they end in."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import signal
+import sys
+import types
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+
+from harness.analysis.results import TABLE
+from harness.errors import StudyFileError
+from harness.face.engine import Job
+from harness.face.run_options import RunOptions
+from harness.face.study import study_runs
+from harness.journal.manifest import find_runs, read_manifest
+from harness.plan.cost import Budget, MaxUsage
+from harness.report import page
+from harness.spec import Settings
+from harness.study.reading import built_in, find_study, read_study
+from providers import registry
+from providers.base import AuthError, Reply, Request, Usage
+from providers.catalog.prices import Prices
+from providers.scripted import ScriptedProvider
+from tests.conftest import has_lines, records, right, wait_for
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+STANDARD = "standard@1-78edec36"
+STUDY = """\
+name: two-tasks
+title: Ones twice
+samples: 4
+models:
+  - fake/a
+  - {name: other/b, label: bf16, max_connections: 2}
+tasks:
+  - lab/ones.yaml
+  - {task: lab/plain.yaml, samples: 2}
+"""
+
+
+def write(lab: Lab, text: str = STUDY) -> Path:
+    """A study's file beside the tasks."""
+    path = lab.folder / "study.yaml"
+    path.write_text(text)
+    return path
+
+
+def two_models(lab: Lab, first: Any = right, second: Any = right) -> list[ScriptedProvider]:
+    """The models of `STUDY`, which network providers would have."""
+    providers = [ScriptedProvider(script) for script in (first, second)]
+    lab.fake(providers[0])
+    module = types.ModuleType("other_provider")
+    module.__dict__["open_provider"] = lambda _settings: providers[1]
+    lab.monkeypatch.setitem(sys.modules, "other_provider", module)
+    lab.monkeypatch.setitem(registry.FACTORIES, "other", "other_provider:open_provider")
+    return providers
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page takes seconds, and is not what the test is about."""
+    monkeypatch.setattr(page, "write_sections", lambda *_, **__: None)
+
+
+class TestRun:
+    """One command."""
+
+    def test_every_model_is_asked_every_task(self, lab: Lab) -> None:
+        """With a leaderboard and a page of these runs alone; the second time asks nothing."""
+        first, second = two_models(lab)
+        study = write(lab)
+        assert lab.bench("run", "--task", lab.echo, "--model", "fake/a", "--out", lab.out).code == 0
+        first.requests.clear()
+        done = lab.bench("run", study, "--out", lab.out)
+        assert done.code == 0, done.err
+        assert len(first.requests) == len(second.requests) == 18
+        (folder,) = (lab.out / "studies").iterdir()
+        assert folder.name.startswith("two-tasks@1-")
+        assert {path.name for path in folder.iterdir()} >= {"study.yaml", "leaderboard.html"}
+        assert (folder / "study.yaml").read_text() == STUDY
+        found = rows(folder / "leaderboard.csv")
+        assert {(row["task"], row["model"]) for row in found} == {
+            (task, model)
+            for task in ("lab/ones", "lab/plain")
+            for model in ("fake/a", "other/b@bf16")
+        }
+        assert str(folder / "leaderboard.csv") in done.out
+        assert "fake/a lab/ones: 16 of 16 answered" in done.err
+        known = orjson.loads((folder / "study.json").read_bytes())
+        assert known["study"] == folder.name
+        assert len(known["runs"]) == 4
+        assert all((Path(run) / TABLE).is_file() for run in known["runs"])
+        again = lab.bench("run", study, "--out", lab.out)
+        assert again.code == 0
+        assert len(first.requests) == len(second.requests) == 18
+
+    @pytest.mark.usefixtures("no_page")
+    def test_models_are_asked_at_the_same_time(self, lab: Lab) -> None:
+        """Each waits for the other's first request."""
+        met = {"fake/a": asyncio.Event(), "other/b": asyncio.Event()}
+
+        class Meets(ScriptedProvider):
+            def __init__(self, mine: str, other: str) -> None:
+                super().__init__(right)
+                self.mine, self.other = mine, other
+
+            async def complete(self, request: Request) -> Reply:
+                met[self.mine].set()
+                await asyncio.wait_for(met[self.other].wait(), 20)
+                return await super().complete(request)
+
+        two_models(lab)
+        for name, provider in (
+            ("fake", Meets("fake/a", "other/b")),
+            ("other", Meets("other/b", "fake/a")),
+        ):
+            module = types.ModuleType(f"{name}_meets")
+            module.__dict__["open_provider"] = lambda _, provider=provider: provider
+            lab.monkeypatch.setitem(sys.modules, f"{name}_meets", module)
+            lab.monkeypatch.setitem(registry.FACTORIES, name, f"{name}_meets:open_provider")
+        assert lab.bench("run", write(lab), "--out", lab.out).code == 0
+
+    def test_models_of_this_machine_are_asked_in_turn(self, lab: Lab) -> None:
+        """They share its processors."""
+        kinds = {}
+        for name, urls in (("tiny", ()), ("vllm/x", ()), ("vllm/x", ("http://127.0.0.1:1/v1",))):
+            options = RunOptions.from_command(
+                model=name, out=lab.out, settings=Settings(), base_urls=urls
+            )
+            kinds[name, urls] = Job([], options, Budget()).computes_here
+        assert list(kinds.values()) == [True, True, False]
+
+    @pytest.mark.usefixtures("no_page")
+    def test_a_model_that_fails_stops_no_other(self, lab: Lab) -> None:
+        """It is said in one line, and asked by the next command."""
+        two_models(lab, [AuthError("no such key")])
+        done = lab.bench("run", write(lab), "--out", lab.out)
+        assert done.code == 1
+        assert "bench: no such key" in done.err
+        assert "1 of 2 models are complete; not:\n  fake/a: no such key" in done.err
+        assert [read_manifest(run).model for run in find_runs(lab.out)].count("other/b@bf16") == 2
+        two_models(lab)
+        assert lab.bench("run", write(lab), "--out", lab.out).code == 0
+
+    @pytest.mark.usefixtures("no_page")
+    def test_models_of_the_command_stand_in_place_of_those_of_the_file(self, lab: Lab) -> None:
+        """So a study without models can be asked of any."""
+        two_models(lab)
+        done = lab.bench("run", write(lab), "--model", "fake/c", "--out", lab.out)
+        assert done.code == 0
+        assert {read_manifest(run).model for run in find_runs(lab.out)} == {"fake/c"}
+
+    @pytest.mark.usefixtures("no_page")
+    def test_it_is_one_document(self, lab: Lab) -> None:
+        """With the numbers of the files."""
+        two_models(lab)
+        done = lab.bench("run", write(lab), "--out", lab.out, "--json")
+        document = orjson.loads(done.out)
+        assert list(document) == ["study", "folder", "models", "runs", "leaderboard"]
+        assert [model["exit_code"] for model in document["models"]] == [0, 0]
+        assert len(document["runs"]) == 4
+        assert len(document["leaderboard"]["rows"]) == len(
+            rows(Path(document["folder"]) / "leaderboard.csv")
+        )
+
+    @pytest.mark.usefixtures("no_page")
+    def test_the_table_is_that_of_a_run(self, lab: Lab) -> None:
+        """The same data give the same numbers, whatever asks."""
+        two_models(lab)
+        assert lab.bench("run", write(lab), "--out", lab.out).code == 0
+        out = lab.folder / "alone"
+        asked = ("--task", lab.ones, "--model", "fake/a", "--samples", "4", "--out", out)
+        assert lab.bench("run", *asked).code == 0
+        (alone,) = find_runs(out)
+        ours = lab.out / alone.relative_to(out)
+        assert (ours / TABLE).read_bytes() == (alone / TABLE).read_bytes()
+
+    def test_a_killed_one_goes_on(self, lab: Lab) -> None:
+        """Nothing that was answered is asked again, and the file may be elsewhere."""
+        study = write(lab, STUDY.replace("fake/a", "slow/x").replace("other/b", "slow/y"))
+        command = ("run", str(study), "--out", str(lab.out))
+        process = lab.slow(*command, delay_s=0.05)
+        try:
+            wait_for(lambda: has_lines(lab.folder / "slow.log", 10), process)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        known = {one["id"]: one["model"] for run in find_runs(lab.out) for one in records(run)}
+        process = lab.slow(*command, delay_s=0)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        assert sum(len(records(run)) for run in find_runs(lab.out)) == 36
+        assert len(known) < 36
+
+
+class TestFile:
+    """What a file may have, and what is said of one that is wrong."""
+
+    @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            ("title:", "titel:", "study.yaml:2:1: unknown key 'titel'; did you mean 'title'?"),
+            ("samples: 4", "samples: many", "study.yaml:3:10: samples: must be a whole number"),
+            ("label: bf16", "labl: bf16", "unknown key 'labl'; did you mean 'label'?"),
+            ("lab/plain.yaml", "lab/plane.yaml", "study.yaml:9:5: no file 'lab/plane.yaml'"),
+            ("  - fake/a", "  - nobody/a", "study.yaml:5:5: unknown provider 'nobody'"),
+            ("  - fake/a", "  - {name: tiny, effort: high}", "study.yaml:5:5: "),
+            ("samples: 4", "precision: 0.5", "'precision' is of an adaptive study"),
+            ("samples: 2}", "axes: {colour: red}}", "study.yaml:9:5: "),
+            ("  - lab/ones.yaml", "  - lab/plain.yaml", "lab/plain is here twice"),
+            ("  - fake/a", "  - fake/a\n  - fake/a", "'fake/a' is here twice"),
+            ("name: two-tasks", "name: Two tasks", "study.yaml:1:7: name"),
+            ("name: two-tasks", "- a", "study.yaml:"),
+        ],
+    )
+    def test_mistakes_have_their_place(self, lab: Lab, old: str, new: str, words: str) -> None:
+        """And a remedy; nothing is asked."""
+        two_models(lab)
+        path = write(lab, STUDY.replace(old, new, 1))
+        for verb in (("run",), ("study", "check")):
+            done = lab.bench(*verb, path)
+            assert done.code == 2, done
+            assert words in done.err
+            assert "Traceback" not in done.err
+        assert not (lab.out / "runs").exists()
+
+    def test_one_without_models_needs_some(self, lab: Lab) -> None:
+        """From the command."""
+        path = write(lab, "name: a\ntitle: b\ntasks: [lab/ones.yaml]\n")
+        lab.bench("run", path).one_line(2, "'a' names no models", "--model")
+        assert lab.bench("study", "check", path).code == 0
+
+    def test_a_name_that_is_none(self, lab: Lab) -> None:
+        """What was meant."""
+        lab.bench("run", "standrad", "--model", "tiny").one_line(2, "did you mean 'standard'?")
+        lab.bench("run", "nothing.yaml").one_line(2, "no study's file 'nothing.yaml'")
+
+    @pytest.mark.parametrize("option", ["--lengths", "--axis", "--effort", "--shard", "--task"])
+    def test_other_options_belong_into_the_file(self, lab: Lab, option: str) -> None:
+        """So that a study is the same wherever it is asked."""
+        value = "1/2" if option == "--shard" else "5"
+        done = lab.bench("run", "standard", "--model", "tiny", option, value)
+        done.one_line(2, option, "its file")
+
+    @pytest.mark.usefixtures("no_page")
+    def test_settings_of_a_folder_do_not_change_it(self, lab: Lab) -> None:
+        """Neither bench.toml nor variables."""
+        two_models(lab)
+        path = write(lab)
+        lab.monkeypatch.setenv("EYECHART_SAMPLES", "2")
+        lab.monkeypatch.setenv("EYECHART_MODEL", "tiny")
+        assert lab.bench("run", path, "--out", lab.out).code == 0
+        sizes = {len(records(run)) for run in find_runs(lab.out)}
+        assert sizes == {16, 2}
+
+    def test_one_effort_or_several(self, lab: Lab) -> None:
+        """Each is a model of its own; a value may stand for a list of one."""
+        text = (
+            "name: a\ntitle: b\nmodels: [{name: gpt-5, effort: [low, high]}]\ntasks: counting/ones"
+        )
+        with pytest.raises(StudyFileError, match="tasks: must be a list"):
+            read_study(write(lab, text))
+        path = write(lab, text.replace("tasks: counting/ones", "tasks: [counting/ones]"))
+        runs = study_runs(read_study(path), out=lab.out, notify=print)
+        labels = [options.model.label for options in runs.models]
+        assert labels == ["openai/gpt-5@low", "openai/gpt-5@high"]
+
+
+class TestDryRun:
+    """What a study would cost."""
+
+    def test_a_row_a_model_and_their_sum(self, lab: Lab) -> None:
+        """Nothing is sent; what is answered is not asked."""
+        text = STUDY.replace("fake/a", "gpt-4o").replace(
+            "{name: other/b, label: bf16, max", "{name: gpt-4.1, max"
+        )
+        path = write(lab, text)
+        done = lab.bench("run", path, "--dry-run", "--out", lab.out)
+        assert done.code == 0
+        assert "| openai/gpt-4o " in done.out
+        assert "together about $" in done.out
+        document = orjson.loads(lab.bench("run", path, "--dry-run", "--json").out)
+        assert [one["model"] for one in document["models"]] == ["openai/gpt-4o", "openai/gpt-4.1"]
+        assert sum(run["requests"] for run in document["runs"]) == 36
+        assert not lab.out.exists()
+
+
+class TestStandard:
+    """The built-in study."""
+
+    def test_its_definition_is_frozen(self) -> None:
+        """A change of the study or of one of its tasks needs a new version, and a new hash here."""
+        runs = study_runs(
+            read_study(find_study("standard")), out=Path("r"), notify=print, models=["tiny"]
+        )
+        assert runs.label == STANDARD
+
+    def test_the_hash_is_of_what_is_asked(self, lab: Lab) -> None:
+        """Models, prices and words about it are not; tasks and settings are."""
+        lab.fake(right)
+        labels = set()
+        for old, new in (
+            ("title: Ones twice", "title: Other words"),
+            ("  - fake/a", "  - fake/z"),
+            ("label: bf16, ", ""),
+        ):
+            study = read_study(write(lab, STUDY.replace("other/b", "fake/b").replace(old, new)))
+            labels.add(study_runs(study, out=lab.out, notify=print).label)
+        assert len(labels) == 1
+        lab.ones.write_text(lab.ones.read_text().replace("How many", "Say how many"))
+        study = read_study(write(lab, STUDY.replace("other/b", "fake/b")))
+        labels.add(study_runs(study, out=lab.out, notify=print).label)
+        study = read_study(write(lab, STUDY.replace("other/b", "fake/b") + "seed: 1\n"))
+        labels.add(study_runs(study, out=lab.out, notify=print).label)
+        assert len(labels) == 3
+
+    def test_built_in_ones_are_listed_and_shown(self, lab: Lab) -> None:
+        """With how they are cited."""
+        assert [path.stem for path in built_in()] == ["standard"]
+        assert lab.bench("study").out == "standard@1  The eye chart\n"
+        done = lab.bench("study", "show", "standard")
+        assert done.out.startswith("name: standard\n")
+        assert f"({STANDARD})" in done.out
+        assert orjson.loads(lab.bench("study", "--json").out)["studies"][0]["version"] == 1
+        checked = orjson.loads(lab.bench("study", "check", "standard", "--json").out)
+        assert checked == {"studies": [{"study": STANDARD, "problems": []}]}
+
+
+PRICES = Prices.constant(input=1e6, output=1e6, as_of=date(2026, 11, 1))
+"""A dollar a token."""
+
+
+class TestSharedBudget:
+    """The limit of a study is one for all its models."""
+
+    @staticmethod
+    def two(limit: float) -> tuple[Budget, Budget]:
+        first, second = (Budget(prices=PRICES, limit=limit) for _ in range(2))
+        first.shared_with.append(second)
+        second.shared_with.append(first)
+        return first, second
+
+    def test_what_one_spends_the_other_has_not(self) -> None:
+        """The limit is reached by both together."""
+        first, second = self.two(10)
+        first.charge(Usage(6, 0))
+        assert not second.exhausted
+        second.charge(Usage(4, 0))
+        assert first.exhausted
+        assert second.exhausted
+
+    def test_a_request_waits_for_those_of_the_other_model(self) -> None:
+        """It goes out when the other's has ended and left room."""
+
+        async def ask() -> None:
+            first, second = self.two(10)
+            big = MaxUsage(9, 0)
+            assert await first.admit(big)
+            assert await second.admit(big)  # below the limit when it is asked for
+            waiting = asyncio.create_task(second.admit(big))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            first.charge(Usage(1, 0))
+            first.release(big)
+            second.charge(Usage(1, 0))
+            second.release(big)
+            assert await asyncio.wait_for(waiting, 5)
+
+        asyncio.run(ask())
