@@ -381,3 +381,20 @@ class TestSharedBudget:
             assert await asyncio.wait_for(waiting, 5)
 
         asyncio.run(ask())
+
+
+def test_the_committed_leaderboard_is_a_study() -> None:
+    """Its rows are the tasks and conditions that the study asks."""
+    results = Path(__file__).parents[1] / "results"
+    runs = study_runs(read_study(results / "study.yaml"), out=results, notify=print)
+    asked = {
+        (plan.task.name, str(plan.task.spec.version), condition.only(plan.task.spec.axes).label)
+        for plan in runs.plans
+        for condition in plan.conditions
+    }
+    found = {
+        (row["task"], row["task_version"], row["condition"])
+        for row in rows(results / "leaderboard.csv")
+    }
+    assert found == asked
+    assert [options.model.label for options in runs.models] == ["tiny"]

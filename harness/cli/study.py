@@ -274,9 +274,15 @@ def check_studies(names: Sequence[str], *, as_json: bool) -> int:
             documents.append({"study": runs.label, "problems": []})
             continue
         labels = [] if models else [options.model.label for options in runs.models]
-        echo(f"{runs.label}: {len(runs.plans)} tasks, {len(labels) or 'no'} models; no mistakes")
+        parts = _counted(len(runs.plans), "task"), _counted(len(labels), "model")
+        echo(f"{runs.label}: {', '.join(parts)}; no mistakes")
         echo(*(f"  {plan.task.name}: {_conditions(plan)}" for plan in runs.plans))
         echo(*(f"  {label}" for label in labels))
     if as_json:
         print_document({"studies": documents})
     return code
+
+
+def _counted(number: int, noun: str) -> str:
+    """`2 tasks`, `no models`."""
+    return f"{number or 'no'} {noun}{'s' * (number != 1)}"
