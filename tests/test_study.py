@@ -238,6 +238,16 @@ class TestFile:
             assert "Traceback" not in done.err
         assert not (lab.out / "runs").exists()
 
+    def test_all_mistakes_are_said_at_once(self, lab: Lab) -> None:
+        """Of tasks, and of models where the tasks are sound."""
+        two_models(lab)
+        path = write(lab, STUDY.replace("ones.yaml", "one.yaml").replace("plain.y", "plane.y"))
+        said = lab.bench("study", "check", path).err
+        assert ["study.yaml:8:5: " in said, "study.yaml:9:5: " in said] == [True, True]
+        path = write(lab, STUDY.replace("fake/a", "nobody/a").replace("other/b", "nobody/b"))
+        said = lab.bench("study", "check", path).err
+        assert ["study.yaml:5:5: " in said, "study.yaml:6:5: " in said] == [True, True]
+
     def test_one_without_models_needs_some(self, lab: Lab) -> None:
         """From the command."""
         path = write(lab, "name: a\ntitle: b\ntasks: [lab/ones.yaml]\n")

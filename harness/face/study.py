@@ -69,6 +69,7 @@ def study_runs(
     settings = partial(_settings, study, selection.system_prompt(plans, spec.system))
     common = {"out": out, "notify": notify, "fresh": fresh, "budget": budget or spec.budget}
     options: dict[str, RunOptions] = {}
+    mistakes: list[str] = []
     for number, model in enumerate(wanted):
         try:
             for one in _options(study, model, settings, common):
@@ -80,7 +81,9 @@ def study_runs(
         except (EyechartError, ProviderError) as error:
             if models:
                 raise
-            raise study.error_at(["models", number], _in_file(str(error))) from error
+            mistakes += study.error_at(["models", number], _in_file(str(error))).lines
+    if mistakes:
+        raise StudyFileError(*mistakes)
     finds_longer = all(task.lengths is None and task.preset is None for task in spec.tasks)
     return StudyRuns(
         study, plans, list(options.values()), finds_longer=finds_longer and spec.lengths is None
@@ -94,6 +97,7 @@ def _in_file(message: str) -> str:
 
 def _plans(study: Study, notify: Warn) -> list[Plan]:
     plans: dict[str, Plan] = {}
+    mistakes: list[str] = []
     for number, task in enumerate(study.spec.tasks):
         try:
             for plan in _plans_of(study, task, notify):
@@ -104,7 +108,9 @@ def _plans(study: Study, notify: Warn) -> list[Plan]:
                 plans[plan.task.name] = plan
         except EyechartError as error:
             first, *more = error.lines
-            raise StudyFileError(*study.error_at(["tasks", number], first).lines, *more) from error
+            mistakes += [*study.error_at(["tasks", number], first).lines, *more]
+    if mistakes:
+        raise StudyFileError(*mistakes)
     return list(plans.values())
 
 
