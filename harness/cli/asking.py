@@ -283,6 +283,10 @@ def _run_study(
     as_json: bool,
 ) -> int:
     """Runs or prices a study. Its settings are in its file, so it is the same study everywhere."""
+    from harness.cli import study
+    from harness.study.reading import find_study
+
+    find_study(name)
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         given = source is not None and source.name == "COMMANDLINE"
@@ -292,8 +296,6 @@ def _run_study(
                 f"{parameter.opts[0]} does not go together with a study; write {field!r} into its "
                 "file"
             )
-    from harness.cli import study
-
     source = context.get_parameter_source("model")
     asked = models if source is not None and source.name == "COMMANDLINE" else []
     source = context.get_parameter_source("budget")

@@ -56,7 +56,7 @@ def options_of_run() -> dict[str, Any]:
     return {
         name: hint
         for name, hint in names.items()
-        if name not in (*ONCE, "context", "as-json", "return")
+        if name not in (*ONCE, "context", "study", "as-json", "return")
     }
 
 
