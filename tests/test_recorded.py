@@ -237,11 +237,12 @@ def test_rows_that_are_hard_to_read(lab: Lab) -> None:
     assert done.code == 1
     assert "Traceback" not in done.err
     assert [line.split(":")[2] for line in done.err.splitlines() if ".jsonl:" in line] == [
-        *("2", "3", "5", "6")
+        *("2", "3", "4", "5", "6")
     ]
+    assert "reply is a list, no text; name its text as --field reply=reply.0" in done.err
     written = records(lab.the_run())
-    assert [one["reply"] for one in written] == ["3 \ufffd", '["3"]', "True"]
-    assert (written[0]["prompt"], written[2]["target"]) == ("how \ufffd", 3)
+    assert [one["reply"] for one in written] == ["3 \ufffd", "True"]
+    assert (written[0]["prompt"], written[1]["target"]) == ("how \ufffd", 3)
 
 
 def test_an_index_with_gaps(lab: Lab) -> None:
@@ -273,15 +274,88 @@ def test_asked_and_recorded_never_mix(lab: Lab) -> None:
 
 
 def test_one_run_is_of_one_model(lab: Lab) -> None:
-    """Rows of another one are refused, or left out with --where."""
+    """Of several the one that it is named after, or that --where chooses; others never mix in."""
     rows = [{"reply": "3", "target": 3, "length": 3, "model": name} for name in ("a", "b", "a")]
     path = lines(lab.folder / "them.jsonl", rows)
     done = take(lab, path, lab.plain)
-    assert done.code == 1
-    assert f"{path}:2: 'b' answered it, and 'a' the rows before" in done.err
-    chosen = take(lab, path, lab.plain, "--where", "model=b", model="b")
+    done.one_line(2, "the rows are of 2 models ('a', 'b')", "--where model=NAME")
+    chosen = take(lab, path, lab.plain, "--where", "model=b", model="other")
     assert chosen.code == 0
     assert "1 new reply, 0 known before, 2 of other rows, 0 rows that" in chosen.err
+    assert "the rows name the model 'b'; their run is that of 'other'" in chosen.err
+    named = take(lab, path, lab.plain, model="vendor/A@high")
+    assert "the rows are of 2 models; those of 'a' are taken" in named.err
+    assert "2 new replies, 0 known before, 1 of other rows, 0 rows that" in named.err
+
+
+def test_rows_of_another_model_never_take_a_number(lab: Lab) -> None:
+    """Though they come first and have the same numbers."""
+    rows = [
+        {"reply": reply, "target": n, "length": n, "index": 0, "model": name}
+        for name, off in (("first", 0), ("second", 1))
+        for n, reply in ((3, str(3 + off)), (4, str(4 + off)))
+    ]
+    done = take(lab, lines(lab.folder / "them.jsonl", rows), lab.plain, model="second")
+    assert "2 new replies, 0 known before, 2 of other rows, 0 rows that" in done.err
+    assert [one["reply"] for one in records(lab.the_run())] == ["4", "5"]
+
+
+def test_the_same_reply_to_a_sample_is_known(lab: Lab) -> None:
+    """As where lm-eval writes a line for each of its filters; another reply is refused."""
+    rows = [
+        {"reply": reply, "target": 5, "length": 5, "index": 0}
+        for reply in ("5", "5", "5 ", "Five is 5")
+    ]
+    done = take(lab, lines(lab.folder / "them.jsonl", rows), lab.plain)
+    assert "1 new reply, 1 known before, 2 rows that cannot be used" in done.err
+
+
+@pytest.mark.parametrize("none", ["", "None", "nan", "0", "False", "null", None, False, 0, {}, []])
+def test_an_error_that_is_none(lab: Lab, none: object) -> None:
+    """Tables say it in many ways; the reply counts."""
+    row = {"reply": "5", "target": 5, "length": 5, "error": none}
+    assert take(lab, lines(lab.folder / "them.jsonl", [row]), lab.plain).code == 0
+    assert outcomes(lab) == {"correct": 1}
+
+
+def test_an_error_beside_a_reply_is_named(lab: Lab) -> None:
+    """It is not known which of them is right."""
+    row = {"reply": "5", "target": 5, "length": 5, "error": "timeout"}
+    path = lines(lab.folder / "them.jsonl", [row, {**row, "reply": "", "index": 1}])
+    done = take(lab, path, lab.plain)
+    assert f"{path}:1: it has a reply and the error 'timeout'" in done.err
+    assert outcomes(lab) == {"error": 1, "not_run": 1}
+
+
+def test_a_figure_that_cannot_be_true_costs_only_itself(lab: Lab) -> None:
+    """The reply is worth more."""
+    rows = [
+        {"reply": "5", "target": 5, "length": 5, "prompt_tokens": bad, "output_tokens": 7}
+        for bad in ("-3", "abc", "NaN")
+    ]
+    assert take(lab, lines(lab.folder / "them.jsonl", rows), lab.plain).code == 0
+    written = records(lab.the_run())
+    assert [(one.get("prompt_tokens"), one["output_tokens"]) for one in written] == [(None, 7)] * 3
+
+
+def test_rows_with_and_without_a_number(lab: Lab) -> None:
+    """Those with one keep it; the others are named."""
+    rows = [{"reply": "5", "target": 5, "length": 5, "index": n} for n in (None, 1, 0)]
+    path = lines(lab.folder / "them.jsonl", rows)
+    done = take(lab, path, lab.plain)
+    assert f"{path}:1: it has no index, and other rows have one" in done.err
+    assert "2 new replies" in done.err
+
+
+def test_a_table_that_is_broken(lab: Lab) -> None:
+    """A quote that stays open is named by its line, a column that is there twice by its name."""
+    path = lab.folder / "them.csv"
+    path.write_text('target,length,reply\n4,4,4\n5,5,"5\n9,9,9\n')
+    done = take(lab, path, lab.plain)
+    assert f"{path}:3: no CSV: unexpected end of data; a quote that is opened on line 3" in done.err
+    assert "1 new reply" in done.err
+    path.write_text("target,length,reply,reply\n4,4,4,5\n")
+    take(lab, path, lab.plain).one_line(1, "its header names 'reply' twice")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
@@ -43,9 +45,10 @@ def import_files(
     task = _only_task(tasks)
     if not model.strip():
         raise UsageError("--model is empty; it is the name of the model that replied")
-    if at and not _MOMENT.fullmatch(at):
-        raise UsageError(f"--recorded-at is a year, a month or a date (2026-04), not {at!r}")
+    _check_moment(at)
     for path in files:
+        if path.is_dir():
+            raise UsageError(f"{str(path)!r} is a folder; name the files in it")
         if not path.is_file():
             raise UsageError(f"no file {str(path)!r}")
     request = ImportRequest(
@@ -62,6 +65,18 @@ def import_files(
     )
     imported = import_recorded(request, _batch_form, warn)
     return _tell(request, imported)
+
+
+def _check_moment(at: str) -> None:
+    """Raises `UsageError` for a moment that is none, or is still to come."""
+    begins = None
+    if _MOMENT.fullmatch(at):
+        with suppress(ValueError):  # a month or a day that no year has
+            begins = date.fromisoformat(at + "-01-01"[len(at) - len("2026") :])
+    if at and begins is None:
+        raise UsageError(f"--recorded-at is a year, a month or a date (2026-04), not {at!r}")
+    if begins is not None and begins > datetime.now(UTC).date() + timedelta(days=1):
+        raise UsageError(f"--recorded-at {at!r} is still to come")
 
 
 def _tell(request: ImportRequest, imported: Imported) -> int:
@@ -120,11 +135,13 @@ def _only_task(tasks: str) -> Task:
 
 
 def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for text in given:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals):
             raise UsageError(f"{option} is NAME=VALUE, not {text!r}")
+        if name.strip() in dict(pairs):
+            raise UsageError(f"{option} names {name.strip()!r} twice; keep one")
         pairs.append((name.strip(), value))
     return pairs
 

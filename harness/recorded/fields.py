@@ -46,6 +46,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 """Writers of CSV add a point where a column has empty cells."""
 _SHOWN = 30
 """Most columns that a message names."""
+_NO_ERROR = ("", "none", "nan", "null", "nil", "n/a", "false", "0", "no", "ok", "{}", "[]")
+"""Texts of a column of errors that say that there is none, in lower case."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
 
 
@@ -121,8 +123,14 @@ class Columns:
                 close = difflib.get_close_matches(name, known, n=1)
                 remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
                 raise UsageError(f"--field has no field {name!r}; {remedy}")
+            if name in named:
+                raise UsageError(f"--field names {name!r} twice; keep one")
             named[name] = column
         return cls(axes, named)
+
+    def of(self, name: str) -> str:
+        """The column of a field."""
+        return self.named.get(name) or name
 
     def values(self, row: Row, by_form: Row) -> dict[str, Any]:
         """Field -> its value: from the column that was named, else from what the form of the file
@@ -171,23 +179,22 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
     Raises:
         RowError: there is neither a reply nor an error, or a value cannot be read.
     """
-    error = values.get("error")
-    reply = values.get("reply")
-    if error is not None and error is not False:
-        reply, error = None, _text(error)
+    error, reply = _error(values), values.get("reply")
+    if error is not None:
+        reply = None
     elif reply is None:
         raise RowError("it has neither a reply nor an error")
     return RecordedReply(
         mark=mark,
-        reply=None if reply is None else _text(reply),
+        reply=None if reply is None else _reply_text(reply),
         finish_reason=_finish(values),
         refusal=_optional(values, "refusal", _text),
         reasoning=_optional(values, "reasoning", _text),
-        error=error or None,
+        error=error,
         model=_optional(values, "model", _text),
-        prompt_tokens=_optional(values, "prompt_tokens", _tokens),
-        output_tokens=_optional(values, "output_tokens", _tokens),
-        latency_s=_optional(values, "latency_s", _number),
+        prompt_tokens=_if_sound(values, "prompt_tokens", _tokens),
+        output_tokens=_if_sound(values, "output_tokens", _tokens),
+        latency_s=_if_sound(values, "latency_s", _number),
         id=_optional(values, "id", _text),
         item=_optional(values, "item", _text),
         prompt=_optional(values, "prompt", prompt_text),
@@ -206,6 +213,46 @@ def _optional(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) 
         return read(values[name])
     except ValueError:
         raise RowError(f"{name} is {_shown(values[name])}, {_KINDS[read]}") from None
+
+
+def _if_sound(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> Any:
+    """A figure about a reply; `None` where it cannot be true: the reply is worth more than it."""
+    try:
+        return read(values[name]) if name in values else None
+    except ValueError:
+        return None
+
+
+def _error(values: Mapping[str, Any]) -> str | None:
+    """Why there is no reply; writers of tables say in many ways that there is no error.
+
+    Raises:
+        RowError: there is a reply as well.
+    """
+    given = values.get("error")
+    if not given or (isinstance(given, str) and given.strip().lower() in _NO_ERROR):
+        return None
+    if isinstance(given, float) and given != given:  # noqa: PLR0124  NaN
+        return None
+    if values.get("reply") not in (None, ""):
+        raise RowError(
+            f"it has a reply and the error {_shown(given)}; leave one of the columns out with "
+            "--field error= or --field reply="
+        )
+    return _text(given)
+
+
+def _reply_text(reply: object) -> str:
+    """The text of a reply; raises `RowError` for a list or an object."""
+    if isinstance(reply, list | dict):
+        kind, part = ("a list", "0") if isinstance(reply, list) else ("an object", _first(reply))
+        raise RowError(f"reply is {kind}, no text; name its text as --field reply=reply.{part}")
+    return _text(reply)
+
+
+def _first(given: dict[str, Any]) -> str:
+    """The key of the first text of an object."""
+    return next((str(name) for name, value in given.items() if isinstance(value, str)), "text")
 
 
 def _finish(values: Mapping[str, Any]) -> str | None:
@@ -317,8 +364,6 @@ def _number(value: object) -> float:
 
 _KINDS: Mapping[Callable[[Any], Any], str] = {
     whole: "no whole number from 0 on",
-    _tokens: "no number of tokens",
-    _number: "no number",
 }
 
 

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -79,7 +80,7 @@ def _reader(path: Path, suffix: str, first: bytes) -> Callable[[BinaryIO], Itera
     if suffix == ".json" and first == b"[":
         return partial(_array_rows, path)
     is_json = first in (b"{", b"[") or suffix in (".json", ".jsonl", ".ndjson")
-    return _json_rows if is_json and suffix not in (".csv", ".tsv") else _csv_rows
+    return _json_rows if is_json and suffix not in (".csv", ".tsv") else partial(_csv_rows, path)
 
 
 def _array_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
@@ -134,7 +135,7 @@ def _loads(text: bytes) -> object:
         return json.loads(text)
 
 
-def _csv_rows(file: BinaryIO) -> Iterator[FileRow]:
+def _csv_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
     csv.field_size_limit(_MOST_CELL)
     with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
         first = text.readline()
@@ -143,14 +144,22 @@ def _csv_rows(file: BinaryIO) -> Iterator[FileRow]:
         rows = csv.reader(text, strict=True, delimiter=delimiter)
         header: list[str] | None = None
         while True:
+            begins = rows.line_num + 1
             try:
                 cells = next(rows, None)
             except csv.Error as error:
-                yield FileRow(rows.line_num, None, f"no CSV: {error}")
+                why = f"no CSV: {error}"
+                if rows.line_num > begins:
+                    why += f"; a quote that is opened on line {begins} is not closed"
+                yield FileRow(begins, None, why)
                 continue
             if cells is None:
                 return
             if header is None:
+                if twice := [name for name, n in Counter(cells).items() if n > 1 and name]:
+                    raise JournalError(
+                        f"{path}: its header names {twice[0]!r} twice; rename one of the columns"
+                    )
                 header = cells
             elif cells:
                 yield _csv_row(rows.line_num, header, cells)

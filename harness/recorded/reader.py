@@ -110,6 +110,8 @@ class Reader:
         self._files = files
         self._batch_form = batch_form
         self._prompts: dict[str, str] | None = None
+        self.only_model: str | None = None
+        """Where rows of several models are in the files, the one whose rows are taken."""
 
     def hashes(self, file: int) -> Iterator[str]:
         """The hashes of all rows of a file, by its place in the import."""
@@ -130,6 +132,9 @@ class Reader:
                     values = columns.values(row, fields_of(row, self._batch_form, prompts))
                     mark = RowMark(file, short, values_hash({**values, "": fixed}))
                     reply = recorded_reply(values, columns.axes, mark)
+                    if self.only_model is not None and reply.model not in (None, self.only_model):
+                        imported.others += 1
+                        continue
                 except RowError as error:
                     place = Place(self._files[file], file_row.number)
                     imported.problems.append(Problem(place, str(error)))

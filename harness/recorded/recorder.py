@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.errors import JournalError
+from harness.errors import JournalError, UsageError
+from harness.journal.answers import text_mark
 from harness.journal.kept import keep
 from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import (
@@ -46,6 +47,8 @@ from harness.spec import (
 from providers.base import BatchForm
 from providers.secrets import mask, redact
 
+_SHOWN_MODELS = 6
+"""Names of models that a message lists, at most."""
 _UNKNOWN = {"temperature": None, "max_tokens": None, "api": None, "system": None}
 """Settings of a run that nobody here asked."""
 
@@ -65,9 +68,11 @@ def import_recorded(
     reader = Reader(request, [file.path for file in files], batch_form)
     if unused := _nothing_usable(reader, finder):
         return unused
+    survey = _survey(reader, finder)
+    reader.only_model = _only_model(request, survey.models, warn)
     imported = Imported()
     with Journal(request.folder, warn) as run_journal:
-        recorder = _Recorder(request, finder, run_journal, imported)
+        recorder = _Recorder(request, finder, run_journal, imported, numbers_all=survey.is_numbered)
         recorder.place(files, reader)
         is_named = recorder.sources.name(files, request.by, request.at, warn)
         if is_named:
@@ -103,6 +108,57 @@ def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
     return imported
 
 
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What the rows of all files say together."""
+
+    models: tuple[str, ...]
+    """The names of the models, in the order of the rows."""
+    is_numbered: bool
+    """Whether a row has a number of its own."""
+
+
+def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
+    models: dict[str, None] = {}
+    is_numbered = False
+    for _, reply in reader.replies(Imported()):
+        if reply.model is not None:
+            models[reply.model] = None
+        if not is_numbered:
+            with suppress(RowError):
+                sample = finder.of(reply)
+                is_numbered = isinstance(sample, GivenSample) and sample.index is not None
+    return _Survey(tuple(models), is_numbered)
+
+
+def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> str | None:
+    """The model whose rows are taken: of several in the files the one that the run is of.
+
+    Raises:
+        UsageError: none of several models is the one that the run is of.
+    """
+    wanted = _bare(request.model)
+    if len(models) == 1 and _bare(models[0]) != wanted:
+        warn(f"the rows name the model {models[0]!r}; their run is that of {request.model!r}")
+    if len(models) < 2:  # noqa: PLR2004  one
+        return None
+    same = [name for name in models if _bare(name) == wanted]
+    if len(same) != 1:
+        shown = ", ".join(map(repr, models[:_SHOWN_MODELS]))
+        more = f" and {len(models) - _SHOWN_MODELS} more" if models[_SHOWN_MODELS:] else ""
+        raise UsageError(
+            f"the rows are of {len(models)} models ({shown}{more}), and a run is of one: choose it "
+            f"with --where {request.columns.of('model')}=NAME"
+        )
+    warn(f"the rows are of {len(models)} models; those of {same[0]!r} are taken")
+    return same[0]
+
+
+def _bare(name: str) -> str:
+    """A model's name without its provider and its variant."""
+    return name.rpartition("/")[2].partition("@")[0].lower()
+
+
 def refuse_asked(request: ImportRequest) -> None:
     """Raises `JournalError` where the run's folder has replies that were asked."""
     folder = request.folder
@@ -119,14 +175,24 @@ class _Taken:
 
     origin: str | None
     is_error: bool
+    reply: int
+    """Mark of the text."""
 
 
 class _Recorder:
     """The journal of one recorded run, with what it has of each cell."""
 
     def __init__(
-        self, request: ImportRequest, finder: SampleFinder, run_journal: Journal, imported: Imported
+        self,
+        request: ImportRequest,
+        finder: SampleFinder,
+        run_journal: Journal,
+        imported: Imported,
+        *,
+        numbers_all: bool,
     ) -> None:
+        """With `numbers_all` a row needs a number of its own, as others have one."""
+        self._numbers_all = numbers_all
         self._request = request
         self._finder = finder
         self._journal = run_journal
@@ -178,6 +244,11 @@ class _Recorder:
             self._imported.known += 1
             return
         sample = self._finder.of(reply)
+        if self._numbers_all and isinstance(sample, GivenSample) and sample.index is None:
+            raise RowError(
+                "it has no index, and other rows have one; give all of them one, or number rows as "
+                "they come with --field index="
+            )
         record = self._record(sample, reply)
         if self._has(record):
             self._imported.known += 1
@@ -204,6 +275,8 @@ class _Recorder:
         if before is None or (before.is_error and not record.is_error):
             return False
         if record.is_error or _is_copy(before.origin, record.origin):
+            return True
+        if before.reply == text_mark(record.reply or ""):
             return True
         raise RowError(f"the run has another reply to sample {record.id}")
 
@@ -238,7 +311,8 @@ class _Recorder:
 
     def _note(self, record: Record) -> None:
         self.sources.note(record)
-        self._before[record.id] = _Taken(record.origin, record.is_error)
+        mark = text_mark(record.reply or "")
+        self._before[record.id] = _Taken(record.origin, record.is_error, mark)
         if record.line is None:
             self._own.append((record.condition, record.length, record.index))
             return
