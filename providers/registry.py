@@ -239,20 +239,24 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
         raise SetupError(f"{name.label} is not asked in a tier {tier!r}{other}; leave out --tier")
 
 
-def check_intervention(name: ModelName, intervention: str | None) -> str | None:
-    """The intervention, `None` for one that changes nothing.
+def check_intervention(
+    name: ModelName, intervention: str | None, *, probes: bool = False
+) -> str | None:
+    """The intervention, with its parts in the order of their names; `None` for one that changes
+    nothing. A model that is probed, and not asked, may be one of `hf/` too.
 
     Raises:
         SetupError: there is no such intervention, or the model is not asked in this process.
     """
     if read_intervention(intervention) == Intervention():
         return None
-    if name.provider not in INSIDES:
+    known = sorted(INSIDES if probes else INSIDES.keys() & FACTORIES.keys())
+    if name.provider not in known:
         raise SetupError(
-            f"{name.label} takes no --intervene, which is for {' and '.join(sorted(INSIDES))}/; "
+            f"{name.label} takes no --intervene, which is for {' and '.join(known)}; "
             "a server is started with other settings and named with --label"
         )
-    return intervention
+    return "+".join(sorted(part.strip() for part in (intervention or "").split("+")))
 
 
 def check_effort(name: ModelName, effort: str | None, base_urls: Sequence[str] = ()) -> None:

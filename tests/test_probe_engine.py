@@ -226,3 +226,73 @@ def test_another_model_of_the_same_name(lab: Lab) -> None:
     done = probe(lab, *ONES, "--lengths", "6", "--measure", "answer")
     assert done.code == 1
     assert "other weights" in done.err
+
+
+def test_the_fit_on_the_most_rows_is_the_one_that_counts(lab: Lab) -> None:
+    """Whatever was asked before it, and after it."""
+    asked = ("--model", "tiny", "--task", "counting/bernoulli", "--axis", "separator=none")
+    measured = (*asked, "--lengths", "12", "--measure", "counter")
+    fresh = lab.folder / "fresh"
+    lab.bench("probe", *measured, "--samples", "4", "--out", fresh)
+    (alone,) = (fresh / "probes").glob("tiny/counting/*")
+    for samples in ("2", "4", "1"):
+        assert probe(lab, *measured, "--samples", samples).code == COMPLETE
+    assert (probe_of(lab) / "probe.csv").read_bytes() == (alone / "probe.csv").read_bytes()
+
+
+def test_too_few_states_are_said(lab: Lab) -> None:
+    """Not an empty table."""
+    done = probe(
+        lab,
+        *("--model", "tiny", "--task", "counting/bernoulli", "--axis", "separator=none"),
+        *("--lengths", "5", "--measure", "counter", "--samples", "1"),
+    )
+    assert "counter is left out: too few states in rows of 5 symbols" in done.err
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{}", '{"model": "tiny", "axes": [], "task": "a"}', '{"facts": []}', "[]", "x"],
+)
+def test_a_damaged_manifest_is_one_line(lab: Lab, content: str) -> None:
+    """For the page, and for the next probe; without one nothing says whose measures these are."""
+    lab.bench("run", "--out", lab.out, *ONES, "--lengths", "6", "--samples", "2")
+    probe(lab, *ONES, "--lengths", "6", "--measure", "answer")
+    (run,) = (lab.out / "runs" / "tiny" / "counting").iterdir()
+    path = probe_of(lab) / "probe.json"
+    path.write_text(content, encoding="utf-8")
+    report = lab.bench("report", run, probe_of(lab), "-o", lab.folder / "page.html")
+    report.one_line(1, str(path), "restore the file")
+    again = probe(lab, *ONES, "--lengths", "6", "--measure", "answer")
+    again.one_line(1, str(path), "restore the file")
+    path.unlink()
+    probe(lab, *ONES, "--lengths", "6,11", "--measure", "answer").one_line(
+        1, "has measures but no probe.json"
+    )
+
+
+def test_samples_of_another_seed_are_said(lab: Lab) -> None:
+    """A page that has both is not of the same samples."""
+    lab.bench("run", "--out", lab.out, *ONES, "--lengths", "6", "--samples", "2")
+    out = lab.folder / "seven"
+    asked = ("--lengths", "6", "--measure", "answer", "--seed", "7", "--out", out)
+    assert lab.bench("probe", *ONES, *asked).code == COMPLETE
+    (run,) = (lab.out / "runs" / "tiny" / "counting").iterdir()
+    (other,) = (out / "probes").glob("tiny/counting/*")
+    done = lab.bench("report", run, other, "-o", lab.folder / "page.html")
+    assert f"{other}: its samples are of seed 7, those of a run beside it of seed 0" in done.err
+
+
+@pytest.mark.parametrize("option", [("--device", "cuda"), ("--trust-remote-code",)])
+def test_options_of_other_models_are_refused(lab: Lab, option: tuple[str, ...]) -> None:
+    """The embedded model has no use for them."""
+    done = probe(lab, *ONES, "--lengths", "6", "--measure", "answer", *option)
+    done.one_line(2, f"leave out {option[0]}")
+
+
+def test_one_intervention_has_one_name(lab: Lab) -> None:
+    """In whatever order its parts are."""
+    for given in ("softmax_one+log_n=512", "log_n=512+softmax_one"):
+        probe(lab, *ONES, "--lengths", "6", "--measure", "answer", "--intervene", given)
+    (folder,) = (lab.out / "probes").glob("*/counting/*")
+    assert folder.parents[1].name == "tiny@log_n=512+softmax_one"

@@ -139,6 +139,20 @@ def test_bfloat16(tmp_path: Path, name: str) -> None:
     with torch.no_grad():
         expected = reference(torch.tensor([IDS])).logits[0].float().numpy()
     np.testing.assert_allclose(rounded, expected, atol=0.02 * np.ptp(exact))
+    kept = {name: one.dtype for name, one in inside._at("bfloat16").named_buffers()}
+    assert kept == {name: one.dtype for name, one in reference.named_buffers()}
+
+
+@pytest.mark.parametrize("layers", [2, 4])
+def test_weights_that_are_not_of_the_config_are_refused(tmp_path: Path, layers: int) -> None:
+    """Those that lack would be drawn at random by transformers, others left out."""
+    folder = write(tmp_path, "llama")
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"num_hidden_layers": layers}))
+    with pytest.raises(SetupError, match=r"its config\.json is not that of its weights") as caught:
+        opened(folder)
+    assert ("no weights for" in str(caught.value)) == (layers == 4)
+    assert "model.layers." in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["bloom", "mamba"])

@@ -159,7 +159,7 @@ def probe(
     models = []
     for given, change in product(listed(model), listed(intervene) if intervene else [None]):
         name = parse_model(given)
-        intervention = check_intervention(name, change)
+        intervention = check_intervention(name, change, probes=True)
         variant = variant_of(None, None, intervention)
         models.append(
             ProbedModel(

@@ -176,4 +176,14 @@ def _probes(folders: Sequence[Path], runs: Sequence[JudgedRun]) -> list[ProbeOfR
                 f"{folder} is a probe of a task that none of the runs has; name its run too, which "
                 "stands under 'runs' in place of 'probes'"
             )
+        seeds = {
+            run.manifest.settings.get("seed")
+            for run in runs
+            if run.manifest.task_digest == probe.task_digest and run.manifest.recorded is None
+        }
+        if others := sorted(seeds - {probe.seed}, key=str):
+            warn(
+                f"{folder}: its samples are of seed {probe.seed}, those of a run beside it of seed "
+                f"{others[0]}"
+            )
     return probes

@@ -156,8 +156,12 @@ class Probe:
         found = measure_counts(self._inside, scenes, counts, [line.high for line in lines])
         seconds = (perf_counter() - started) / len(lines)
         for key in keys:
-            if key not in self._done:
-                self._append(key, scenes[0], found[key[2]], seconds)
+            if key in self._done:
+                continue
+            if not found[key[2]]:
+                self.result.left_out[COUNTER, f"too few states in rows of {key[2]} symbols"] += 1
+                continue
+            self._append(key, scenes[0], found[key[2]], seconds)
 
     def _measure_maps(self) -> None:
         """What follows from the weights alone."""

@@ -23,6 +23,17 @@ from harness.journal.manifest import run_folder
 from harness.spec import CellKey, Condition, Line, Settings
 from harness.task.catalogue import Task
 
+_FIELDS: dict[str, type] = {
+    "model": str,
+    "task": str,
+    "task_version": int,
+    "task_digest": str,
+    "axes": list,
+    "seed": int,
+    "facts": dict,
+    "commands": list,
+}
+"""Field of the manifest -> its type."""
 MEASURED, MANIFEST = "measured.jsonl", "probe.json"
 _LOCK = "lock"
 
@@ -119,6 +130,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise JournalError(f"{path} cannot be read ({error}); restore the file") from error
     if not isinstance(manifest, dict):
         raise JournalError(f"{path} cannot be read (it is no object); restore the file")
+    for name, kind in _FIELDS.items():
+        if not isinstance(manifest.get(name), kind):
+            raise JournalError(f"{path} cannot be read ({name!r} is wrong); restore the file")
     return manifest
 
 
@@ -181,6 +195,11 @@ class ProbeFolder:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         path = self.folder / MANIFEST
         before = read_manifest(self.folder) if path.exists() else {}
+        if not before and (self.folder / MEASURED).stat().st_size:
+            raise JournalError(
+                f"{self.folder} has measures but no {MANIFEST}, so their model is not known; "
+                "restore the file, or use another --out"
+            )
         for fact in ("weights_sha256", "tokenizer_sha256"):
             old, new = (one.get("facts", {}).get(fact) for one in (before, manifest))
             if before and old != new:

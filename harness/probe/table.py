@@ -11,6 +11,7 @@ import pandas as pd
 from harness.journal.files import replace_file
 from harness.probe.folder import Measured, read_manifest, read_measured
 from harness.probe.measures.catalogue import unit_of
+from harness.probe.passes import COUNTER
 
 TABLE = "probe.csv"
 _WHERE = ("measure", "quantity", "unit", "length", "length_low", "length_high", "layer", "head")
@@ -31,7 +32,9 @@ def probe_frame(folder: Path) -> pd.DataFrame:
     axes = list(manifest["axes"])
     newest = {measured.key: measured for measured in read_measured(folder)}
     frame = pd.DataFrame(
-        _rows(newest.values(), axes), columns=[*axes, *_WHERE, "tokens", "one"], dtype=object
+        _rows(_largest(newest.values()), axes),
+        columns=[*axes, *_WHERE, "tokens", "one"],
+        dtype=object,
     )
     keys = [*axes, *_WHERE]
     grouped = frame.groupby(keys, sort=False, dropna=False)
@@ -49,6 +52,19 @@ def probe_frame(folder: Path) -> pd.DataFrame:
         found.insert(0, column, value)
     found.insert(0, "model", manifest["model"])
     return found
+
+
+def _largest(measured: Iterable[Measured]) -> Iterable[Measured]:
+    """Of the maps that were fitted on the rows of a line the one on the most rows, which has the
+    rows of the others as well; all that was measured on one sample.
+    """
+    fitted: dict[object, Measured] = {}
+    for one in measured:
+        if one.measure != COUNTER:
+            yield one
+        elif (known := fitted.get((one.cell, one.length))) is None or known.index < one.index:
+            fitted[one.cell, one.length] = one
+    yield from fitted.values()
 
 
 def _rows(measured: Iterable[Measured], axes: Sequence[str]) -> Iterable[tuple[Any, ...]]:

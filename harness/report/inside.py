@@ -23,6 +23,8 @@ class ProbeOfRun:
 
     model: str
     task_digest: str
+    seed: int
+    """Of its samples."""
     frame: pd.DataFrame
     """The rows of `probe.csv`."""
 
@@ -34,7 +36,9 @@ def read_probe(folder: Path) -> ProbeOfRun:
         JournalError: there is no probe, or its files are damaged.
     """
     manifest = read_manifest(folder)
-    return ProbeOfRun(manifest["model"], manifest["task_digest"], probe_frame(folder))
+    return ProbeOfRun(
+        manifest["model"], manifest["task_digest"], manifest["seed"], probe_frame(folder)
+    )
 
 
 def inside_figures(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
@@ -183,7 +182,9 @@ class HfInside:
     def _at(self, precision: Precision) -> Any:
         """The model in this precision; that in bfloat16 is made when it is first asked for."""
         if precision not in self._models:
-            self._models[precision] = copy.deepcopy(self._models["float32"]).to(torch.bfloat16)
+            model = loading.rounded(self._folder, self._settings, is_watched=self._is_watched)
+            self._apply(model)
+            self._models[precision] = model
         return self._models[precision]
 
     def _run(self, model: Any, watcher: Watcher | None, **given: Any) -> Any:

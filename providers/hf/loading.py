@@ -53,16 +53,13 @@ def load(folder: Path, settings: ModelSettings) -> tuple[Any, Any, bool]:
         SetupError: transformers cannot load them; its reason in one line.
     """
     attention.register()
-    options: dict[str, Any] = {
-        "local_files_only": True,
-        "trust_remote_code": settings.trust_remote_code,
-    }
+    options = _options(settings)
     transformers.utils.logging.disable_progress_bar()
     try:
         config = AutoConfig.from_pretrained(folder, **options)
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
         model, is_watched = _open(folder, config, options)
-        model = model.to(settings.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        model = model.to(_device(settings))
     except SetupError:
         raise
     except Exception as error:  # transformers raises all kinds
@@ -75,15 +72,21 @@ def load(folder: Path, settings: ModelSettings) -> tuple[Any, Any, bool]:
     return model.eval(), tokenizer, is_watched
 
 
+def _options(settings: ModelSettings) -> dict[str, Any]:
+    return {"local_files_only": True, "trust_remote_code": settings.trust_remote_code}
+
+
+def _device(settings: ModelSettings) -> str:
+    return settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
 def _open(folder: Path, config: Any, options: dict[str, Any]) -> tuple[Any, bool]:
     """The model in float32, with our attention where its architecture can have it."""
     options = options | {"config": config, "dtype": torch.float32, "use_safetensors": True}
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, attn_implementation=attention.NAME, **options
-        )
+        model = _whole(folder, options | {"attn_implementation": attention.NAME})
     except (ValueError, TypeError):
-        return AutoModelForCausalLM.from_pretrained(folder, **options), False
+        return _whole(folder, options), False
     current = attention.Pass(Intervention())
     token = attention.CURRENT.set(current)
     try:
@@ -92,8 +95,41 @@ def _open(folder: Path, config: Any, options: dict[str, Any]) -> tuple[Any, bool
     finally:
         attention.CURRENT.reset(token)
     if current.ignored or len(current.called) < config.get_text_config().num_hidden_layers:
-        return AutoModelForCausalLM.from_pretrained(folder, **options), False
+        return _whole(folder, options), False
     return model, True
+
+
+def _whole(folder: Path, options: dict[str, Any]) -> Any:
+    """The model, with all its weights from the folder.
+
+    Raises:
+        SetupError: some are not there or have another shape; transformers would draw them at
+            random.
+    """
+    model, found = AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, **options)
+    for kind, what in (
+        ("missing_keys", "has no weights for"),
+        ("mismatched_keys", "has weights of another shape for"),
+        ("unexpected_keys", "has weights that its config.json has no place for:"),
+    ):
+        if names := sorted(str(name) for name in found.get(kind) or ()):
+            more = f" and {len(names) - 1} more" if names[1:] else ""
+            raise SetupError(
+                f"{str(folder)!r} {what} {names[0]}{more}; its config.json is not that of its "
+                "weights"
+            )
+    return model
+
+
+def rounded(folder: Path, settings: ModelSettings, *, is_watched: bool) -> Any:
+    """The model in bfloat16 as transformers loads it: rotary frequencies and the like stay in
+    float32.
+    """
+    options = _options(settings) | {"dtype": torch.bfloat16, "use_safetensors": True}
+    if is_watched:
+        options["attn_implementation"] = attention.NAME
+    model = AutoModelForCausalLM.from_pretrained(folder, **options)
+    return model.to(_device(settings)).eval()
 
 
 def weights_sha256(folder: Path) -> str:

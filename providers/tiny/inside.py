@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from providers.base import ModelSettings, PromptOverflowError
+from providers.base import ModelSettings, PromptOverflowError, SetupError
 from providers.inside import Anatomy, Precision, Tokens, Watcher
 from providers.intervention import read_intervention
 from providers.tiny.chat import Chat
@@ -23,6 +23,12 @@ def open_inside(settings: ModelSettings) -> TinyInside:
     Raises:
         SetupError: a file is missing or damaged, or has a feature that is not implemented.
     """
+    if settings.device not in (None, "cpu"):
+        raise SetupError(
+            f"tiny computes on the CPU, not on {settings.device!r}: leave out --device"
+        )
+    if settings.trust_remote_code:
+        raise SetupError("tiny has no code in its folder: leave out --trust-remote-code")
     return TinyInside(model_folder(settings.model), settings)
 
 
