@@ -42,6 +42,35 @@ def followed(lab: Lab, done: Done) -> Done:
     return lab.bench(*words)
 
 
+class TestPair:
+    """A pair of runs."""
+
+    def test_lines_without_a_partner_are_said(self, lab: Lab) -> None:
+        """With what helps; where both have the same lines there is no such sentence."""
+        folders = []
+        for model, lengths in (("oracle:4", "3,5"), ("oracle:5", "3,4,7")):
+            out = lab.folder / lengths
+            asked = ("--model", model, "--lengths", lengths, "--out", out)
+            assert lab.bench_run(*asked).code == 0
+            folders += [path.parent for path in out.rglob("manifest.json")]
+        done = lab.bench("compare", *folders)
+        said = "Left out: 1 line of oracle/4 and 2 lines of oracle/5, which the other run"
+        assert said in " ".join(done.out.split())
+        same = lab.bench("compare", folders[0], folders[0])
+        assert "Left out" not in same.out
+
+    def test_a_table_that_is_no_comparison_is_not_lost(self, lab: Lab) -> None:
+        """Another comparison is replaced."""
+        folders = three(lab)[:2]
+        log = lab.folder / "log.csv"
+        log.write_text("mine\n1\n")
+        lab.bench("compare", *folders, "-o", log).one_line(2, "is no comparison")
+        assert log.read_text() == "mine\n1\n"
+        log.unlink()
+        for _ in range(2):
+            assert lab.bench("compare", *folders, "-o", log).code == 0
+
+
 class TestSeveral:
     """Three runs and more."""
 

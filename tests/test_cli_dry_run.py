@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import orjson
+import pytest
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -44,7 +45,8 @@ def test_a_model_that_nobody_knows_is_told(lab: Lab) -> None:
         "low,high",
         task=lab.plain,
     )
-    assert (dry.code, dry.err.strip()) == (0, said)
+    refuses = "bench: openai/gpt-4o does not reason, so its vendor will refuse a reasoning effort"
+    assert (dry.code, dry.err.splitlines()) == (0, [said, refuses])
     lab.monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     run = lab.bench_run("--model", "openai/gtp-4o", task=lab.plain)
     assert run.err.splitlines()[0] == said
@@ -63,3 +65,20 @@ def test_of_a_long_prompt_the_beginning_and_the_end_are_shown(lab: Lab) -> None:
     between = f"{len(prompt) - 1500:,} characters; 'bench tasks sample ID' prints the whole prompt"
     beginning, end = "\n".join(shown).split(f"\n[… {between} …]\n")
     assert (prompt[:1000], prompt[-500:]) == (beginning, end)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ("0.0001", "the budget of $0.0001 is spent before all of it is asked; a new one goes on"),
+        ("0.01", "the budget of $0.01 probably pays for all of it, and not for the worst case"),
+        ("9", "the budget of $9 pays for all of it"),
+    ],
+)
+def test_what_a_budget_pays_for(lab: Lab, budget: str, said: str) -> None:
+    """A cost below half a cent is not shown as nothing; the worst case is rounded up."""
+    asked = ("--model", "gpt-4o", "--lengths", "5", "--samples", "4", "--budget", budget)
+    done = lab.bench_run(*asked, "--dry-run", task=lab.plain)
+    assert done.code == 0
+    assert "cost of all: less than $0.01, at most $0.0" in done.out
+    assert done.out.splitlines()[-1] == said

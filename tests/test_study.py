@@ -302,7 +302,7 @@ class TestDryRun:
         done = lab.bench("run", path, "--dry-run", "--out", lab.out)
         assert done.code == 0
         assert "| openai/gpt-4o " in done.out
-        assert "together about $" in done.out
+        assert "together less than $0.01, at most $" in done.out
         document = orjson.loads(lab.bench("run", path, "--dry-run", "--json").out)
         assert [one["model"] for one in document["models"]] == ["openai/gpt-4o", "openai/gpt-4.1"]
         assert sum(run["requests"] for run in document["runs"]) == 36

@@ -27,6 +27,7 @@ from harness.cli.documents import print_document, rows_of
 from harness.cli.following import after_comparison
 from harness.cli.terminal import echo, tell, warn
 from harness.cli.verbs import check_output
+from harness.columns import COMPARISON
 from harness.errors import COMPLETE, INCOMPLETE, UsageError
 from harness.plan.selection import read_axes
 
@@ -60,6 +61,10 @@ def compare(
     check_output("-o", output)
     if output is not None and output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
+    if output is not None and output.exists() and not _is_comparison(output):
+        raise UsageError(
+            f"-o {str(output)!r} is no comparison, and would be lost; name another file"
+        )
     _check(len(folders), axis, margin, fail_if)
     runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
     ranking = rank_runs(runs, threshold) if axis is None and len(runs) > _TWO else None
@@ -74,6 +79,8 @@ def compare(
         _print(comparisons, ranking, margin)
         names = names_of_all(runs) if axis is None else [run.manifest.model for run in runs]
         if note := recorded_note(list(zip(names, runs, strict=True))):
+            tell(note)
+        if note := _lines_apart(runs, names) if axis is None else "":
             tell(note)
     if output is not None:
         to_csv(comparison_table(comparisons, margin), output)
@@ -90,6 +97,16 @@ def compare(
     return INCOMPLETE if failing else COMPLETE
 
 
+def _is_comparison(path: Path) -> bool:
+    """Whether a file is one that this verb wrote, or is empty."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            header = file.readline().strip()
+    except OSError:
+        return True  # said when it is written
+    return not header or header == ",".join(COMPARISON)
+
+
 def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> None:
     """Raises `UsageError` for options that cannot be."""
     if axis is None and runs < _TWO:
@@ -101,6 +118,30 @@ def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> N
         raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
     if fail_if is not None and fail_if not in FAILURES:
         raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
+
+
+def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
+    """The note on lines that two runs do not share; empty where there are none, for more runs, and
+    for adaptive ones, which choose their lines.
+    """
+    if len(runs) != _TWO or any(run.manifest.adaptive for run in runs):
+        return ""
+    first, second = ({(cell.condition, cell.line) for cell in run.manifest.cells} for run in runs)
+    both = {condition for condition, _ in first} & {condition for condition, _ in second}
+    apart = [
+        (name, len({line for condition, line in mine - others if condition in both}))
+        for name, mine, others in ((names[0], first, second), (names[1], second, first))
+    ]
+    if not any(number for _, number in apart):
+        return ""
+    counts = " and ".join(
+        f"{number} line{'s' * (number != 1)} of {name}" for name, number in apart if number
+    )
+    return (
+        f"Left out: {counts}, which the other run does not have. Lines are compared where both "
+        "runs have them: ask both with the same --lengths and --spread, or import with --field "
+        "line=…."
+    )
 
 
 def _comparisons(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BEGINNING, _END = 1000, 500
 """Characters of a long prompt that are shown at its beginning, and at its end."""
+_HALF_CENT = 0.005
 _NEAR = 0.05
 """Falls below it are shown in tenths of a percent."""
 
@@ -90,7 +91,7 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
     if request.model.prices is not None:
         expected, most = run_forecast.dollars(request.model.prices)
         at = f"at {request.model.prices}"
-        rows.append(("cost", f"about ${expected:.2f}, at most ${most:.2f}, {at}"))
+        rows.append(("cost", f"{cost_text(expected, most)}, {at}"))
     rows += [
         ("too long", f"{condition.label} at length {line}: {fit}")
         for (condition, line), fit in preview.fits.items()
@@ -105,6 +106,21 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
     echo(f"{request.name}@{spec.version}: {spec.title}")
     echo(*(f"  {key:<11} {value}" for key, value in rows))
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
+
+
+def cost_text(expected: float, most: float) -> str:
+    """`about $1.20, at most $4.00`: an expected cost and the worst case, which is rounded up."""
+    about = "less than $0.01" if 0 < expected < _HALF_CENT else f"about ${expected:.2f}"
+    return f"{about}, at most ${math.ceil(round(100 * most, 6)) / 100:.2f}"
+
+
+def _of_budget(budget: float, expected: float, most: float) -> str:
+    """Whether a budget pays for what is planned."""
+    if most <= budget:
+        return f"the budget of ${budget:g} pays for all of it"
+    if expected <= budget:
+        return f"the budget of ${budget:g} probably pays for all of it, and not for the worst case"
+    return f"the budget of ${budget:g} is spent before all of it is asked; a new one goes on"
 
 
 def _shown(sample: Sample) -> str:
@@ -165,6 +181,8 @@ def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_first: 
         expected, most = map(sum, zip(*costs, strict=True))
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
         what = "the first waves, without later ones" if is_first else "all"
-        echo(f"cost of {what}: about ${expected:.2f}, at most ${most:.2f}, at {prices}{assumed}")
+        echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
+        if options.budget is not None:
+            echo(_of_budget(options.budget, expected, most))
     elif model.provider not in ("tiny", "oracle", "scripted", "vllm") and not options.base_urls:
         echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")

@@ -14,6 +14,7 @@ from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
+from providers.catalog.model_facts import known_not_to_reason
 from providers.catalog.spelling import near
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ def warn_of_unknown(models: Sequence[RunOptions]) -> None:
     for name in dict.fromkeys(options.name for options in models if not options.base_urls):
         if (likely := near(name.provider, name.model)) is not None:
             warn(f"{name.label} is in no list of models; did you mean {likely!r}?")
+    asked = [options.name.label for options in models if options.settings.effort is not None]
+    for label in filter(known_not_to_reason, dict.fromkeys(asked)):
+        warn(f"{label} does not reason, so its vendor will refuse a reasoning effort")
 
 
 def run_models(

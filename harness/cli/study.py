@@ -12,6 +12,7 @@ import orjson
 from harness.analysis.curve import Threshold
 from harness.cli import leaderboard as ranks
 from harness.cli.documents import print_document
+from harness.cli.dry_run import cost_text
 from harness.cli.failures import FAILURES, explain, lines_of
 from harness.cli.models import ModelResult, warn_of_unknown
 from harness.cli.progress import TogetherDisplay
@@ -86,7 +87,7 @@ def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
     if len(priced) > 1:
         about = sum(total.dollars[0] for total in priced if total.dollars)
         most = sum(total.dollars[1] for total in priced if total.dollars)
-        echo(f"together about ${about:.2f}, at most ${most:.2f}")
+        echo(f"together {cost_text(about, most)}")
     if chooser is not None:
         echo(
             "The requests are those of the first wave: each further one follows from the replies, "

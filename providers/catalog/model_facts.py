@@ -135,6 +135,17 @@ def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFac
     return known[max(matching, key=len)] if matching else ModelFacts()
 
 
+def known_not_to_reason(label: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the table has `provider/model`, as one that does not think before it answers. Only
+    OpenAI's are entered there with all that is known of them.
+    """
+    known = entries("models.yaml", USER_FILE, ModelFacts, environ)
+    listed = label in known or any(
+        name[-1] == "*" and label.startswith(name[:-1]) for name in known
+    )
+    return label.startswith("openai/") and listed and not model_facts(label, environ).reasoning
+
+
 def known_models(environ: Mapping[str, str] = os.environ) -> list[str]:
     """The names in the table, `provider/model`; with `*` at the end for all that begin so."""
     return list(entries("models.yaml", USER_FILE, ModelFacts, environ))
