@@ -136,8 +136,8 @@ InterveneOption = Annotated[
     typer.Option(
         "--intervene",
         metavar="CHANGE[,CHANGE]",
-        help="Change the attention of tiny, as window=64:4, rope_scaling=yarn:2 or none; one run "
-        "each.",
+        help="Change the attention of tiny (and of hf/ in a probe), as window=64:4 or "
+        "rope_scaling=yarn:2; none is the model as it is. Each is a variant.",
     ),
 ]
 AdaptiveOption = Annotated[

@@ -17,7 +17,6 @@ from harness.cli.options import (
     InterveneOption,
     JsonOption,
     LengthsOption,
-    ModelOption,
     OutOption,
     PresetOption,
     SamplesOption,
@@ -100,7 +99,15 @@ def probe(
     context: typer.Context,
     *,
     task: TaskOption,
-    model: ModelOption,
+    model: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME[,NAME]",
+            help="tiny, tiny/FOLDER, or hf/FOLDER with a model of Hugging Face.",
+        ),
+    ],
     measure: Annotated[
         list[str] | None,
         typer.Option(
