@@ -136,7 +136,9 @@ class VllmEngines:
             concurrency=(self.number, self.number),
             batch_size=BLOCK,
             accelerator_type=None,
-            placement_group_config=None if on_gpu else {"bundles": [{"CPU": 1}]},
+            placement_group_config=None
+            if on_gpu
+            else {"bundles": [{"CPU": 1}] * self.offline.workers},
             log_engine_metrics=False,
             should_continue_on_error=True,
             chat_template_stage=False,
