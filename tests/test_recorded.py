@@ -319,12 +319,13 @@ def test_an_error_that_is_none(lab: Lab, none: object) -> None:
 
 
 def test_an_error_beside_a_reply_is_named(lab: Lab) -> None:
-    """It is not known which of them is right."""
+    """The row counts as failed, as a request that breaks off has part of a reply."""
     row = {"reply": "5", "target": 5, "length": 5, "error": "timeout"}
-    path = lines(lab.folder / "them.jsonl", [row, {**row, "reply": "", "index": 1}])
+    rows = [{**row, "index": number} for number in (0, 1)] + [{**row, "reply": "", "index": 2}]
+    path = lines(lab.folder / "them.jsonl", rows)
     done = take(lab, path, lab.plain)
-    assert f"{path}:1: it has a reply and the error 'timeout'" in done.err
-    assert outcomes(lab) == {"error": 1, "not_run": 1}
+    assert f"{path}:1: with a reply and an error, 2 rows in all; they count as failed" in done.err
+    assert outcomes(lab) == {"error": 3}
 
 
 def test_a_figure_that_cannot_be_true_costs_only_itself(lab: Lab) -> None:

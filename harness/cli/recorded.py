@@ -87,6 +87,11 @@ def _tell(request: ImportRequest, imported: Imported) -> int:
         warn(line)
     if len(told) > _SHOWN:
         warn(f"… and {len(told) - _SHOWN:,} more reasons why rows cannot be used")
+    if left_out := imported.left_out:
+        warn(
+            f"{left_out[0]}: with a reply and an error, {_rows(len(left_out))} in all; they count "
+            "as failed; to score such replies, import with --field error= into another --out"
+        )
     others = f", {imported.others:,} of other rows" if imported.others else ""
     say(
         f"{imported.new:,} new {'reply' if imported.new == 1 else 'replies'}, "

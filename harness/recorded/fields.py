@@ -78,6 +78,8 @@ class RecordedReply:
     reasoning: str | None = None
     error: str | None = None
     """Why there is no reply."""
+    is_left_out: bool = False
+    """Whether the row has a reply beside its error."""
     model: str | None = None
     """Who answered, as the row says."""
     prompt_tokens: int | None = None
@@ -180,6 +182,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         RowError: there is neither a reply nor an error, or a value cannot be read.
     """
     error, reply = _error(values), values.get("reply")
+    is_left_out = error is not None and reply not in (None, "")
     if error is not None:
         reply = None
     elif reply is None:
@@ -191,6 +194,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         refusal=_optional(values, "refusal", _text),
         reasoning=_optional(values, "reasoning", _text),
         error=error,
+        is_left_out=is_left_out,
         model=_optional(values, "model", _text),
         prompt_tokens=_if_sound(values, "prompt_tokens", _tokens),
         output_tokens=_if_sound(values, "output_tokens", _tokens),
@@ -224,21 +228,12 @@ def _if_sound(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) 
 
 
 def _error(values: Mapping[str, Any]) -> str | None:
-    """Why there is no reply; writers of tables say in many ways that there is no error.
-
-    Raises:
-        RowError: there is a reply as well.
-    """
+    """Why there is no reply; writers of tables say in many ways that there is no error."""
     given = values.get("error")
     if not given or (isinstance(given, str) and given.strip().lower() in _NO_ERROR):
         return None
     if isinstance(given, float) and given != given:  # noqa: PLR0124  NaN
         return None
-    if values.get("reply") not in (None, ""):
-        raise RowError(
-            f"it has a reply and the error {_shown(given)}; leave one of the columns out with "
-            "--field error= or --field reply="
-        )
     return _text(given)
 
 

@@ -93,6 +93,8 @@ class Imported:
     others: int = 0
     """Rows that `where` leaves out."""
     problems: list[Problem] = field(default_factory=list)
+    left_out: list[Place] = field(default_factory=list)
+    """Rows with an error whose reply is left out."""
     gaps: int = 0
     """Numbers below the largest `index` of a line that no row of the run has."""
 
@@ -139,7 +141,10 @@ class Reader:
                     place = Place(self._files[file], file_row.number)
                     imported.problems.append(Problem(place, str(error)))
                     continue
-                yield Place(self._files[file], file_row.number), reply
+                place = Place(self._files[file], file_row.number)
+                if reply.is_left_out:
+                    imported.left_out.append(place)
+                yield place, reply
 
     def _rows(
         self, file: int, imported: Imported | None = None
