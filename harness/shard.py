@@ -41,11 +41,13 @@ class Shard:
         """The shard that `3/16` names; raises `UsageError` for any other text."""
         match = _SHARD.fullmatch(text)
         shard = cls(int(match[1]), int(match[2])) if match else None
-        if shard is None or not 1 <= shard.number <= shard.of:
+        if shard is None or not shard.of:
             raise UsageError(
                 "--shard is a number from 1, a slash and how many shards there are, as 3/16, not "
                 f"{text!r}"
             )
+        if not 1 <= shard.number <= shard.of:
+            raise UsageError(f"--shard {text!r}: shards are numbered from 1 to {shard.of}")
         return shard
 
 

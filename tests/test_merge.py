@@ -13,6 +13,7 @@ from filelock import FileLock
 
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, TABLE
+from harness.face.listing import list_runs
 from harness.journal import merge as merging
 from harness.journal.manifest import MANIFEST, find_runs, read_manifest
 from harness.journal.record import SAMPLES
@@ -141,6 +142,56 @@ class TestShards:
         assert (run / TABLE).read_bytes() == (one / TABLE).read_bytes()
         _, run = merged(lab, *parts)  # the sum of all rows follows from shards that are together
         assert read_manifest(run).fingerprint == read_manifest(one).fingerprint
+
+    def test_a_shard_that_grew_is_not_asked_again_unseen(self, lab: Lab) -> None:
+        """The command without --shard wants it merged; it is listed until then."""
+        parts = shards(lab, 2)
+        provider = ScriptedProvider(near)
+        model = lab.fake(provider)
+        assert lab.bench("merge", lab.out).code == 0
+        assert [one.shard for one in list_runs(lab.out, pytest.fail)] == [""]
+        more = ("--model", model, "--samples", "6")
+        assert lab.bench_run(*more, "--shard", "1/2").code == 0
+        assert [one.shard for one in list_runs(lab.out, pytest.fail)] == ["", "1/2"]
+        asked = len(provider.requests)
+        lab.bench_run(*more).one_line(1, "shards that are not merged (1)", "bench merge")
+        assert lab.bench("merge", parts[0].parents[1]).code == 1
+        assert lab.bench_run(*more).code == 0
+        assert len(provider.requests) - asked == 4  # row 5 of each of four lengths
+
+    def test_a_merge_that_was_killed_is_to_be_made_again(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Between the plan and the replies: no reply is asked again."""
+        parts = shards(lab, 2)
+        provider = ScriptedProvider(near)
+
+        def killed(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as broken:
+            broken.setattr(merging._Lines, "copy", killed)
+            assert lab.bench("merge", lab.out).code != 0
+        assert read_manifest(parts[0].parents[1]).cells
+        done = lab.bench_run("--model", lab.fake(provider))
+        done.one_line(1, "shards that are not merged (2)", "bench merge")
+        assert lab.bench("merge", lab.out).code == 0
+        assert lab.bench_run("--model", lab.fake(provider)).code == 0
+        assert provider.requests == []
+
+    def test_a_folder_between_is_searched(self, lab: Lab) -> None:
+        """As that of a model, which has the folders of its runs."""
+        parts = shards(lab, 2)
+        assert lab.bench("merge", lab.out / "runs").code == 0
+        assert find_runs(lab.out) == [parts[0].parents[1]]
+
+    def test_a_shard_without_its_manifest_is_named(self, lab: Lab) -> None:
+        """It is not called absent: its replies may be paid for."""
+        parts = shards(lab, 2)
+        (parts[1] / MANIFEST).unlink()
+        for folder in (lab.out, parts[0].parents[1], lab.out / "runs"):
+            done = lab.bench("merge", folder)
+            done.one_line(1, f"{parts[1]} has replies but no {MANIFEST}")
 
     def test_a_shard_may_be_of_another_number(self, lab: Lab) -> None:
         """Shards need not be of one division, as long as all rows are there."""
@@ -352,6 +403,7 @@ class TestRefused:
         (lab.folder / "empty").mkdir()
         for name in ("empty", "nowhere"):
             lab.bench("merge", lab.folder / name).one_line(1, f"no run in {lab.folder / name}")
+        lab.bench("merge", run / SAMPLES).one_line(1, f"no run in {run / SAMPLES}: it is a file")
         assert (
             lab.bench_run("--model", lab.fake(near), "--out", run.parents[4], "--repeat").code == 0
         )

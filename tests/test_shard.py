@@ -255,6 +255,12 @@ class TestRun:
             eyechart.run(lab.ones, lab.fake(right), shard="5/4", out=lab.out)
 
 
+def test_a_number_that_no_shard_has() -> None:
+    """The message says which numbers there are."""
+    with pytest.raises(UsageError, match="'5/4': shards are numbered from 1 to 4"):
+        Shard.read("5/4")
+
+
 def test_one_shard_of_one_is_the_run(lab: Lab) -> None:
     """It has no folder of its own."""
     assert Shard.read("1/1") == WHOLE

@@ -14,7 +14,7 @@ from harness.cli.terminal import echo, say, warn
 from harness.cli.verbs import check_output
 from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from harness.face.run_options import RunOptions
-from harness.journal.manifest import Manifest, find_runs
+from harness.journal.manifest import Manifest, find_runs, find_shards
 from harness.journal.writer import Journal
 from harness.plan.plan import Plan
 from harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
@@ -112,7 +112,8 @@ def import_replies(
         if not path.is_file():
             raise UsageError(f"no file {str(path)!r}")
     with ExitStack() as stack:
-        folders = {run_tag(out, folder): folder for folder in find_runs(out)}
+        runs = [*find_runs(out), *find_shards(out)]
+        folders = {run_tag(out, folder): folder for folder in runs}
         importers = ReplyImporters(folders, task_of, stack, warn)
         summary = read_replies(files, importers.of)
     for complaint in summary.complaints():

@@ -40,8 +40,8 @@ class ListedRun:
 
 
 def list_runs(out: Path, warn: Warn) -> Iterator[ListedRun]:
-    """The runs under `out`, by folder, and the shards of runs that are not there; `warn` is called
-    for each that cannot be read.
+    """The runs under `out`, by folder, and the shards that have replies which their runs lack;
+    `warn` is called for each that cannot be read.
     """
     for folder in sorted([*find_runs(out), *unmerged_shards(out)]):
         try:

@@ -29,6 +29,7 @@ def joined(parts: Sequence[Part]) -> Manifest:
     merged = replace(
         first,
         shard="",
+        merged={},
         kept=_kept(parts),
         server=_server(parts),
         answered_by=_answered_by(parts),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from harness import exact_json
 from harness.errors import JournalError
 from harness.journal.files import replace_file
 from harness.journal.manifest_fields import ManifestFields
+from harness.journal.record import SAMPLES
 from harness.journal.recorded import Recorded
 from harness.journal.shards import SHARDS, is_shard
 from harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec
@@ -48,6 +50,8 @@ class Manifest:
     shard: str = ""
     """Which rows were asked, as `3/16`: the fingerprints are those of these rows, and the other
     rows of the cells are in other shards; "" for a run that is no shard."""
+    merged: dict[str, int] = field(default_factory=dict)
+    """The run's shards that were merged into it: folder name -> bytes of the journal then."""
     file: str = ""
     """Path of the task file, if it is the user's own."""
     kept: str = ""
@@ -229,20 +233,46 @@ def find_runs(out: Path, model: str = "") -> list[Path]:
     return sorted(folder for folder in folders if not (is_repeat(folder) or is_shard(folder)))
 
 
+def find_shards(out: Path) -> list[Path]:
+    """The folders of all shards under `out`, sorted."""
+    folders = (path.parent for path in (out / "runs").rglob(f"{SHARDS}/*/{MANIFEST}"))
+    return sorted(folder for folder in folders if is_shard(folder))
+
+
 def unmerged_shards(out: Path) -> list[Path]:
-    """The folders of the shards under `out` whose run is not there, sorted."""
-    shards = (path.parent for path in (out / "runs").rglob(f"{SHARDS}/*/{MANIFEST}"))
-    return sorted(
-        folder
-        for folder in shards
-        if is_shard(folder) and not (folder.parents[1] / MANIFEST).exists()
-    )
+    """The folders of the shards under `out` that have replies which their runs lack, sorted; none
+    of a run whose manifest cannot be read.
+    """
+    shards = []
+    for run in sorted({folder.parents[1] for folder in find_shards(out)}):
+        with suppress(JournalError):
+            shards += unmerged_of(run)
+    return shards
+
+
+def unmerged_of(run: Path) -> list[Path]:
+    """The folders of the shards of the run in folder `run` that were not merged into it, or were
+    written since then, sorted.
+
+    Raises:
+        JournalError: the manifest of the run cannot be read.
+    """
+    shards = shards_of(run)
+    has_run = shards and (run / MANIFEST).exists()
+    merged = read_manifest(run).merged if has_run else {}
+    return [folder for folder in shards if merged.get(folder.name) != journal_size(folder)]
 
 
 def shards_of(run: Path) -> list[Path]:
     """The folders of the shards of the run in folder `run`, sorted."""
     folders = (path.parent for path in (run / SHARDS).glob(f"*/{MANIFEST}"))
     return sorted(folder for folder in folders if is_shard(folder))
+
+
+def journal_size(folder: Path) -> int:
+    """Bytes of the journal in `folder`; 0 where there is none."""
+    path = folder / SAMPLES
+    return path.stat().st_size if path.exists() else 0
 
 
 def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
@@ -256,6 +286,7 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         why = f"it has no {MANIFEST}" if folder.is_dir() else "there is no such folder"
+        why = "it is a file" if folder.is_file() else why
         raise JournalError(f"no run in {folder}: {why}; 'bench runs' lists the runs") from None
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}") from error

@@ -94,6 +94,7 @@ class ManifestFields(_InFile):
     variant: str = ""
     repeat: Annotated[int, Field(ge=0)] = 0
     shard: Annotated[str, AfterValidator(_is_shard)] = ""
+    merged: dict[str, Annotated[int, Field(ge=0)]] = {}
     file: str = ""
     kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
     recorded: _RecordedInFile | None = None

@@ -18,10 +18,17 @@ from harness.journal.files import replace_file
 from harness.journal.joined import joined
 from harness.journal.kept import KEPT, read_kept
 from harness.journal.line_finder import LineFinder
-from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from harness.journal.manifest import (
+    MANIFEST,
+    Manifest,
+    journal_size,
+    read_manifest,
+    write_manifest,
+)
 from harness.journal.parts import Part
 from harness.journal.record import SAMPLES, Warn, numbered_records
 from harness.journal.sample_index import Chosen, OtherPromptError, SampleIndex
+from harness.journal.shards import SHARDS
 from harness.journal.writer import Journal
 from harness.spec import line_start
 
@@ -77,9 +84,10 @@ def merge(parts: Sequence[Part], target: Path, warn: Warn) -> Merged:
         elif (target / SAMPLES).exists() and (target / SAMPLES).stat().st_size:
             raise JournalError(f"{target} has answers but no {MANIFEST}; use another folder")
         together = [*([Part(target, before)] if before else []), *sources]
+        merged = (before.merged if before else {}) | _sizes(sources, target)
         manifest = joined(together)
         index, lines = _chosen(together, manifest, warn)
-        is_changed = before is None or not _is_same(before, manifest)
+        is_changed = before is None or not _is_same(before, replace(manifest, merged=merged))
         has_new = any(1 in one.flags for one in lines[0 if before is None else 1 :])
         if journal is None:
             journal = stack.enter_context(Journal(target, warn))
@@ -92,6 +100,8 @@ def merge(parts: Sequence[Part], target: Path, warn: Warn) -> Merged:
             with journal.rewrite() as file:
                 for one in lines:
                     one.copy(file)
+        if is_changed and merged:  # a merge that is killed before this is to be made again
+            write_manifest(target, replace(manifest, merged=merged))
     return Merged(target, len(sources), index.chosen, is_changed or has_new)
 
 
@@ -118,6 +128,18 @@ def _chosen(
     for number, line in index.places():
         lines[number].flags[line - 1] = 1
     return index, lines
+
+
+def _sizes(parts: Sequence[Part], target: Path) -> dict[str, int]:
+    """The bytes of the journals of those `parts` that are shards of `target`, by folder name. The
+    journals are read after this, so one that grows meanwhile counts as not merged.
+    """
+    home = (target / SHARDS).resolve()
+    return {
+        part.folder.name: journal_size(part.folder)
+        for part in parts
+        if part.folder.resolve().parent == home
+    }
 
 
 def _is_same(one: Manifest, other: Manifest) -> bool:

@@ -10,13 +10,12 @@ from harness.errors import JournalError
 from harness.journal.manifest import (
     MANIFEST,
     Manifest,
-    find_runs,
     is_repeat,
     read_manifest,
     shards_of,
-    unmerged_shards,
 )
-from harness.journal.shards import is_shard
+from harness.journal.record import SAMPLES
+from harness.journal.shards import SHARDS, is_shard
 from harness.shard import WHOLE, Shard
 
 
@@ -41,19 +40,19 @@ class Part:
 def find_parts(folders: Sequence[Path]) -> list[list[Part]]:
     """The parts in `folders`, those of each run together; a run brings its shards.
 
-    A folder is that of a run or of a shard, or an `--out` with many runs. Folders of runs that are
-    named one by one must be of one run.
+    A folder is that of a run or of a shard, or one with many runs, such as an `--out`. Folders of
+    runs that are named one by one must be of one run.
 
     Raises:
-        JournalError: a folder has no run, a run cannot be read, or it is not the same run as the
-            others that were named.
+        JournalError: a folder has no run, a run cannot be read, a shard has replies and no
+            manifest, or a run is not the same as the others that were named.
     """
     named: list[Part] = []
     found: list[Part] = []
     for folder in folders:
         if its := _of_run(folder):
             named += map(_part, its)
-        elif runs := [*find_runs(folder), *unmerged_shards(folder)]:
+        elif runs := _below(folder):
             found += map(_part, (one for run in runs for one in _of_run(run)))
         else:
             read_manifest(folder)  # says that it is no run
@@ -71,7 +70,27 @@ def _of_run(folder: Path) -> list[Path]:
     if is_repeat(folder.resolve()):
         raise JournalError(f"{folder} is a repeat of a run, and repeats are not merged")
     run = [folder] if (folder / MANIFEST).exists() else []
+    for path in sorted((folder / SHARDS).glob(f"*/{SAMPLES}")):
+        if is_shard(path.parent) and not (path.parent / MANIFEST).exists():
+            raise JournalError(
+                f"{path.parent} has replies but no {MANIFEST}; restore the file, or move the "
+                "folder away"
+            )
     return [*run, *shards_of(folder)]
+
+
+def _below(folder: Path) -> list[Path]:
+    """The folders of the runs in an `--out`, or in any other folder, and of runs that have only
+    shards.
+    """
+    top = folder / "runs" if (folder / "runs").is_dir() else folder
+    found = (path.parent for name in (MANIFEST, SAMPLES) for path in top.rglob(name))
+    runs = {
+        of.parents[1] if is_shard(of.resolve()) else of
+        for of in found
+        if (of / MANIFEST).exists() or is_shard(of.resolve())
+    }
+    return sorted(run for run in runs if not is_repeat(run))
 
 
 def _part(folder: Path) -> Part:

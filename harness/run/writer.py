@@ -22,7 +22,7 @@ from harness.journal.manifest import (
     MANIFEST,
     Manifest,
     read_manifest,
-    shards_of,
+    unmerged_of,
     write_manifest,
 )
 from harness.journal.record import SAMPLES, Record, Warn
@@ -308,6 +308,11 @@ def _manifest(request: RunRequest) -> Manifest:
     """The run's manifest, read or new, with this command added."""
     task, folder = request.plan.task, request.folder
     shard = "" if request.plan.shard.is_whole else str(request.plan.shard)
+    if not shard and (shards := unmerged_of(folder)):
+        raise JournalError(
+            f"{folder} has shards that are not merged ({len(shards)}), and their rows would be "
+            f"asked again; give 'bench merge {folder}' first, or use another --out"
+        )
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder, to_continue=True)
         if manifest.recorded is not None:
@@ -335,11 +340,6 @@ def _manifest(request: RunRequest) -> Manifest:
             raise JournalError(
                 f"{folder} has answers but no {MANIFEST}, so their model and settings are unknown; "
                 "restore the file or start over with --fresh"
-            )
-        if not shard and (shards := shards_of(folder)):
-            raise JournalError(
-                f"{folder} has shards that are not merged ({len(shards)}), and their rows would "
-                f"be asked again; give 'bench merge {folder}' first, or use another --out"
             )
         manifest = Manifest(
             model=request.model.label,

@@ -21,6 +21,7 @@ _LOCAL_SPARE = 8
 """Logical processors of a cluster on this machine beyond one for each worker: every stage of a job
 holds one, and a job with too few waits for ever."""
 _CONNECT_S = 10.0
+_END_S = 5.0
 _ERROR_CHARS = 400
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # sends nothing to anybody
@@ -70,6 +71,7 @@ class Cluster:
         context.enable_progress_bars = False
         self._ray = ray
         self._since_s = time.time()
+        self._job: threading.Thread | None = None
         self.address = address
 
     @property
@@ -137,7 +139,8 @@ class Cluster:
                 give(None)
 
         if blocks:
-            threading.Thread(target=work, name="ray-job", daemon=True).start()
+            self._job = threading.Thread(target=work, name="ray-job", daemon=True)
+            self._job.start()
             while (item := await arrived.get()) is not None:
                 if isinstance(item, BaseException):
                     raise JobError(_line(item)) from item
@@ -145,9 +148,11 @@ class Cluster:
 
     def close(self) -> None:
         """Ends a job that goes on, and a cluster that was started here."""
-        logging.disable(logging.NOTSET)
-        logging.disable(logging.NOTSET)
+        logging.disable(logging.CRITICAL)  # a job that is ended says so with a traceback
         self._ray.shutdown()
+        if self._job is not None:
+            self._job.join(_END_S)
+        logging.disable(logging.NOTSET)
 
 
 def _check_address(address: str) -> None:
