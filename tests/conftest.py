@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import signal
@@ -333,6 +334,19 @@ def has_lines(path: Path, least: int) -> bool:
 def plain(text: str) -> str:
     """`text` without a terminal's escape sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+def pytest_configure() -> None:
+    """Lets the many commands that tests start keep compiled code, or each would compile it anew."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """Spares the garbage collector the modules and the tests: what is collected while tests run is
+    their own.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

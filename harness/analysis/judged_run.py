@@ -313,10 +313,10 @@ def line_columns(line: Line) -> dict[str, int]:
 def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     """The columns of `table.csv`, one row for each planned cell."""
     places, axes = range(len(manifest.cells)), list(manifest.spec["axes"])
-    counts = (
-        pd.crosstab(samples["cell"], samples["outcome"])
-        .reindex(index=places, columns=range(len(OUTCOMES)), fill_value=0)
-        .set_axis(OUTCOMES, axis="columns")
+    flat = samples["cell"].to_numpy(np.int64) * len(OUTCOMES) + samples["outcome"].to_numpy()
+    size = len(places) * len(OUTCOMES)
+    counts = pd.DataFrame(
+        np.bincount(flat, minlength=size).reshape(len(places), len(OUTCOMES)), places, OUTCOMES
     )
     planned = pd.Series([cell.samples for cell in manifest.cells], index=places)
     counts["not_run"] = (planned - counts.sum(axis="columns")).clip(lower=0)
