@@ -71,7 +71,7 @@ class TestRun:
     """`bench run --shard`."""
 
     def test_only_its_rows_are_asked(self, lab: Lab) -> None:
-        """In a folder in that of the run, complete with exit code 0; the rest is `not_run`."""
+        """In a folder in that of the run, complete with exit code 0; no table misses the rest."""
         provider = ScriptedProvider(right)
         done = lab.bench_run("--model", lab.fake(provider), "--shard", "2/3")
         assert (done.code, done.err) == (0, "")
@@ -81,7 +81,8 @@ class TestRun:
         assert {record["index"] for record in records(folder)} == {1}
         assert read_manifest(folder).shard == "2/3"
         judged = read_run(folder)
-        assert list(judged.cells["not_run"]) == [3] * 4
+        assert list(judged.cells["not_run"]) == [0] * 4
+        assert "not scored" not in done.out
         assert judged.missing == 0
         assert done.out.splitlines()[-1] == f"next: bench merge {folder.parents[1]}"
 

@@ -135,10 +135,7 @@ class JudgedRun:
     @property
     def missing(self) -> int:
         """Number of samples without a reply; of a shard, among its own rows."""
-        manifest = self.manifest
-        shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
-        elsewhere = sum(cell.samples - len(shard.rows(cell.samples)) for cell in manifest.cells)
-        return int(self.cells[list(NOT_SCORED)].sum().sum()) - elsewhere
+        return int(self.cells[list(NOT_SCORED)].sum().sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +315,8 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     counts = pd.DataFrame(
         np.bincount(flat, minlength=size).reshape(len(places), len(OUTCOMES)), places, OUTCOMES
     )
-    planned = pd.Series([cell.samples for cell in manifest.cells], index=places)
+    shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
+    planned = pd.Series([len(shard.rows(cell.samples)) for cell in manifest.cells], index=places)
     counts["not_run"] = (planned - counts.sum(axis="columns")).clip(lower=0)
     grouped = samples.groupby("cell")
     means = grouped[["signed_error", "prompt_tokens", "output_tokens"]].mean()
