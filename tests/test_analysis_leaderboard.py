@@ -555,7 +555,7 @@ class TestAtOnce:
                 only_writer(path, said.append, quiet_s=0.0, patience_s=0.05),
             ):
                 pass
-        assert said == [f"waiting for another 'bench leaderboard' that writes {path}"]
+        assert said == [f"waiting for another command that writes {path}"]
         with only_writer(path, said.append, quiet_s=0.0):
             assert len(said) == 1
 

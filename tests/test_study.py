@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import shutil
 import signal
 import sys
 import types
@@ -112,13 +113,55 @@ class TestRun:
         }
         assert str(folder / "leaderboard.csv") in done.out
         assert "fake/a lab/ones: 16 of 16 answered" in done.err
+        chart = done.out.partition("sees to (85 %), with 95 % interval")[2].splitlines()
+        assert [cell.strip() for cell in chart[2].split("|")[1:-1]] == [
+            *("task", "condition", "fake/a", "other/b@bf16")
+        ]
+        assert chart[4].split("|")[1].strip() == "lab/ones"
         known = orjson.loads((folder / "study.json").read_bytes())
         assert known["study"] == folder.name
         assert len(known["runs"]) == 4
-        assert all((Path(run) / TABLE).is_file() for run in known["runs"])
+        assert all((lab.out / run / TABLE).is_file() for run in known["runs"])
         again = lab.bench("run", study, "--out", lab.out)
         assert again.code == 0
         assert len(first.requests) == len(second.requests) == 18
+
+    @pytest.mark.usefixtures("no_page")
+    def test_models_of_earlier_commands_stay_in_the_ranks(self, lab: Lab) -> None:
+        """As long as their runs are there."""
+        two_models(lab)
+        study = write(lab)
+        for model in ("fake/a", "other/b"):
+            done = lab.bench("run", study, "--model", model, "--out", lab.out)
+            assert done.code == 0, done.err
+        assert {"fake/a", "other/b"} <= set(done.out.split())
+        (folder,) = (lab.out / "studies").iterdir()
+        known = orjson.loads((folder / "study.json").read_bytes())
+        assert (known["models"], len(known["runs"])) == (["fake/a", "other/b"], 4)
+        shutil.rmtree(lab.out / "runs" / "fake")
+        (folder / "leaderboard.csv").unlink()
+        done = lab.bench("run", study, "--model", "other/b", "--out", lab.out)
+        assert done.code == 0, done.err
+        assert "fake/a" not in done.out
+        (folder / "study.json").write_text("{")
+        done = lab.bench("run", study, "--model", "other/b", "--out", lab.out)
+        assert done.code == 0
+        assert f"{folder / 'study.json'} cannot be read and is written anew" in done.err
+
+    def test_a_dry_run_goes_on_without_a_model(self, lab: Lab) -> None:
+        """One that needs a server which is not there; the others have their prices."""
+        two_models(lab)
+        away = 'vllm/x, base_url: "http://127.0.0.1:9/v1"}'
+        study = write(lab, STUDY.replace("  - fake/a", "  - fake/a\n  - {name: " + away, 1))
+        done = lab.bench("run", study, "--dry-run", "--out", lab.out)
+        assert done.code == 2
+        assert "no connection to http://127.0.0.1:9/v1" in done.err
+        assert {"fake/a", "other/b@bf16"} <= set(done.out.split())
+        document = orjson.loads(
+            lab.bench("run", study, "--dry-run", "--json", "--out", lab.out).out
+        )
+        assert [one["model"] for one in document["models"]] == ["fake/a", "other/b@bf16"]
+        assert [one["model"] for one in document["failed"]] == ["vllm/x"]
 
     @pytest.mark.usefixtures("no_page")
     def test_models_are_asked_at_the_same_time(self, lab: Lab) -> None:
@@ -236,7 +279,7 @@ class TestFile:
             ("samples: 2}", "axes: {colour: red}}", "study.yaml:9:5: "),
             ("  - lab/ones.yaml", "  - lab/plain.yaml", "lab/plain is here twice"),
             ("  - fake/a", "  - fake/a\n  - fake/a", "'fake/a' is here twice"),
-            ("name: two-tasks", "name: Two tasks", "study.yaml:1:7: name"),
+            ("name: two-tasks", "name: Two tasks", "study.yaml:1:7: name: must be lower case"),
             ("name: two-tasks", "- a", "study.yaml:"),
         ],
     )

@@ -100,11 +100,11 @@ def only_writer(
         try:
             lock.acquire(timeout=quiet_s)
         except Timeout:
-            say(f"waiting for another 'bench leaderboard' that writes {path}")
+            say(f"waiting for another command that writes {path}")
             lock.acquire(timeout=patience_s)
     except Timeout:
         raise errors.JournalError(
-            f"another 'bench leaderboard' has been writing {path} for {patience_s:,.0f} s; end it, "
+            f"another command has been writing {path} for {patience_s:,.0f} s; end it, "
             "or use another -o"
         ) from None
     except (OSError, NotImplementedError) as error:

@@ -34,7 +34,9 @@ from harness.journal.manifest import find_runs
 from harness.report.readme import around, markdown, put_into
 from harness.report.section import Section, sections
 from harness.report.standings import standing_finding, standing_notes
+from harness.spec import Condition
 
+_STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is the tested one."
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", *ESTIMATE} - set(ESTIMATE_TEXTS)
 
 
@@ -67,7 +69,10 @@ def leaderboard(
     if as_json:
         print_document(document(output, ranked))
     elif used or not folders:
-        print_ranked(ranked, output, readme)
+        print_standings(ranked)
+        print_files(output, has_page=bool(ranked))
+        if readme is not None:
+            echo(str(readme))
     return INCOMPLETE if set(folders) - used else COMPLETE
 
 
@@ -95,13 +100,12 @@ def write(
     return ranked, {run.folder for run, _ in new}
 
 
-def print_ranked(ranked: Sequence[Section], output: Path, readme: Path | None = None) -> None:
-    """Prints the ranks, and where they are written."""
-    print_standings(ranked)
+def print_files(output: Path, *, has_page: bool = True) -> None:
+    """Prints where the ranks are written."""
     count = len(read_rows(output))
     echo(f"{output}: {count:,} row{'s' * (count != 1)}")
-    page = [str(output.with_suffix(".html"))] if ranked else []
-    echo(*page, *([] if readme is None else [str(readme)]))
+    if has_page:
+        echo(str(output.with_suffix(".html")))
 
 
 def _rows(
@@ -195,6 +199,35 @@ def print_standings(of_tasks: Sequence[Section]) -> None:
         echo("")
 
 
+def print_chart(of_tasks: Sequence[Section]) -> None:
+    """Prints the effective length of each model under each condition, with its interval."""
+    models = list(dict.fromkeys(details.name for section in of_tasks for details in section.runs))
+    rows = [
+        (section, condition)
+        for section in of_tasks
+        for condition in dict.fromkeys(series.condition for series in section.series)
+    ]
+
+    def cell(section: Section, condition: Condition, model: str) -> str:
+        estimate = section.estimates.get((model, condition.label))
+        if estimate is None:
+            return "-"
+        star = "" if estimate.one_threshold else " *"
+        return f"{estimate.length} ({span_text(estimate.length_ci)}){star}"
+
+    keys = [
+        Column(["task"], [section.name for section, _ in rows], "left"),
+        Column(["condition"], [of.only(section.varied).label for section, of in rows], "left"),
+    ]
+    columns = [Column([model], [cell(*row, model) for row in rows], "left") for model in models]
+    _show_title([f"sees to ({threshold_text(of_tasks[0].threshold)}), with 95 % interval"])
+    for block in blocks(keys, columns):
+        show(table(block))
+    if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
+        tell(_STAR)
+    echo("")
+
+
 def _tell_of_recorded(places: Sequence[Place]) -> None:
     if note := recorded_note([(place.name, place.run) for place in places]):
         tell(note)
@@ -229,7 +262,7 @@ def _show_places(threshold: Threshold, places: Sequence[Place], keys: Sequence[C
     for block in blocks(keys, columns):
         show(table(block))
     if any(place.estimate and not place.estimate.one_threshold for place in places):
-        tell(f"*: {NO_SINGLE_THRESHOLD}, so the length is the tested one.")
+        tell(_STAR)
 
 
 def _length(place: Place) -> str:

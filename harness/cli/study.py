@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from harness.analysis.curve import Threshold
+from harness.analysis.leaderboard_file import only_writer
 from harness.cli import leaderboard as ranks
 from harness.cli.documents import print_document
 from harness.cli.dry_run import cost_text
@@ -23,6 +24,7 @@ from harness.face.engine import Asked, Job, ask_together
 from harness.face.run_options import RunOptions
 from harness.face.study import StudyRuns, study_runs
 from harness.journal.files import replace_file
+from harness.journal.manifest import MANIFEST as RUN
 from harness.plan.cost import Budget
 from harness.run.event_loop import run_in_loop
 from harness.study.reading import built_in, find_study, read_study
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from harness.report.section import Section
 
 STUDY, MANIFEST, LEADERBOARD = "study.yaml", "study.json", "leaderboard.csv"
-"""In a study's folder: its file as it was asked, what came of it, and the ranks."""
+"""In a study's folder: its file as it was asked last, what came of it, and the ranks."""
 
 
 def read(
@@ -59,17 +61,26 @@ def _chooser(runs: StudyRuns) -> AdaptiveChooser | None:
 
 
 def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
-    """Prints what the study would ask and what it would cost, a row a model; sends nothing."""
+    """Prints what the study would ask and what it would cost, a row a model; sends nothing. The
+    failure of one model does not stop the others.
+    """
     from harness.cli.dry_run_document import dry_run_document
     from harness.cli.layout import Column, table
     from harness.cli.preview import previews_of
 
     take_logs()
     chooser = _chooser(runs)
-    found = [(options, previews_of(runs.plans, options, chooser)) for options in runs.models]
+    found, failed = [], []
+    for options in runs.models:
+        try:
+            found.append((options, previews_of(runs.plans, options, chooser)))
+        except FAILURES as error:
+            failed.append(_failed(options, error))
+    code = max((result.exit_code for result in failed), default=COMPLETE)
     if as_json:
-        print_document({"study": runs.label, **dry_run_document(found)})
-        return COMPLETE
+        why = {"failed": [asdict(result) for result in failed]}
+        print_document({"study": runs.label, **dry_run_document(found), **why})
+        return code
     totals = [_Total(options, previews) for options, previews in found]
     echo(f"{runs.label}: {runs.study.spec.title}")
     echo(*(f"  {plan.task.name}: {_conditions(plan)}" for plan in runs.plans), "")
@@ -82,7 +93,8 @@ def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
         Column(["about", "$"], [total.about for total in totals]),
         Column(["at most", "$"], [total.most for total in totals]),
     ]
-    show(table(columns))
+    if totals:
+        show(table(columns))
     priced = [total for total in totals if total.dollars is not None]
     if len(priced) > 1:
         about = sum(total.dollars[0] for total in priced if total.dollars)
@@ -93,7 +105,7 @@ def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
             "The requests are those of the first wave: each further one follows from the replies, "
             f"until each length is known to {runs.models[0].precision:g} octaves."
         )
-    return COMPLETE
+    return code
 
 
 class _Total:
@@ -157,9 +169,8 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         results[job.options.model.label] = _judged(job, asked, chooser, shown, debug=debug)
     folder = runs.folder(out)
     folders = [one.followed.folder for of_model in shown for one in of_model.runs]
-    _keep(runs, folder, folders)
     ordered = [results[options.model.label] for options in runs.models]
-    ranked = _rank(folder, folders, runs) if folders else []
+    ranked = _rank(folder, _keep(runs, folder, folders, out), runs) if folders else []
     if as_json:
         documents = [one.document for of_model in shown for one in of_model.runs]
         board = ranks.document(folder / LEADERBOARD, ranked)
@@ -174,7 +185,9 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         )
     elif folders:
         echo(f"{runs.label}: {runs.study.spec.title}", "")
-        ranks.print_ranked(ranked, folder / LEADERBOARD)
+        ranks.print_chart(ranked)
+        ranks.print_standings([one for one in ranked if len(one.standing.places) > 1])
+        ranks.print_files(folder / LEADERBOARD)
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(
             f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; not:",
@@ -211,21 +224,45 @@ def _judged(
     return ModelResult(label, of_model.exit_code, why)
 
 
-def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path]) -> None:
-    """Writes the study's file as it was asked, and what came of it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / STUDY, runs.study.text.encode())
-    document = {
-        "study": runs.label,
-        "digest": runs.digest,
-        "tasks": {
-            plan.task.name: {"version": plan.task.spec.version, "digest": plan.task.spec.digest()}
-            for plan in runs.plans
-        },
-        "models": [options.model.label for options in runs.models],
-        "runs": [str(path) for path in folders],
-    }
-    replace_file(folder / MANIFEST, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path], out: Path) -> list[Path]:
+    """Writes the study's file as it was asked, and what came of it by this command and by earlier
+    ones; returns the folders of all runs.
+    """
+    with only_writer(folder / MANIFEST, warn):
+        models, known = _before(folder / MANIFEST)
+        here = [path.relative_to(out).as_posix() for path in folders]
+        kept = [path for path in known if path not in here and (out / path / RUN).exists()]
+        document = {
+            "study": runs.label,
+            "digest": runs.digest,
+            "tasks": {
+                plan.task.name: {
+                    "version": plan.task.spec.version,
+                    "digest": plan.task.spec.digest(),
+                }
+                for plan in runs.plans
+            },
+            "models": list(
+                dict.fromkeys([*models, *(options.model.label for options in runs.models)])
+            ),
+            "runs": [*kept, *here],
+        }
+        replace_file(folder / STUDY, runs.study.text.encode())
+        replace_file(folder / MANIFEST, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    return [out / path for path in [*kept, *here]]
+
+
+def _before(path: Path) -> tuple[list[str], list[str]]:
+    """The models and the runs of earlier commands, which `study.json` names."""
+    if not path.exists():
+        return [], []
+    try:
+        document = orjson.loads(path.read_bytes())
+        return list(map(str, document["models"])), list(map(str, document["runs"]))
+    except (ValueError, KeyError, TypeError) as error:
+        why = " ".join(str(error).split())
+        warn(f"{path} cannot be read and is written anew, without earlier models: {why}")
+        return [], []
 
 
 def _rank(folder: Path, folders: Sequence[Path], runs: StudyRuns) -> list[Section]:

@@ -103,7 +103,12 @@ def _demand(detail: ErrorDetails) -> str:
     kind, context = detail["type"], detail.get("ctx") or {}
     name = detail["loc"][-1]
     function = "must be 'file.py:function'"
-    patterns = {"generator": function, "scorer": function, "items": "must be a .jsonl file"}
+    patterns = {
+        "generator": function,
+        "scorer": function,
+        "items": "must be a .jsonl file",
+        "name": "must be lower case letters, digits, - and _, and begin with a letter or digit",
+    }
     if kind in _DEMANDS:
         return _DEMANDS[kind]
     if kind == "greater_than":
@@ -116,8 +121,10 @@ def _demand(detail: ErrorDetails) -> str:
         return f"must have at least {context.get('min_length')} characters"
     if kind == "literal_error":
         return f"must be one of {str(context.get('expected')).replace(' or ', ', ')}"
-    if kind in ("string_pattern_mismatch", "string_too_short"):
+    if kind == "string_pattern_mismatch":
         return patterns.get(str(name), "must not be empty")
+    if kind == "string_too_short":
+        return "must not be empty"
     if kind == "value_error":
         return str(context.get("error"))
     return detail["msg"].removeprefix("Input ").replace("should", "must")
