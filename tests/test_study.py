@@ -26,7 +26,7 @@ from harness.report import page
 from harness.spec import Settings
 from harness.study.reading import built_in, find_study, read_study
 from providers import registry
-from providers.base import AuthError, Reply, Request, Usage
+from providers.base import AuthError, BadRequestError, Reply, Request, Usage
 from providers.catalog.prices import Prices
 from providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, right, wait_for
@@ -147,6 +147,19 @@ class TestRun:
         done = lab.bench("run", study, "--model", "other/b", "--out", lab.out)
         assert done.code == 0
         assert f"{folder / 'study.json'} cannot be read and is written anew" in done.err
+
+    @pytest.mark.usefixtures("no_page")
+    def test_without_a_reply_there_is_no_chart(self, lab: Lab) -> None:
+        """Every request is refused; nothing has a length."""
+
+        def refuses(_: Request) -> str:
+            raise BadRequestError("no such thing")
+
+        two_models(lab, refuses, refuses)
+        done = lab.bench("run", write(lab), "--out", lab.out)
+        assert done.code == 1
+        assert "sees to" not in done.out
+        assert "leaderboard.csv: 0 rows" in done.out
 
     def test_a_dry_run_goes_on_without_a_model(self, lab: Lab) -> None:
         """One that needs a server which is not there; the others have their prices."""

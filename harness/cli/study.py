@@ -185,9 +185,10 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         )
     elif folders:
         echo(f"{runs.label}: {runs.study.spec.title}", "")
-        ranks.print_chart(ranked)
+        if ranked:
+            ranks.print_chart(ranked)
         ranks.print_standings([one for one in ranked if len(one.standing.places) > 1])
-        ranks.print_files(folder / LEADERBOARD)
+        ranks.print_files(folder / LEADERBOARD, has_page=bool(ranked))
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(
             f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; not:",
