@@ -163,7 +163,7 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
             support the settings.
     """
     has_replies(name)
-    settings = _checked(name, settings or ModelSettings(name.model))
+    settings = checked(name, settings or ModelSettings(name.model))
     if name.plugin is not None:
         return plugins.open_plugin(name.plugin, settings)
     return cast("Provider", _load(FACTORIES.get(name.provider, COMPATIBLE))(settings))
@@ -197,7 +197,7 @@ def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
             f"{name.label} does not take the Batch form of OpenAI; that form is for openai/…, "
             "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
         )
-    return cast("BatchForm", _load(function or COMPATIBLE_FORM)(_checked(name, settings)))
+    return cast("BatchForm", _load(function or COMPATIBLE_FORM)(checked(name, settings)))
 
 
 def has_replies(name: ModelName) -> None:
@@ -284,7 +284,7 @@ def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
         SetupError: the model has no Batch API, or the key is missing.
     """
     has_batches(name)
-    return cast("BatchService", _load(COMPATIBLE_SERVICE)(_checked(name, settings)))
+    return cast("BatchService", _load(COMPATIBLE_SERVICE)(checked(name, settings)))
 
 
 def _load(path: str) -> Callable[[ModelSettings], object]:
@@ -296,8 +296,10 @@ def _load(path: str) -> Callable[[ModelSettings], object]:
     )
 
 
-def _checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
-    """`settings` with the names in `name`; raises `SetupError` if they contradict each other."""
+def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
+    """`settings` with the names in `name`; asks nothing. Raises `SetupError` if they contradict
+    each other.
+    """
     known = settings.known if name.provider == "oracle" else None  # no other may see the answers
     settings = replace(settings, model=name.model, provider=name.provider, known=known)
     if settings.base_urls and name.provider in _FIXED:

@@ -388,6 +388,15 @@ class TestLimits:
         assert "samples have no reply (--max-requests is reached)" in done.err
         assert len(provider.requests) == 3
 
+    def test_answers_that_are_there_do_not_stop_it(self, lab: Lab) -> None:
+        """After a full plan of a part of it, one command uses them all and asks on."""
+        provider = ScriptedProvider(sees(SEES))
+        model = lab.fake(provider)
+        assert adaptive(lab, model, *LENGTHS).code == 0
+        full = ("--model", model, "--lengths", LENGTHS[1].split(",")[0], "--samples", "4")
+        assert lab.bench_run(*full).code == 0
+        assert adaptive(lab, model, *LENGTHS).code == 0
+
     def test_the_budget_holds(self, lab: Lab) -> None:
         """A request costs ten dollars; the tasks that were not begun are incomplete as well."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))

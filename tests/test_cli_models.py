@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from harness.journal.manifest import MANIFEST
+from harness.journal.manifest import MANIFEST, read_manifest
 from providers import registry
 from providers.base import AuthError, BadRequestError, Reply, Request, SetupError, Usage
 from providers.scripted import ScriptedProvider
@@ -135,6 +135,20 @@ def test_debug_raises_the_first_failure(lab: Lab) -> None:
     with pytest.raises(SetupError):
         lab.bench("--debug", "run", "-t", lab.plain, "-m", "groq/x,oracle:5", "--out", lab.out)
     assert not lab.out.exists()
+
+
+def test_the_last_reply_may_spend_the_budget(lab: Lab) -> None:
+    """The run is complete, and has its place on a leaderboard."""
+    (lab.folder / "models.yaml").write_text(PRICES)
+    lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
+
+    def paid(request: Request) -> Reply:
+        return Reply(right(request), usage=Usage(1, 2))
+
+    fakes(lab, a=paid)
+    command = ("--model", "fake/a", "--max-tokens", "2", "--max-connections", "1")
+    assert lab.bench_run(*command, "--budget", "6", task=lab.plain).code == 0
+    assert read_manifest(lab.the_run()).fingerprint is not None
 
 
 def test_one_budget_is_for_all_models(lab: Lab) -> None:

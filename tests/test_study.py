@@ -34,7 +34,7 @@ from tests.conftest import has_lines, records, right, wait_for
 if TYPE_CHECKING:
     from tests.conftest import Lab
 
-STANDARD = "standard@1-78edec36"
+STANDARD = "standard@1-f3c2a1b2"
 STUDY = """\
 name: two-tasks
 title: Ones twice
@@ -149,6 +149,26 @@ class TestRun:
         assert f"{folder / 'study.json'} cannot be read and is written anew" in done.err
 
     @pytest.mark.usefixtures("no_page")
+    def test_only_what_the_study_asks_is_ranked(self, lab: Lab) -> None:
+        """Other commands add lengths and conditions to the same runs."""
+        two_models(lab)
+        study = write(lab, STUDY.replace("samples: 4", "samples: 4\nlengths: [5, 10]", 1))
+        assert lab.bench("run", study, "--out", lab.out).code == 0
+        (folder,) = (lab.out / "studies").iterdir()
+
+        def ranks() -> list[dict[str, str]]:
+            changed = ("command", "date")
+            found = rows(folder / "leaderboard.csv")
+            return [{k: row[k] for k in row if k not in changed} for row in found]
+
+        before = ranks()
+        more = ("--lengths", "3,5,10,20", "--samples", "4", "--out", lab.out)
+        assert lab.bench("run", "--task", lab.ones, "--model", "fake/a", *more).code == 0
+        done = lab.bench("run", study, "--out", lab.out)
+        assert (done.code, "left out" in done.err) == (0, False)
+        assert ranks() == before
+
+    @pytest.mark.usefixtures("no_page")
     def test_without_a_reply_there_is_no_chart(self, lab: Lab) -> None:
         """Every request is refused; nothing has a length."""
 
@@ -167,7 +187,7 @@ class TestRun:
         away = 'vllm/x, base_url: "http://127.0.0.1:9/v1"}'
         study = write(lab, STUDY.replace("  - fake/a", "  - fake/a\n  - {name: " + away, 1))
         done = lab.bench("run", study, "--dry-run", "--out", lab.out)
-        assert done.code == 2
+        assert done.code == 1
         assert "no connection to http://127.0.0.1:9/v1" in done.err
         assert {"fake/a", "other/b@bf16"} <= set(done.out.split())
         document = orjson.loads(
@@ -285,7 +305,7 @@ class TestFile:
             ("title:", "titel:", "study.yaml:2:1: unknown key 'titel'; did you mean 'title'?"),
             ("samples: 4", "samples: many", "study.yaml:3:10: samples: must be a whole number"),
             ("label: bf16", "labl: bf16", "unknown key 'labl'; did you mean 'label'?"),
-            ("lab/plain.yaml", "lab/plane.yaml", "study.yaml:9:5: no file 'lab/plane.yaml'"),
+            ("lab/plain.yaml", "lab/plane.yaml", "study.yaml:9:5: no file '/"),
             ("  - fake/a", "  - nobody/a", "study.yaml:5:5: unknown provider 'nobody'"),
             ("  - fake/a", "  - {name: tiny, effort: high}", "study.yaml:5:5: "),
             ("samples: 4", "precision: 0.5", "'precision' is of an adaptive study"),
@@ -328,12 +348,81 @@ class TestFile:
         lab.bench("run", "standrad", "--model", "tiny").one_line(2, "did you mean 'standard'?")
         lab.bench("run", "nothing.yaml").one_line(2, "no study's file 'nothing.yaml'")
 
-    @pytest.mark.parametrize("option", ["--lengths", "--axis", "--effort", "--shard", "--task"])
-    def test_other_options_belong_into_the_file(self, lab: Lab, option: str) -> None:
+    @pytest.mark.parametrize(
+        ("option", "value", "words"),
+        [
+            ("--lengths", "5", "write 'lengths' into its file"),
+            ("--axis", "a=b", "write 'axes' into its file"),
+            ("--effort", "low", "write 'effort' into its file"),
+            ("--task", "counting", "write 'tasks' into its file"),
+            ("--shard", "1/2", "leave it out"),
+            ("--budget", "0", "--budget must be above 0"),
+        ],
+    )
+    def test_other_options_belong_into_the_file(
+        self, lab: Lab, option: str, value: str, words: str
+    ) -> None:
         """So that a study is the same wherever it is asked."""
-        value = "1/2" if option == "--shard" else "5"
         done = lab.bench("run", "standard", "--model", "tiny", option, value)
-        done.one_line(2, option, "its file")
+        done.one_line(2, option, words)
+
+    @pytest.mark.parametrize(
+        ("model", "words"),
+        [
+            ('{name: gpt-4o, base_url: "notaurl"}', "does not begin with http"),
+            ("{name: tiny, vllm_arg: '--x'}", "vllm_arg is for models of vllm/"),
+            ("'tiny,oracle:5'", "names several models; give each an item"),
+            ("''", "must not be empty"),
+        ],
+    )
+    def test_models_that_cannot_be_asked_are_found_before(
+        self, lab: Lab, model: str, words: str
+    ) -> None:
+        """At their place in the file, and without a key or a server."""
+        path = write(lab, f"name: a\ntitle: b\nmodels:\n  - {model}\ntasks: [counting/ones]\n")
+        done = lab.bench("study", "check", path)
+        assert done.code == 2
+        assert f"{path}:4:" in done.err
+        assert words in done.err
+
+    def test_a_model_of_the_command_has_its_message(self, lab: Lab) -> None:
+        """As where a variable of a script is empty."""
+        done = lab.bench("run", "standard", "--model", "")
+        done.one_line(2, "model '' is not of the form provider/model")
+
+    def test_the_hash_is_of_what_is_asked(self, lab: Lab) -> None:
+        """And not of how the file says it."""
+        (lab.folder / "lab").mkdir(exist_ok=True)
+        base = "name: a\ntitle: b\nmodels: [tiny]\n"
+        same = [
+            "tasks: [{task: counting/ones, lengths: [5, 10]}]",
+            "tasks: [{task: counting/ones, lengths: [10, 5]}]",
+            "lengths: [5, 10]\ntasks: [counting/ones]",
+            "tasks: [{task: counting/ones, lengths: [5, 10], axes: {strategy: direct}}]",
+        ]
+        others = [
+            "tasks: [{task: counting/ones, lengths: [5, 11]}]",
+            "tasks: [{task: counting/ones, lengths: [5, 10], axes: {separator: none}}]",
+            "seed: 1\ntasks: [{task: counting/ones, lengths: [5, 10]}]",
+            "tasks: [{task: counting/ones, lengths: [5, 10], samples: 3}]",
+        ]
+
+        def digest(text: str) -> str:
+            study = read_study(write(lab, base + text))
+            return study_runs(study, out=lab.out, notify=print).digest
+
+        assert len({digest(text) for text in same}) == 1
+        assert len({digest(text) for text in (*same, *others)}) == 5
+
+    def test_paths_are_those_beside_the_file(self, lab: Lab) -> None:
+        """Never of the folder where the command is given."""
+        study = lab.folder / "elsewhere" / "study.yaml"
+        study.parent.mkdir()
+        study.write_text("name: a\ntitle: b\nmodels: [tiny]\ntasks: [lab/ones.yaml]\n")
+        lab.monkeypatch.chdir(lab.folder)
+        assert (lab.folder / "lab" / "ones.yaml").exists()
+        done = lab.bench("study", "check", study)
+        done.one_line(2, "study.yaml:4:9: no file", "elsewhere/lab/ones.yaml")
 
     @pytest.mark.usefixtures("no_page")
     def test_settings_of_a_folder_do_not_change_it(self, lab: Lab) -> None:

@@ -10,8 +10,8 @@ folder.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -279,6 +279,26 @@ def read_run(
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, scorer=scorer, model=model)
     return JudgedRun(folder, manifest, judged.table, judged.answers, judged.times, scorer, model)
+
+
+def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:
+    """The run as if it had only the cells that are kept."""
+    cells = run.manifest.cells
+    places = [place for place, cell in enumerate(cells) if keeps(cell)]
+    if len(places) == len(cells):
+        return run
+    conditions = {cells[place].condition for place in places}
+    manifest = replace(
+        run.manifest,
+        cells=[cells[place] for place in places],
+        completed=[cell for cell in run.manifest.completed if keeps(cell)],
+        adaptive=[one for one in run.manifest.adaptive if one in conditions],
+        fingerprint=None,
+    )
+    kept = run.samples[run.samples["cell"].isin(places)]
+    numbers = {place: number for number, place in enumerate(places)}
+    samples = kept.assign(cell=kept["cell"].map(numbers)).reset_index(drop=True)
+    return replace(run, manifest=manifest, samples=samples)
 
 
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:

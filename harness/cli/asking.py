@@ -291,11 +291,9 @@ def _run_study(
         source = context.get_parameter_source(parameter.name or "")
         given = source is not None and source.name == "COMMANDLINE"
         if given and parameter.name not in _OF_STUDY:
-            field = (parameter.name or "").replace("axis", "axes")
-            raise UsageError(
-                f"{parameter.opts[0]} does not go together with a study; write {field!r} into its "
-                "file"
-            )
+            name = {"axis": "axes", "task": "tasks"}.get(parameter.name or "", parameter.name)
+            remedy = f"write {name!r} into its file" if name in study.FIELDS else "leave it out"
+            raise UsageError(f"{parameter.opts[0]} does not go together with a study; {remedy}")
     source = context.get_parameter_source("model")
     asked = models if source is not None and source.name == "COMMANDLINE" else []
     source = context.get_parameter_source("budget")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.analysis.curve import Threshold
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
 from harness.analysis.interval import span_text
-from harness.analysis.judged_run import JudgedRun, read_run
+from harness.analysis.judged_run import JudgedRun, part_of, read_run
 from harness.analysis.leaderboard import merge, run_rows
 from harness.analysis.leaderboard_file import (
     LeftOut,
@@ -35,6 +36,9 @@ from harness.report.readme import around, markdown, put_into
 from harness.report.section import Section, sections
 from harness.report.standings import standing_finding, standing_notes
 from harness.spec import Condition
+
+if TYPE_CHECKING:
+    from harness.face.study import StudyRuns
 
 _STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is the tested one."
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", *ESTIMATE} - set(ESTIMATE_TEXTS)
@@ -84,19 +88,24 @@ def write(
     threshold: Threshold,
     *,
     run_kept_code: bool = False,
+    study: StudyRuns | None = None,
 ) -> tuple[list[Section], set[Path]]:
     """Adds runs to a leaderboard's file and writes its page; says what is left out and why.
     Returns the sections of the page, and the folders whose runs could be read. Nothing is written
-    where none could.
+    where none could. Of a study the file is written anew, from the cells that the study asks.
     """
-    new, left_out = _rows(folders, threshold, tasks, run_kept_code=run_kept_code)
+    new, left_out = _rows(folders, threshold, tasks, run_kept_code=run_kept_code, study=study)
     for line in left_out:
         warn(f"left out: {line}")
     if not new and folders:
         return [], set()
     with only_writer(output, warn):
-        page_runs = _write_leaderboard(output, new, readme)
-        ranked = _write_page(output, page_runs, threshold, tasks, run_kept_code=run_kept_code)
+        before = read_rows(output) if study is None else []
+        page_runs = _write_leaderboard(output, new, before, readme)
+        title = "" if study is None else f"{study.study.spec.title} · {study.label}"
+        ranked = _write_page(
+            output, page_runs, threshold, tasks, run_kept_code=run_kept_code, title=title
+        )
     return ranked, {run.folder for run, _ in new}
 
 
@@ -109,7 +118,12 @@ def print_files(output: Path, *, has_page: bool = True) -> None:
 
 
 def _rows(
-    folders: Iterable[Path], threshold: Threshold, tasks: str, *, run_kept_code: bool
+    folders: Iterable[Path],
+    threshold: Threshold,
+    tasks: str,
+    *,
+    run_kept_code: bool,
+    study: StudyRuns | None,
 ) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
     """The readable runs, each with its rows, and the reasons for what is left out."""
     runs: list[tuple[JudgedRun, list[Row]]] = []
@@ -121,6 +135,8 @@ def _rows(
         except JournalError as error:
             left_out.append(str(error))
             continue
+        if study is not None:
+            run = part_of(run, partial(study.asks, run.manifest.task))
         rows, reasons = run_rows(run, threshold)
         runs.append((run, rows))
         incomplete += reasons
@@ -128,10 +144,15 @@ def _rows(
 
 
 def _write_leaderboard(
-    output: Path, new: Sequence[tuple[JudgedRun, Sequence[Row]]], readme: Path | None
+    output: Path,
+    new: Sequence[tuple[JudgedRun, Sequence[Row]]],
+    before: Sequence[Row],
+    readme: Path | None,
 ) -> list[JudgedRun]:
-    """Merges new rows into the file and its table; returns the runs that have rows there."""
-    merged = merge([row for _, rows in new for row in rows], read_rows(output))
+    """Merges new rows with those `before` into the file and its table; returns the runs that have
+    rows there.
+    """
+    merged = merge([row for _, rows in new for row in rows], before)
     for line in merged.ahead:
         warn(line)
     for line in left_out_lines(merged.left_out):
@@ -154,6 +175,7 @@ def _write_page(
     tasks: str,
     *,
     run_kept_code: bool,
+    title: str,
 ) -> list[Section]:
     """Writes the page beside the file, if there are runs; returns its sections."""
     from harness.report.page import write_sections
@@ -161,7 +183,9 @@ def _write_page(
     ranked = sections(runs, threshold)
     if ranked:
         page = output.with_suffix(".html")
-        write_sections(ranked, page, tasks=tasks, run_kept_code=run_kept_code, warn=warn)
+        write_sections(
+            ranked, page, tasks=tasks, run_kept_code=run_kept_code, title=title, warn=warn
+        )
     return ranked
 
 

@@ -19,7 +19,7 @@ from harness.cli.models import ModelResult, warn_of_unknown
 from harness.cli.progress import TogetherDisplay
 from harness.cli.run import RunsOfModel, show_asked
 from harness.cli.terminal import echo, say, show, take_logs, warn
-from harness.errors import COMPLETE, INTERRUPTED, EyechartError
+from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
 from harness.face.engine import Asked, Job, ask_together
 from harness.face.run_options import RunOptions
 from harness.face.study import StudyRuns, study_runs
@@ -28,12 +28,15 @@ from harness.journal.manifest import MANIFEST as RUN
 from harness.plan.cost import Budget
 from harness.run.event_loop import run_in_loop
 from harness.study.reading import built_in, find_study, read_study
+from harness.study.spec import StudyModel, StudySpec, StudyTask
 from providers.base import ProviderError
 
 if TYPE_CHECKING:
     from harness.cli.adaptive import AdaptiveChooser
     from harness.report.section import Section
 
+FIELDS = {*StudySpec.model_fields, *StudyModel.model_fields, *StudyTask.model_fields}
+"""Keys of a study's file, at any place."""
 STUDY, MANIFEST, LEADERBOARD = "study.yaml", "study.json", "leaderboard.csv"
 """In a study's folder: its file as it was asked last, what came of it, and the ranks."""
 
@@ -76,7 +79,7 @@ def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
             found.append((options, previews_of(runs.plans, options, chooser)))
         except FAILURES as error:
             failed.append(_failed(options, error))
-    code = max((result.exit_code for result in failed), default=COMPLETE)
+    code = _code(failed, len(runs.models))
     if as_json:
         why = {"failed": [asdict(result) for result in failed]}
         print_document({"study": runs.label, **dry_run_document(found), **why})
@@ -195,7 +198,15 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
             *(f"  {result.model}: {result.why}" for result in failed),
             "the same command asks what is missing",
         )
-    return max(result.exit_code for result in ordered)
+    return _code(failed, len(ordered))
+
+
+def _code(failed: Sequence[ModelResult], models: int) -> int:
+    """The exit code: that of a usage error only where no model could be asked."""
+    codes = {result.exit_code for result in failed}
+    if not codes or INTERRUPTED in codes:
+        return max(codes, default=COMPLETE)
+    return USAGE if codes == {USAGE} and len(failed) == models else INCOMPLETE
 
 
 def _failed(options: RunOptions, error: Any) -> ModelResult:
@@ -269,7 +280,7 @@ def _before(path: Path) -> tuple[list[str], list[str]]:
 def _rank(folder: Path, folders: Sequence[Path], runs: StudyRuns) -> list[Section]:
     """Writes the leaderboard and its page; returns its sections."""
     tasks = ",".join(str(plan.task.path) for plan in runs.plans if not plan.task.is_installed)
-    sections, _ = ranks.write(folders, folder / LEADERBOARD, None, tasks, Threshold())
+    sections, _ = ranks.write(folders, folder / LEADERBOARD, None, tasks, Threshold(), study=runs)
     return sections
 
 

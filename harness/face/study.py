@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from harness.face.run_options import RunOptions, read_settings
 from harness.journal.record import Warn
 from harness.plan import selection
 from harness.plan.plan import Plan
-from harness.spec import Settings
+from harness.spec import Cell, Settings
 from harness.study.reading import Study
 from harness.study.spec import StudyModel, StudyTask
 from providers.base import ProviderError
+from providers.registry import checked
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,31 @@ class StudyRuns:
     def digest(self) -> str:
         """The hash of what is asked."""
         return self.study.spec.digest(
-            {plan.task.name: plan.task.spec.digest() for plan in self.plans}
+            {
+                plan.task.name: {
+                    "digest": plan.task.spec.digest(),
+                    "conditions": [condition.label for condition in plan.conditions],
+                    "lines": [astuple(line) for line in plan.lines],
+                    "samples": plan.samples,
+                }
+                for plan in self.plans
+            }
         )
 
     @property
     def label(self) -> str:
         """The study's name, version and hash."""
         return self.study.spec.label(self.digest)
+
+    def asks(self, task: str, cell: Cell) -> bool:
+        """Whether a cell of a run of `task` is the study's; a run may have more, from other
+        commands.
+        """
+        for plan in self.plans:
+            if plan.task.name == task and cell.condition in plan.conditions:
+                is_longer = self.finds_longer and cell.line.low > plan.lines[-1].high
+                return is_longer or cell.line in plan.lines
+        return False
 
     def folder(self, out: Path) -> Path:
         """Where its page and its leaderboard are."""
@@ -63,16 +82,24 @@ def study_runs(
     """
     spec = study.spec
     plans = _plans(study, notify)
-    wanted = [StudyModel(name=name) for name in models] or spec.models
+    wanted = [StudyModel.model_construct(name=name) for name in models] or spec.models
     if not wanted:
         raise UsageError(f"the study {spec.name!r} names no models: give them with --model")
     settings = partial(_settings, study, selection.system_prompt(plans, spec.system))
-    common = {"out": out, "notify": notify, "fresh": fresh, "budget": budget or spec.budget}
+    common = {
+        "out": out,
+        "notify": notify,
+        "fresh": fresh,
+        "budget": spec.budget if budget is None else budget,
+    }
     options: dict[str, RunOptions] = {}
     mistakes: list[str] = []
     for number, model in enumerate(wanted):
         try:
+            if "," in model.name:
+                raise UsageError(f"{model.name!r} names several models; give each an item")
             for one in _options(study, model, settings, common):
+                checked(one.name, one.model_settings())
                 if one.model.label in options:
                     raise UsageError(
                         f"{one.model.label} is here twice; tell them apart with 'label'"

@@ -87,16 +87,19 @@ def write_sections(
     tasks: str = "",
     run_kept_code: bool = False,
     probes: Sequence[ProbeOfRun] = (),
+    title: str = "",
     warn: Warn,
 ) -> list[Path]:
-    """`write_report` of runs that are in sections already."""
+    """`write_report` of runs that are in sections already, with a title of its own."""
     published = read_reported()
     page_sections = [page_section_of(section, published, probes) for section in of_tasks]
     written = []
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
-            page = _page(page_sections, published, tasks, run_kept_code=run_kept_code, warn=warn)
+            page = _page(
+                page_sections, published, tasks, run_kept_code=run_kept_code, title=title, warn=warn
+            )
             replace_file(out, page.encode("utf-8", "replace"))
             written.append(out)
         picture_formats = [kind for kind in formats if kind != "html"]
@@ -116,6 +119,7 @@ def _page(
     tasks: str,
     *,
     run_kept_code: bool,
+    title: str,
     warn: Warn,
 ) -> str:
     runs = [
@@ -137,7 +141,7 @@ def _page(
             css=Markup(_colours() + _read("page.css")),  # noqa: S704  our own file
             script=Markup(script),  # noqa: S704  our own file
             bundle=Markup(bundle),  # noqa: S704  Vega's
-            title=_title(models),
+            title=title or _title(models),
             models=models,
             most_named=_MOST_NAMED,
             page_sections=page_sections,

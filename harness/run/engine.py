@@ -120,11 +120,13 @@ class RunEngine:
                     await self._ask_on(run, request, choose)
 
     async def _ask_on(self, run: TaskRun, request: RunRequest, choose: Chooser) -> None:
-        """Asks the waves after the first one, until one brings no answer."""
+        """Asks the waves after the first one, until one asks and gets no answer. Of a wave that an
+        earlier plan asked all is known already.
+        """
         while plan := next_plan(request, run.plan, choose, self._budget, run.progress):
             before = run.new
             run.grow(plan)
             await run.begin()
             await run.ask(self._provider, self._limits)
-            if run.new == before:
+            if run.pending and run.new == before:
                 return

@@ -131,6 +131,9 @@ class TaskRun:
         """Saves the manifest, and the dataset's fingerprint where all samples were made."""
         if self.pending and not self.progress.budget.exhausted:
             self._run.set_fingerprint()
+        elif self.pending and self.progress.answered == self.progress.total:
+            # the last replies spent the budget
+            self._run.complete_fingerprint()
         self._run.save()
 
     async def ask(self, provider: Provider, limits: RunLimits) -> None:

@@ -223,6 +223,7 @@ class PlannedRun:
         cells = [cell for cell in self.manifest.cells if cell.key in planned]
         if all(cell.fingerprint is not None for cell in cells):
             return
+        self._sums = dict.fromkeys(self._sums, 0)
         for sample in self.request.plan:
             self.answered.covers(sample, self._add(sample))
         self._all_made = True

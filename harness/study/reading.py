@@ -36,9 +36,8 @@ class Study:
 
     def task_text(self, task: StudyTask) -> str:
         """What `--task` would say of a task: a path in the file is relative to the file."""
-        beside = self.path.parent / task.task
-        is_path = task.task.endswith(SUFFIXES) or task.task.startswith(".")
-        return str(beside) if is_path and beside.exists() else task.task
+        is_path = task.task.endswith((*SUFFIXES, "/")) or task.task.startswith(".")
+        return str(self.path.parent / task.task) if is_path else task.task
 
     def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
         """An error at a part of the file."""

@@ -104,13 +104,13 @@ class StudySpec(_Part):
     budget: PositiveFloat | None = None
     """Dollars that all models may cost together, by one command."""
 
-    def digest(self, tasks: Mapping[str, str]) -> str:
-        """A hash of what is asked: of all but the models, their limits and the words about it, and
-        of the digests of the `tasks`, by name.
+    def digest(self, tasks: Mapping[str, object]) -> str:
+        """A hash of what is asked: of the settings, and of the digest, conditions, lines and
+        samples of each of the `tasks`, by name. How the file says that makes no difference.
         """
-        fields = self.model_dump(
-            mode="json", exclude={"title", "description", "models", "budget", "max_requests"}
-        )
+        names = {"name", "version", "adaptive", "precision"}
+        settings = {"seed", "temperature", "max_tokens", "api", "system"}
+        fields = self.model_dump(mode="json", include=names | settings)
         known = json.dumps({"study": fields, "tasks": dict(sorted(tasks.items()))}, sort_keys=True)
         return hashlib.sha256(known.encode()).hexdigest()
 

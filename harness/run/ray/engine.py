@@ -99,7 +99,9 @@ class RayEngine:
             while runs:
                 before = {run: run.new for run in runs}
                 await self._ask(runs, cluster, fleet)
-                runs = await self._grown([run for run in runs if run.new > before[run]])
+                runs = await self._grown(
+                    [run for run in runs if run.new > before[run] or not run.pending]
+                )
 
     def _first_requests(self) -> list[RunRequest]:
         choose = self._choose
