@@ -346,6 +346,8 @@ class TestFile:
     def test_a_name_that_is_none(self, lab: Lab) -> None:
         """What was meant."""
         lab.bench("run", "standrad", "--model", "tiny").one_line(2, "did you mean 'standard'?")
+        for task in ("counting/ones", "counting"):
+            lab.bench("run", task, "--model", "tiny").one_line(2, f"use --task {task}")
         lab.bench("run", "nothing.yaml").one_line(2, "no study's file 'nothing.yaml'")
 
     @pytest.mark.parametrize(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from harness.errors import StudyFileError, UsageError
+from harness.errors import StudyFileError, UnknownTaskError, UsageError
 from harness.study.spec import StudyModel, StudySpec, StudyTask
+from harness.task.catalogue import find
 from harness.task.files import SUFFIXES
 from harness.task.problems import file_error, problems_of, read_text
 from harness.task.source import Position, Problem, YamlFile, parse
@@ -65,6 +67,9 @@ def find_study(given: str) -> Path:
         return path
     if path.suffix in SUFFIXES or path.exists():
         raise UsageError(f"no study's file {given!r}")
+    with suppress(UnknownTaskError):
+        find(given)
+        raise UsageError(f"{given!r} names tasks and no study; use --task {given}")
     close = difflib.get_close_matches(given, names, n=1)
     known = f"did you mean {close[0]!r}?" if close else f"built in: {', '.join(names)}"
     raise UsageError(f"no study {given!r}; name a .yaml file, or a built-in study ({known})")
