@@ -13,7 +13,10 @@ from harness.analysis.adaptive import (
     END_SAMPLES,
     FIRST_LINES,
     FIRST_SAMPLES,
+    MISFIT_LEVEL,
     STOPPING,
+    UNCLEAR_LEVEL,
+    UNCLEAR_SAMPLES,
     Aim,
     Step,
     choose,
@@ -127,8 +130,23 @@ def test_no_long_line_is_asked_where_short_ones_fail() -> None:
     assert not any(count for line, count in planned.items() if line.length > 75)
 
 
+@pytest.mark.parametrize("longest", [1, 2, 3, 4, 5, 6, 8])
+def test_short_lengths_are_known_to_the_length(longest: int) -> None:
+    """Between two neighbouring lengths no reply tells more, however wide that is in octaves."""
+    lines = lines_of([1, 2, 3, 5, 7, 10, 15, 22, 33], "bands")
+
+    def up_to_longest(lengths: Floats) -> Floats:
+        return np.where(lengths <= longest, 1.0, 0.0)
+
+    planned, step, _ = asked(up_to_longest, Aim(0.75), lines=lines)
+    low, high = fitted(up_to_longest, planned).interval()
+    assert step.is_known
+    assert sum(planned.values()) < 80
+    assert low.length <= longest <= high.length <= low.length + 4
+
+
 def test_a_model_that_never_fails() -> None:
-    """The run ends at the longest line, with few samples."""
+    """The run ends at the longest line, with few samples on each."""
     planned, step, _ = asked(lambda lengths: np.full_like(lengths, 1.0), Aim(0.75))
     low, high = fitted(np.ones_like, planned).interval()
     assert (step.is_known, high.sign) == (True, ">")
@@ -136,7 +154,7 @@ def test_a_model_that_never_fails() -> None:
     assert step.why == f"its effective length is {low} to > 500"
     assert all(planned.values())
     assert planned[LINES[-1]] >= END_SAMPLES
-    assert sum(planned.values()) < 100
+    assert sum(planned.values()) < 10 * len(LINES)
 
 
 def test_a_claim_about_the_last_line_has_samples_of_it() -> None:
@@ -187,12 +205,50 @@ def test_a_dip_at_short_lines_is_found() -> None:
     assert (step.why, step.is_known) == ("its accuracy has no single threshold", True)
 
 
+def test_an_unclear_dip_is_asked_on() -> None:
+    """The interval is narrow, and the dip has a p-value between those that end a run."""
+
+    def dip(lengths: Floats) -> Floats:
+        return np.where((lengths > 16) & (lengths < 27), 0.75, logistic(150, 6)(lengths))
+
+    planned = dict.fromkeys(LINES, 28)
+    result = fitted(dip, planned)
+    assert result.octaves(STOPPING) <= 2
+    assert result.one_threshold(MISFIT_LEVEL)
+    assert not result.one_threshold(UNCLEAR_LEVEL)
+    samples = simulated(dip, planned)
+    step = next_step(samples, planned, Aim(2.0))
+    assert {line.length: count for line, count in step.more.items()} == {15: 8}
+    step = next_step(samples, planned, Aim(2.0, most_samples=28))
+    assert (step.more, step.is_known) == ({}, True)
+
+
+def test_a_rise_beyond_the_crossing_does_not_use_up_the_shorter_lines() -> None:
+    """It stays unclear however often they are asked, so they are asked a few times only."""
+
+    def comb(lengths: Floats) -> Floats:
+        return np.where(lengths < 60, 1.0, np.where((lengths > 110) & (lengths < 150), 0.9, 0.1))
+
+    for seed in range(10):
+        planned, step, _ = asked(comb, Aim(0.75), seed)
+        below = [planned[line] for line in LINES if line.high < 30]
+        assert step.is_known
+        assert max(below) <= UNCLEAR_SAMPLES + 8
+
+
 def test_more_precision_grows_the_same_samples() -> None:
-    """The waves of a coarse run are the first waves of a precise one."""
-    _, _, coarse = asked(logistic(60, slope=3), Aim(1.5))
-    _, _, precise = asked(logistic(60, slope=3), Aim(0.8))
-    assert precise[: len(coarse)] == coarse
+    """The waves of a coarse run are the first waves of a precise one, until its interval is narrow;
+    then only lines below that are asked.
+    """
+    curve = logistic(60, slope=3)
+    planned, _, coarse = asked(curve, Aim(1.5))
+    _, _, precise = asked(curve, Aim(0.8))
+    same = next(place for place, wave in enumerate(coarse) if wave != precise[place])
+    assert same > len(coarse) / 2
     assert len(precise) > len(coarse)
+    below, _ = fitted(curve, planned).interval(STOPPING)
+    for line in set().union(*coarse[same:]):
+        assert line.high < below.length
 
 
 def test_a_line_has_no_more_samples_than_allowed() -> None:

@@ -12,6 +12,8 @@ from harness.analysis.falling_curve import Bins
 from harness.analysis.fit import Fit, fit
 from harness.analysis.interval import Bound
 from tests.curves import LINES, answers, banded, shares
+from tests.simulated import LINES as MORE_LINES
+from tests.simulated import logistic, simulated
 
 NONE = np.zeros(0)
 
@@ -136,3 +138,15 @@ class TestFit:
         found = fit(shares(50), Threshold())
         assert len(found.below) == 1
         assert found.below[0] > 0.999
+
+    def test_a_shorter_range_says_the_same(self) -> None:
+        """As if nothing beyond the answers had been considered."""
+        samples = simulated(logistic(60), dict.fromkeys(MORE_LINES[:8], 12))
+        short, long = fit(samples, Threshold()), fit(samples, Threshold(), longest=500)
+        assert (short.bins.longest, long.bins.longest) == (MORE_LINES[7].high, 500)
+        within = long.up_to(MORE_LINES[7].high)
+        assert within.bins == short.bins
+        assert within.dispersion == pytest.approx(short.dispersion)
+        for name in ("correct", "answered", "below", "accuracy"):
+            assert getattr(within, name) == pytest.approx(getattr(short, name))
+        assert within.interval() == short.interval()

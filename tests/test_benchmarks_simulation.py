@@ -11,6 +11,7 @@ from scipy.special import logit
 
 from harness.analysis.adaptive import Aim
 from harness.analysis.curve import THRESHOLD, Curve, Threshold, areas_under
+from harness.analysis.effective_length import effective_length
 from harness.analysis.fit import fit
 from harness.analysis.interval import Bound
 from harness.spec import Line
@@ -28,6 +29,7 @@ from tests.benchmarks.simulation.draws import (
     Setting,
     answers,
     holds,
+    holds_what_it_says,
     line_accuracies,
     normal_field,
     sample_lengths,
@@ -132,6 +134,16 @@ def test_what_an_interval_holds(
     interval: tuple[Bound, Bound], truth: float, expected: bool
 ) -> None:
     assert holds(interval, truth) is expected
+
+
+def test_a_run_without_a_single_threshold_says_the_tested_length() -> None:
+    """The interval of a dip holds that and not the crossing."""
+    dip, steep = (simulate(Setting(shape, 0.0, 100), 0) for shape in ("dip", "slope 4"))
+    for (truth, curve), one_threshold in ((dip, False), (steep, True)):
+        found = effective_length(curve)
+        assert found.one_threshold is one_threshold
+        assert holds_what_it_says(found, truth)
+        assert holds(found.length_ci, truth.crossing) is one_threshold
 
 
 class TestMeasures:

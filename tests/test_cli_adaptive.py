@@ -211,7 +211,7 @@ class TestWindow:
         provider = Window(400)
         done = adaptive(lab, lab.fake(provider), "--axis", "separator=none")
         assert done.code == 0
-        assert "its effective length is 212 to > 381" in done.err
+        assert "its effective length is 230 to > 381" in done.err
         assert max(len(request.prompt) for request in provider.requests) < 400
         overflows = [record for record in records(lab.the_run()) if "failure" in record]
         assert overflows

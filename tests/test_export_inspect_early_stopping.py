@@ -52,6 +52,7 @@ logs = inspect_ai.eval(
     given["task"], task_args=given["args"], model=models, **given["options"], **how
 )
 if given["again"]:
+    assert {log.status for log in logs} == {"error"}
     logs = inspect_ai.eval_retry(logs, **how)
 print(json.dumps({"requests": requests, "logs": [log.location for log in logs]}))
 """
@@ -157,7 +158,8 @@ def test_failed_requests_are_no_answers(tmp_path: Path) -> None:
 def test_an_evaluation_goes_on_from_its_log(tmp_path: Path) -> None:
     """What it answered is not asked again, and counts."""
     options = {"max_samples": 4, "fail_on_error": 3}
-    (log,), requests = evaluate(tmp_path, 60, faults=7, again=True, options=options)
+    (log,), requests = evaluate(tmp_path, 60, faults=16, again=True, options=options)
+    assert log["status"] == "success"
     assert ended(log)["asked"] == len(log["samples"])
     assert requests["sees60"] < 2 * len(log["samples"])
     assert numbers(log, "outcome")["adaptive"] == 1

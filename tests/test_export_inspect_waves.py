@@ -112,9 +112,9 @@ def test_a_model_that_never_fails_is_asked_all_lines() -> None:
     samples = places(100)
     waves = Waves(samples, Aim(0.75))
     asked = evaluated(waves, samples, np.ones_like, 10)
-    assert waves.why_ended() == "it still reaches 85 % at 500"
+    assert waves.why_ended() == "its effective length is 466 to > 500"
     assert {line for line, _ in asked} == set(LINES)
-    assert len(asked) < 100
+    assert len(asked) < 10 * len(LINES)
 
 
 @pytest.mark.parametrize("samples", [1, 3, 12])

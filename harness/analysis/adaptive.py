@@ -3,8 +3,9 @@
 A run begins at its shortest lines and opens longer ones until the accuracy has probably fallen
 below the threshold. Then each wave asks three quarters of its samples where the crossing may lie,
 and a quarter on the shorter line that is least certain to reach the threshold, so that a dip is
-found. A condition ends when its interval is narrow enough and no shorter line is in doubt, or when
-it has no single threshold. All decisions follow from the run's folder alone.
+found. Once the interval is narrow enough, all samples go to the shorter lines that are still in
+doubt. A condition ends when there are none, or when it has no single threshold. All decisions
+follow from the run's folder alone.
 
 `docs/statistics.md` shows what this saves, and what intervals cover after stopping early.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -35,14 +36,23 @@ BEYOND = 0.1
 probability."""
 CHECKING = 0.25
 """Share of a wave for the shorter line that is least certain."""
-LEAST_SAMPLES, MOST_DOUBT = 5, 0.72
-"""A line below the interval has at least so many samples, and its own answers leave at most this
-probability of an accuracy below the threshold."""
+LEAST_SAMPLES = 8
+"""A line below the interval has at least so many samples, so that chance seldom hides a dip."""
+MOST_DOUBT = 0.4
+"""The answers of a line below the interval leave at most this probability of an accuracy below the
+threshold."""
 END_SAMPLES = 10
 """The first or the last line has at least so many samples where the interval ends beyond it, which
 is not to follow from other lines, or from the prior."""
+UNCLEAR_LEVEL = 0.2
+"""While the test for a single threshold fails at this level, the lines that are farthest from the
+fitted curve are asked on."""
+UNCLEAR_SAMPLES = 30
+"""But only up to so many samples of each."""
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
+_ROUNDED = 3
+"""Lengths from end to end of an interval around one crossing, rounded outward."""
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
@@ -152,29 +162,30 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     considered = unopened[0] if unopened else lines[-1]
     fitted = fit(samples, aim.threshold, longest=float(considered.high))
     beyond = float(fitted.reaches(np.array([lines[last_opened].high], float))[0])
-    reported = fit(samples, aim.threshold) if unopened else fitted
+    reported = fitted.up_to(float(samples.lines[-1].high))
     step = Step({}, _found(reported, aim.threshold), _width(reported))
     if unopened and beyond > BEYOND:
         return replace(step, more=dict.fromkeys(unopened[:FIRST_LINES], first))
     is_narrow = _is_narrow(fitted, aim.precision + _gap_of(fitted, lines))
-    lines_in_doubt = _lines_in_doubt(samples, fitted, planned, aim)
+    lines_in_doubt = _lines_in_doubt(samples, fitted, planned, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
         if not fitted.one_threshold(MISFIT_LEVEL):
             return replace(step, found="its accuracy has no single threshold", is_known=True)
         if is_narrow and not lines_in_doubt:
             return replace(step, is_known=True)
-    more = _wave(samples, fitted, planned, aim, lines_in_doubt if is_narrow else ())
+    more = _wave(samples, fitted, planned, aim, lines_in_doubt)
     many = f"{aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
     return replace(step, more=more, full="" if more else f"every line near the crossing has {many}")
 
 
 def _is_narrow(fitted: Fit, octaves: float) -> bool:
-    """Whether the interval is so narrow, also as it is reported: its ends are rounded to whole
-    lengths, of which it can always have two neighbours of one.
+    """Whether the interval is so narrow, also as it is reported, with its ends rounded to whole
+    lengths. What no reply could make narrower counts as narrow: from one length to the next, and
+    two lengths between the ends that are reported.
     """
-    low, high = fitted.interval()
-    is_reported = _width(fitted) <= octaves or high.length - low.length <= 2  # noqa: PLR2004
-    return is_reported and fitted.octaves(STOPPING) <= octaves
+    (low, high), (least, most) = fitted.interval(), fitted.interval(STOPPING)
+    is_reported = _width(fitted) <= octaves or high.length - low.length <= _ROUNDED
+    return is_reported and (fitted.octaves(STOPPING) <= octaves or most.length - least.length <= 1)
 
 
 def _gap_of(fitted: Fit, lines: Sequence[Line]) -> float:
@@ -206,7 +217,8 @@ def _lines_in_doubt(
     samples: Curve, fitted: Fit, planned: Mapping[Line, int], aim: Aim
 ) -> list[Line]:
     """Lines below the interval that may not reach the threshold, or have few samples; and the first
-    and the last line where the interval ends beyond it and they have few.
+    and the last line where the interval ends beyond it and they have few. If there are none, the
+    line that is farthest from the curve, while it is unclear whether there is a single threshold.
     """
     low, high = (fitted.place(tail) for tail in STOPPING)
     lines = list(planned)
@@ -233,7 +245,30 @@ def _lines_in_doubt(
             asked < LEAST_SAMPLES or _doubt(*counts.get(line, (0, 0)), fitted.required) > MOST_DOUBT
         )
     }
-    return [line for line in lines if line in few and planned[line] < aim.most_samples]
+    has_room = [line for line in lines if planned[line] < aim.most_samples]
+    in_doubt = [line for line in has_room if line in few]
+    if in_doubt or fitted.one_threshold(UNCLEAR_LEVEL):
+        return in_doubt
+    askable = {line for line in has_room if planned[line] < UNCLEAR_SAMPLES}
+    misfits = {line: misfit for line, misfit in _misfits(samples, fitted) if line in askable}
+    return [max(misfits, key=lambda line: misfits[line])] if misfits else []
+
+
+def _misfits(samples: Curve, fitted: Fit) -> Iterator[tuple[Line, float]]:
+    """How far the replies of each line are from the fitted curve, in standard deviations."""
+    for place, line in enumerate(samples.lines):
+        scored = samples.scored[:, place] > 0
+        if not scored.any():
+            continue
+        lengths = samples.true_lengths[scored, place]
+        accuracy = fitted.accuracy[fitted.bins.places(lengths)]
+        correct = samples.correct[scored, place]
+        yield line, abs((correct - accuracy).sum()) / math.sqrt((accuracy * (1 - accuracy)).sum())
+
+
+def _shorter_lines(lines: Sequence[Line], fitted: Fit) -> Sequence[Line]:
+    """Lines below the middle of the crossing, at least the first one."""
+    return lines[: max(1, lines.index(_line_at(lines, fitted, fitted.place(0.5))))]
 
 
 def _wave(
@@ -253,8 +288,7 @@ def _wave(
     matched = aim.wave - checks
     for place in _where_to_look(fitted, matched):
         more[_line_at(lines, fitted, place)] += 1
-    middle = lines.index(_line_at(lines, fitted, fitted.place(0.5)))
-    checked_lines = lines_in_doubt or lines[: max(1, middle)]
+    checked_lines = lines_in_doubt or _shorter_lines(lines, fitted)
     correct = dict(zip(samples.lines, samples.correct.sum(axis=0), strict=True))
     scored = dict(zip(samples.lines, samples.n, strict=True))
     for _ in range(checks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -96,6 +96,22 @@ class Fit:
         last = len(self.below) - 1
         low, high = self.place(tails[0], -HALF_BIN), self.place(tails[1], HALF_BIN)
         return (min(max(high, 0), last) - min(max(low, 0), last)) / BINS_AN_OCTAVE
+
+    def up_to(self, longest: float) -> Fit:
+        """The fit over a shorter range, which holds all answers.
+
+        What the same answers say of a length does not depend on how far the range goes beyond it.
+        """
+        bins = Bins(self.bins.shortest, longest)
+        kept = slice(bins.count)
+        return replace(
+            self,
+            bins=bins,
+            correct=self.correct[kept],
+            answered=self.answered[kept],
+            below=self.below[kept],
+            accuracy=self.accuracy[kept],
+        )
 
     def _bound(self, place: float, whole: _Rounding) -> Bound:
         if place == -math.inf:

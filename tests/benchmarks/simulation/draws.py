@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from harness.analysis.curve import THRESHOLD, Curve, Floats
+from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import Bound, Span
 from harness.spec import line_start, lines_of
 from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, Shape, Truth
@@ -139,6 +140,14 @@ def holds(interval: Span, truth: float, asked: tuple[float, float] = (SHORTEST, 
         truth <= high.length and (high.sign == "=" or truth < shortest)
     )
     return from_below and from_above
+
+
+def holds_what_it_says(found: EffectiveLength, truth: Truth) -> bool:
+    """Whether the interval of a run holds what it is the interval of: where the accuracy falls
+    below the threshold, or the tested length where the run says that there is no single threshold.
+    """
+    true = truth.crossing if found.one_threshold else true_tested_length(truth)
+    return holds(found.length_ci, true)
 
 
 def octave(length: float) -> float:
