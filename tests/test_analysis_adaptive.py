@@ -223,6 +223,23 @@ def test_an_unclear_dip_is_asked_on() -> None:
     assert (step.more, step.is_known) == ({}, True)
 
 
+def test_lines_that_fit_the_curve_do_not_make_a_dip_clearer() -> None:
+    """The four lines around the dip have all the samples that they get while it is unclear. No
+    other line is asked instead, above all not the long ones.
+    """
+
+    def dip(lengths: Floats) -> Floats:
+        return np.where((lengths > 16) & (lengths < 27), 0.83, logistic(150, 6)(lengths))
+
+    planned = {
+        line: UNCLEAR_SAMPLES if line.length in {15, 22, 33, 50} else UNCLEAR_SAMPLES - 2
+        for line in LINES
+    }
+    assert not fitted(dip, planned).one_threshold(UNCLEAR_LEVEL)
+    step = next_step(simulated(dip, planned), planned, Aim(2.0))
+    assert (step.more, step.is_known) == ({}, True)
+
+
 def test_a_rise_beyond_the_crossing_does_not_use_up_the_shorter_lines() -> None:
     """It stays unclear however often they are asked, so they are asked a few times only."""
 

@@ -47,8 +47,9 @@ is not to follow from other lines, or from the prior."""
 UNCLEAR_LEVEL = 0.2
 """While the test for a single threshold fails at this level, the lines that are farthest from the
 fitted curve are asked on."""
-UNCLEAR_SAMPLES = 30
-"""But only up to so many samples of each."""
+UNCLEAR_SAMPLES, UNCLEAR_MISFIT = 30, 1.0
+"""But only up to so many samples of each, and lines that are at least so many standard deviations
+from it."""
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 _ROUNDED = 3
@@ -245,12 +246,14 @@ def _lines_in_doubt(
             asked < LEAST_SAMPLES or _doubt(*counts.get(line, (0, 0)), fitted.required) > MOST_DOUBT
         )
     }
-    has_room = [line for line in lines if planned[line] < aim.most_samples]
-    in_doubt = [line for line in has_room if line in few]
+    in_doubt = [line for line in lines if line in few and planned[line] < aim.most_samples]
     if in_doubt or fitted.one_threshold(UNCLEAR_LEVEL):
         return in_doubt
-    askable = {line for line in has_room if planned[line] < UNCLEAR_SAMPLES}
-    misfits = {line: misfit for line, misfit in _misfits(samples, fitted) if line in askable}
+    misfits = {
+        line: misfit
+        for line, misfit in _misfits(samples, fitted)
+        if misfit >= UNCLEAR_MISFIT and planned[line] < min(UNCLEAR_SAMPLES, aim.most_samples)
+    }
     return [max(misfits, key=lambda line: misfits[line])] if misfits else []
 
 
