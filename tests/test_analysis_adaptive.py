@@ -145,6 +145,15 @@ def test_short_lengths_are_known_to_the_length(longest: int) -> None:
     assert low.length <= longest <= high.length <= low.length + 4
 
 
+@pytest.mark.parametrize("longest", [12, 24, 50, 130])
+def test_the_finest_precision_ends_a_run(longest: int) -> None:
+    """Two bins are as narrow as an interval gets, though its whole lengths may be wider."""
+    planned, step, _ = asked(lambda lengths: np.where(lengths <= longest, 1.0, 0.0), Aim(0.25))
+    assert step.is_known
+    assert sum(planned.values()) < 500
+    assert step.octaves < 0.4
+
+
 def test_a_model_that_never_fails() -> None:
     """The run ends at the longest line, with few samples on each."""
     planned, step, _ = asked(lambda lengths: np.full_like(lengths, 1.0), Aim(0.75))

@@ -195,7 +195,7 @@ class TestFinding:
                 for _ in range(4)
             )
         )
-        done = adaptive(lab, lab.fake(sees(SEES)), "--precision", "0.2", task=path)
+        done = adaptive(lab, lab.fake(sees(SEES)), "--precision", "0.25", task=path)
         assert done.code == 1
         assert "a larger --precision is reached with what there is" in done.err
         assert "every item of the lines near the crossing was asked" in done.err
@@ -483,7 +483,7 @@ class TestDryRun:
     [
         (("--precision", "1"), ("--precision", "--adaptive")),
         (("--max-requests", "5"), ("--max-requests", "--adaptive")),
-        (("--adaptive", "--precision", "0.15"), ("above 0.15 octaves",)),
+        (("--adaptive", "--precision", "0.24"), ("at least 0.25 octaves",)),
         (("--adaptive", "--precision", "nan"), ("--precision", "a number")),
         (("--adaptive", "--max-requests", "0"), ("--max-requests",)),
     ],

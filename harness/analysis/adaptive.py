@@ -22,6 +22,7 @@ import numpy as np
 
 from harness.analysis.curve import Curve, Threshold
 from harness.analysis.effective_length import at_most
+from harness.analysis.falling_curve import BINS_AN_OCTAVE
 from harness.analysis.fit import Fit, Tails, fit
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedRun
@@ -54,6 +55,8 @@ MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 _ROUNDED = 3
 """Lengths from end to end of an interval around one crossing, rounded outward."""
+_NARROWEST = 2 / BINS_AN_OCTAVE
+"""Octaves of an interval around one crossing: two bins, see `HALF_BIN`."""
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
@@ -181,12 +184,15 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
 
 def _is_narrow(fitted: Fit, octaves: float) -> bool:
     """Whether the interval is so narrow, also as it is reported, with its ends rounded to whole
-    lengths. What no reply could make narrower counts as narrow: from one length to the next, and
-    two lengths between the ends that are reported.
+    lengths. What no reply could make narrower counts as narrow: from one length to the next, or
+    two lengths between the ends that are reported, or two bins, however they are rounded.
     """
     (low, high), (least, most) = fitted.interval(), fitted.interval(STOPPING)
-    is_reported = _width(fitted) <= octaves or high.length - low.length <= _ROUNDED
-    return is_reported and (fitted.octaves(STOPPING) <= octaves or most.length - least.length <= 1)
+    width = fitted.octaves(STOPPING)
+    is_reported = (
+        _width(fitted) <= octaves or high.length - low.length <= _ROUNDED or width <= _NARROWEST
+    )
+    return is_reported and (width <= octaves or most.length - least.length <= 1)
 
 
 def _gap_of(fitted: Fit, lines: Sequence[Line]) -> float:

@@ -15,7 +15,8 @@ from harness.task.prompt import utf8_problem
 
 PRECISION = 0.75
 """Octaves: with it the ends of an interval are a factor of 1.7 apart."""
-_FINEST = 0.15
+_FINEST = 0.25
+"""Octaves: no interval around a crossing is narrower."""
 MOST_SAMPLES = 400
 """Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
 _MOST_DIGITS = 9
@@ -213,8 +214,8 @@ def read_precision(given: float | None) -> float:
     """The value of `--precision`, in octaves."""
     if given is None:
         return PRECISION
-    if not (math.isfinite(given) and given > _FINEST):
-        raise UsageError(f"--precision must be above {_FINEST} octaves, not {given:g}")
+    if not (math.isfinite(given) and given >= _FINEST):
+        raise UsageError(f"--precision must be at least {_FINEST} octaves, not {given:g}")
     return given
 
 

@@ -36,7 +36,7 @@ FULL_SAMPLES = (10, 15, 20, 30, 40, 60, 100, 150, 200)
 """Samples of a line for which the width of full runs is simulated."""
 WIDTH_RUNS = 0.4
 """Share of the runs for each of those widths, which are means."""
-FINEST = 0.2
+FINEST = 0.25
 """Octaves: no finer precision is asked for."""
 _NARROWEST = 0.01
 """Octaves: narrower widths count as this one, whose logarithm is known."""
