@@ -146,8 +146,8 @@ def test_short_lengths_are_known_to_the_length(longest: int) -> None:
 
 
 @pytest.mark.parametrize("longest", [12, 24, 50, 130])
-def test_the_finest_precision_ends_a_run(longest: int) -> None:
-    """Two bins are as narrow as an interval gets, though its whole lengths may be wider."""
+def test_two_bins_are_narrow_enough(longest: int) -> None:
+    """Though the whole lengths at its ends may be further apart than the precision."""
     planned, step, _ = asked(lambda lengths: np.where(lengths <= longest, 1.0, 0.0), Aim(0.25))
     assert step.is_known
     assert sum(planned.values()) < 500

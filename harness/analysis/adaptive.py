@@ -46,17 +46,19 @@ END_SAMPLES = 10
 """The first or the last line has at least so many samples where the interval ends beyond it, which
 is not to follow from other lines, or from the prior."""
 UNCLEAR_LEVEL = 0.2
-"""While the test for a single threshold fails at this level, the lines that are farthest from the
-fitted curve are asked on."""
-UNCLEAR_SAMPLES, UNCLEAR_MISFIT = 30, 1.0
-"""But only up to so many samples of each, and lines that are at least so many standard deviations
-from it."""
+"""While the test for a single threshold fails at this level, the line that is farthest from the
+fitted curve is asked on."""
+UNCLEAR_SAMPLES = 30
+"""A line with so many samples is not asked on for that reason."""
+UNCLEAR_MISFIT = 1.0
+"""Nor is a line that is nearer to the curve than so many standard deviations."""
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 _ROUNDED = 3
 """Lengths from end to end of an interval around one crossing, rounded outward."""
 _NARROWEST = 2 / BINS_AN_OCTAVE
-"""Octaves of an interval around one crossing: two bins, see `HALF_BIN`."""
+"""Octaves of an interval whose crossing lies between two neighbouring bins, with half a bin added
+on both sides."""
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
@@ -183,9 +185,9 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
 
 
 def _is_narrow(fitted: Fit, octaves: float) -> bool:
-    """Whether the interval is so narrow, also as it is reported, with its ends rounded to whole
-    lengths. What no reply could make narrower counts as narrow: from one length to the next, or
-    two lengths between the ends that are reported, or two bins, however they are rounded.
+    """Whether the interval to stop at is so narrow, or reaches from one length to the next; and the
+    reported interval, with its ends in whole lengths, is so narrow, or has two lengths between its
+    ends, or comes from an interval of two bins.
     """
     (low, high), (least, most) = fitted.interval(), fitted.interval(STOPPING)
     width = fitted.octaves(STOPPING)
