@@ -132,7 +132,7 @@ def test_no_long_line_is_asked_where_short_ones_fail() -> None:
 
 @pytest.mark.parametrize("longest", [1, 2, 3, 4, 5, 6, 8])
 def test_short_lengths_are_known_to_the_length(longest: int) -> None:
-    """Between two neighbouring lengths no reply tells more, however wide that is in octaves."""
+    """A run ends when few whole lengths are left, even if they are wider than the precision."""
     lines = lines_of([1, 2, 3, 5, 7, 10, 15, 22, 33], "bands")
 
     def up_to_longest(lengths: Floats) -> Floats:
@@ -147,7 +147,7 @@ def test_short_lengths_are_known_to_the_length(longest: int) -> None:
 
 @pytest.mark.parametrize("longest", [12, 24, 50, 130])
 def test_two_bins_are_narrow_enough(longest: int) -> None:
-    """Though the whole lengths at its ends may be further apart than the precision."""
+    """They end a run, even if its whole lengths are further apart than the precision."""
     planned, step, _ = asked(lambda lengths: np.where(lengths <= longest, 1.0, 0.0), Aim(0.25))
     assert step.is_known
     assert sum(planned.values()) < 500
@@ -155,7 +155,7 @@ def test_two_bins_are_narrow_enough(longest: int) -> None:
 
 
 def test_a_model_that_never_fails() -> None:
-    """The run ends at the longest line, with few samples on each."""
+    """The run asks all lines, with fewer than ten samples of each on average."""
     planned, step, _ = asked(lambda lengths: np.full_like(lengths, 1.0), Aim(0.75))
     low, high = fitted(np.ones_like, planned).interval()
     assert (step.is_known, high.sign) == (True, ">")
@@ -215,7 +215,9 @@ def test_a_dip_at_short_lines_is_found() -> None:
 
 
 def test_an_unclear_dip_is_asked_on() -> None:
-    """The interval is narrow, and the dip has a p-value between those that end a run."""
+    """The interval is narrow. The p-value of the test for a single threshold is too large to say
+    that there is none, and too small to be sure that there is one.
+    """
 
     def dip(lengths: Floats) -> Floats:
         return np.where((lengths > 16) & (lengths < 27), 0.75, logistic(150, 6)(lengths))
@@ -250,7 +252,9 @@ def test_lines_that_fit_the_curve_do_not_make_a_dip_clearer() -> None:
 
 
 def test_a_rise_beyond_the_crossing_does_not_use_up_the_shorter_lines() -> None:
-    """It stays unclear however often they are asked, so they are asked a few times only."""
+    """Asking them does not make it clearer whether there is a single threshold, so they have about
+    `UNCLEAR_SAMPLES` at most.
+    """
 
     def comb(lengths: Floats) -> Floats:
         return np.where(lengths < 60, 1.0, np.where((lengths > 110) & (lengths < 150), 0.9, 0.1))
@@ -263,8 +267,8 @@ def test_a_rise_beyond_the_crossing_does_not_use_up_the_shorter_lines() -> None:
 
 
 def test_more_precision_grows_the_same_samples() -> None:
-    """The waves of a coarse run are the first waves of a precise one, until its interval is narrow;
-    then only lines below that are asked.
+    """The first waves of a coarse and of a precise run are the same, until the interval of the
+    coarse run is narrow enough. After that the coarse run asks only lines below its interval.
     """
     curve = logistic(60, slope=3)
     planned, _, coarse = asked(curve, Aim(1.5))

@@ -140,7 +140,7 @@ class TestFit:
         assert found.below[0] > 0.999
 
     def test_a_shorter_range_says_the_same(self) -> None:
-        """As if nothing beyond the answers had been considered."""
+        """A fit that is cut to the range of the answers equals a fit over that range."""
         samples = simulated(logistic(60), dict.fromkeys(MORE_LINES[:8], 12))
         short, long = fit(samples, Threshold()), fit(samples, Threshold(), longest=500)
         assert (short.bins.longest, long.bins.longest) == (MORE_LINES[7].high, 500)

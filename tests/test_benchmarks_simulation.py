@@ -137,7 +137,7 @@ def test_what_an_interval_holds(
 
 
 def test_a_run_without_a_single_threshold_says_the_tested_length() -> None:
-    """The interval of a dip holds that and not the crossing."""
+    """The interval of a run on a dip holds the tested length, and not the crossing."""
     dip, steep = (simulate(Setting(shape, 0.0, 100), 0) for shape in ("dip", "slope 4"))
     for (truth, curve), one_threshold in ((dip, False), (steep, True)):
         found = effective_length(curve)

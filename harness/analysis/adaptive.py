@@ -55,10 +55,11 @@ UNCLEAR_MISFIT = 1.0
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 _ROUNDED = 3
-"""Lengths from end to end of an interval around one crossing, rounded outward."""
+"""An interval is narrow enough if its ends, in whole lengths, differ by so many symbols or fewer:
+rounding alone can move them so far apart."""
 _NARROWEST = 2 / BINS_AN_OCTAVE
-"""Octaves of an interval whose crossing lies between two neighbouring bins, with half a bin added
-on both sides."""
+"""Octaves: the width of an interval whose crossing is known to lie between two neighbouring bins,
+which is one bin, and half a bin more at each end."""
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
@@ -185,9 +186,12 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
 
 
 def _is_narrow(fitted: Fit, octaves: float) -> bool:
-    """Whether the interval to stop at is so narrow, or reaches from one length to the next; and the
-    reported interval, with its ends in whole lengths, is so narrow, or has two lengths between its
-    ends, or comes from an interval of two bins.
+    """Whether the interval to stop at and the reported one, whose ends are whole lengths, are both
+    at most `octaves` wide.
+
+    The interval to stop at may be wider if it reaches from one whole length to the next. The
+    reported one may be wider if its ends differ by `_ROUNDED` or less, or if the interval to stop
+    at is no wider than `_NARROWEST`.
     """
     (low, high), (least, most) = fitted.interval(), fitted.interval(STOPPING)
     width = fitted.octaves(STOPPING)
@@ -226,8 +230,8 @@ def _lines_in_doubt(
     samples: Curve, fitted: Fit, planned: Mapping[Line, int], aim: Aim
 ) -> list[Line]:
     """Lines below the interval that may not reach the threshold, or have few samples; and the first
-    and the last line where the interval ends beyond it and they have few. If there are none, the
-    line that is farthest from the curve, while it is unclear whether there is a single threshold.
+    and the last line where the interval ends beyond it and they have few. If there are none, and
+    it is unclear whether there is a single threshold: the line that is farthest from the curve.
     """
     low, high = (fitted.place(tail) for tail in STOPPING)
     lines = list(planned)
@@ -266,7 +270,9 @@ def _lines_in_doubt(
 
 
 def _misfits(samples: Curve, fitted: Fit) -> Iterator[tuple[Line, float]]:
-    """How far the replies of each line are from the fitted curve, in standard deviations."""
+    """Each line, and by how many standard deviations its number of correct replies differs from
+    the number that the fitted curve expects.
+    """
     for place, line in enumerate(samples.lines):
         scored = samples.scored[:, place] > 0
         if not scored.any():
@@ -275,11 +281,6 @@ def _misfits(samples: Curve, fitted: Fit) -> Iterator[tuple[Line, float]]:
         accuracy = fitted.accuracy[fitted.bins.places(lengths)]
         correct = samples.correct[scored, place]
         yield line, abs((correct - accuracy).sum()) / math.sqrt((accuracy * (1 - accuracy)).sum())
-
-
-def _shorter_lines(lines: Sequence[Line], fitted: Fit) -> Sequence[Line]:
-    """Lines below the middle of the crossing, at least the first one."""
-    return lines[: max(1, lines.index(_line_at(lines, fitted, fitted.place(0.5))))]
 
 
 def _wave(
@@ -299,7 +300,8 @@ def _wave(
     matched = aim.wave - checks
     for place in _where_to_look(fitted, matched):
         more[_line_at(lines, fitted, place)] += 1
-    checked_lines = lines_in_doubt or _shorter_lines(lines, fitted)
+    middle = lines.index(_line_at(lines, fitted, fitted.place(0.5)))
+    checked_lines = lines_in_doubt or lines[: max(1, middle)]
     correct = dict(zip(samples.lines, samples.correct.sum(axis=0), strict=True))
     scored = dict(zip(samples.lines, samples.n, strict=True))
     for _ in range(checks):

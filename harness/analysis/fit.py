@@ -98,9 +98,10 @@ class Fit:
         return (min(max(high, 0), last) - min(max(low, 0), last)) / BINS_AN_OCTAVE
 
     def up_to(self, longest: float) -> Fit:
-        """The fit over a shorter range, which holds all answers.
+        """This fit without the lengths above `longest`. No answer may be longer than that.
 
-        What the same answers say of a length does not depend on how far the range goes beyond it.
+        The numbers at the remaining lengths stay as they are: they do not depend on how far the
+        range goes on where nothing was answered.
         """
         bins = Bins(self.bins.shortest, longest)
         kept = slice(bins.count)

@@ -16,7 +16,8 @@ from harness.task.prompt import utf8_problem
 PRECISION = 0.75
 """Octaves: with it the ends of an interval are a factor of 1.7 apart."""
 _FINEST = 0.25
-"""Octaves: no interval around a crossing is narrower, though many cannot become so narrow."""
+"""Octaves. No interval around a crossing is narrower, and around some crossings none becomes so
+narrow."""
 MOST_SAMPLES = 400
 """Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
 _MOST_DIGITS = 9
