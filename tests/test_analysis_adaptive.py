@@ -20,13 +20,14 @@ from harness.analysis.adaptive import (
     Aim,
     Step,
     choose,
-    gap_at,
+    neighbours,
     next_step,
 )
 from harness.analysis.curve import Floats, Threshold
 from harness.analysis.fit import Fit, fit
-from harness.spec import Cell, Condition, Line, lines_of
-from tests.simulated import LINES, logistic, simulated
+from harness.plan.selection import FINEST
+from harness.spec import Cell, Condition, Line, Spread, lines_of
+from tests.simulated import LENGTHS, LINES, logistic, simulated
 
 if TYPE_CHECKING:
     from harness.analysis.judged_run import JudgedRun
@@ -65,7 +66,7 @@ def test_a_wave_looks_where_the_crossing_may_lie() -> None:
     planned = {line: 60 if line.high < 40 else 6 if line.low < 200 else 0 for line in LINES}
     samples = simulated(logistic(80), planned)
     low, high = fit(samples, Threshold()).interval(STOPPING)
-    more = next_step(samples, planned, Aim(0.1, wave=16)).more
+    more = next_step(samples, planned, Aim(0.4, wave=16)).more
     near = {line for line in LINES if line.high >= low.length and line.low <= high.length}
     assert sum(more.values()) == 16
     assert more.keys() >= {min(near), max(near)}
@@ -89,7 +90,7 @@ def test_a_limit_below_the_plan_takes_nothing_back(most: int) -> None:
     cells = [Cell(condition, line, count) for line, count in planned.items()]
     judged = SimpleNamespace(curve=simulated(logistic(80), planned))
     run = SimpleNamespace(manifest=SimpleNamespace(cells=cells), conditions={condition: judged})
-    choice = choose(cast("JudgedRun", run), [condition], LINES, Aim(0.3), most_requests=most)
+    choice = choose(cast("JudgedRun", run), [condition], LINES, Aim(0.4), most_requests=most)
     assert sum(choice.counts.values()) == max(78, most)
     assert all(choice.counts[cell.key] >= cell.samples for cell in cells)
 
@@ -145,13 +146,26 @@ def test_short_lengths_are_known_to_the_length(longest: int) -> None:
     assert low.length <= longest <= high.length <= low.length + 4
 
 
-@pytest.mark.parametrize("longest", [12, 24, 50, 130])
-def test_two_bins_are_narrow_enough(longest: int) -> None:
-    """They end a run, even if its whole lengths are further apart than the precision."""
-    planned, step, _ = asked(lambda lengths: np.where(lengths <= longest, 1.0, 0.0), Aim(0.25))
+@pytest.mark.parametrize("spread", ["bands", "none"])
+@pytest.mark.parametrize("longest", [*range(5, 41), 48, 60, 75, 100, 150, 200, 250, 300, 500])
+def test_the_finest_precision_is_reached_at_each_length(longest: int, spread: Spread) -> None:
+    """With few samples; the interval may be wider by the distance of the neighbouring lengths, and
+    by the rounding of its ends.
+    """
+    lines = lines_of([line.length for line in LINES], spread)
+    perfect = longest if spread == "bands" else max(n for n in LENGTHS if n <= longest)
+
+    def up_to_longest(lengths: Floats) -> Floats:
+        return np.where(lengths <= longest, 1.0, 0.0)
+
+    planned, step, _ = asked(up_to_longest, Aim(FINEST), lines=lines)
+    result = fitted(up_to_longest, planned)
+    low, high = result.interval()
     assert step.is_known
-    assert sum(planned.values()) < 500
-    assert step.octaves < 0.4
+    assert sum(planned.values()) < 200
+    assert low.length <= perfect <= high.length
+    shorter, longer = neighbours(perfect, lines)
+    assert result.octaves() <= FINEST + np.log2(longer / shorter)
 
 
 def test_a_model_that_never_fails() -> None:
@@ -182,19 +196,38 @@ def test_a_claim_about_the_last_line_has_samples_of_it() -> None:
 def test_a_gap_counts_where_the_crossing_lies() -> None:
     """Between exact lengths; a wide gap elsewhere allows no wide interval."""
     lines = lines_of([10, 12, 14, 17, 20, 24, 28, 100, 400], "none")
-    for crossing, gap in ((18, 16 / 14), (60, 99 / 28)):
+    for crossing, gap in ((18, 17 / 14), (60, 100 / 28)):
         _, step, _ = asked(logistic(crossing, slope=8), Aim(0.6), lines=lines)
         assert step.is_known
         assert 0 < step.octaves <= 0.6 + np.log2(gap)
 
 
-def test_gaps_between_lines() -> None:
-    """Bands that meet have none, nor has a line itself."""
+def test_neighbouring_lengths() -> None:
+    """Whole lengths of bands, and exact lengths."""
     bands = [Line(5, 5, 7), Line(10, 8, 14), Line(20, 15, 20)]
-    assert [gap_at(length, bands) for length in (5, 7.5, 14.5, 30)] == [0, 0, 0, 0]
-    exact = [Line.exact(length) for length in (10, 11, 41)]
-    assert gap_at(20, exact) == pytest.approx(1.8625, 1e-4)
-    assert [gap_at(length, exact) for length in (10, 10.5, 11, 41, 50)] == [0] * 5
+    around = {
+        length: neighbours(length, bands) for length in (-np.inf, 5, 7.5, 14.5, 19.9, 20, np.inf)
+    }
+    assert around == {
+        -np.inf: (5, 5),
+        5: (5, 6),
+        7.5: (7, 8),
+        14.5: (14, 15),
+        19.9: (19, 20),
+        20: (20, 20),
+        np.inf: (20, 20),
+    }
+    exact = [Line.exact(length) for length in (10, 11, 40)]
+    around = {length: neighbours(length, exact) for length in (9, 10, 10.5, 11, 20, 40)}
+    assert around == {
+        9: (10, 10),
+        10: (10, 11),
+        10.5: (10, 11),
+        11: (11, 40),
+        20: (11, 40),
+        40: (40, 40),
+    }
+    assert neighbours(5.5, [Line(5, 4, 6), Line(6, 5, 7)]) == (5, 6)
 
 
 def test_a_model_that_always_fails() -> None:
@@ -283,13 +316,13 @@ def test_more_precision_grows_the_same_samples() -> None:
 
 def test_a_line_has_no_more_samples_than_allowed() -> None:
     """The run ends where the lines near the crossing are full."""
-    planned, step, _ = asked(logistic(60, slope=1), Aim(0.2, most_samples=6))
+    planned, step, _ = asked(logistic(60, slope=1), Aim(0.4, most_samples=6))
     assert max(planned.values()) == 6
     assert not step.is_known
     assert step.octaves > 0.2
     assert step.why.startswith("its effective length is ")
     assert step.why.endswith("; every line near the crossing has 6 samples")
-    _, step, _ = asked(logistic(60, slope=1), Aim(0.2, most_samples=1))
+    _, step, _ = asked(logistic(60, slope=1), Aim(0.4, most_samples=1))
     assert step.why.endswith("has 1 sample")
 
 

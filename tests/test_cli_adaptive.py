@@ -120,7 +120,7 @@ class TestFinding:
     def test_more_precision_takes_more_samples(self, lab: Lab) -> None:
         """The same folder grows, and no sample is asked twice."""
         model = lab.fake(sees(SEES))
-        adaptive(lab, model, *LENGTHS, "--precision", "1.5")
+        adaptive(lab, model, *LENGTHS, "--precision", "1")
         coarse = ids(lab.the_run())
         adaptive(lab, model, *LENGTHS, "--precision", "0.6")
         fine = ids(lab.the_run())
@@ -160,8 +160,8 @@ class TestFinding:
         assert any(not cell.line.is_exact for cell in bands.cells)
 
     def test_samples_limit_a_line(self, lab: Lab) -> None:
-        """A condition that is not known where its lines are full is incomplete; more samples, or
-        less precision, end it.
+        """A condition that is not known where its lines are full is incomplete; more samples end
+        it.
         """
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--samples", "3")
         assert done.code == 1
@@ -170,15 +170,18 @@ class TestFinding:
         *_, first, last = done.err.splitlines()
         assert "separator=comma: its effective length is " in first
         assert last == (
-            "bench: 2 conditions are not known to 0.75 octaves; a larger --samples, or a larger "
-            "--precision, goes on"
+            "bench: 2 conditions are not known to 0.75 octaves; "
+            "raise --samples or raise --precision"
         )
         one = (*LENGTHS, "--axis", "separator=none", "--samples", "1")
         done = adaptive(lab, lab.fake(sees(SEES)), *one, "--fresh")
         assert done.code == 1
         assert "; every line near the crossing has 1 sample\n" in done.err
-        assert "1 condition is not known to 0.75 octaves; a larger --samples" in done.err
-        assert adaptive(lab, lab.fake(sees(SEES)), *one, "--precision", "6").code == 0
+        assert "1 condition is not known to 0.75 octaves; raise --samples or" in done.err
+        done = adaptive(lab, lab.fake(sees(SEES)), *one, "--precision", "1")
+        assert done.err.endswith("1 condition is not known to 1 octaves; raise --samples\n")
+        more = (*one[:-1], "20", "--precision", "1")
+        assert adaptive(lab, lab.fake(sees(SEES)), *more).code == 0
 
     def test_ready_items_end_where_there_are_no_more(self, lab: Lab) -> None:
         """Their lengths are their own, and a line has no more samples than items."""
@@ -195,9 +198,9 @@ class TestFinding:
                 for _ in range(4)
             )
         )
-        done = adaptive(lab, lab.fake(sees(SEES)), "--precision", "0.25", task=path)
+        done = adaptive(lab, lab.fake(sees(SEES)), "--precision", "0.4", task=path)
         assert done.code == 1
-        assert "a larger --precision is reached with what there is" in done.err
+        assert "; add items or raise --precision\n" in done.err
         assert "every item of the lines near the crossing was asked" in done.err
         assert {cell.line.length for cell in read_manifest(lab.the_run()).cells} == {10, 20, 30}
         assert max(cell.samples for cell in read_manifest(lab.the_run()).cells) == 4
@@ -211,7 +214,7 @@ class TestWindow:
         provider = Window(400)
         done = adaptive(lab, lab.fake(provider), "--axis", "separator=none")
         assert done.code == 0
-        assert "its effective length is 230 to > 381" in done.err
+        assert "its effective length is known to 0.77 octaves (231 to 395)" in done.err
         assert max(len(request.prompt) for request in provider.requests) < 400
         overflows = [record for record in records(lab.the_run()) if "failure" in record]
         assert overflows
@@ -483,7 +486,7 @@ class TestDryRun:
     [
         (("--precision", "1"), ("--precision", "--adaptive")),
         (("--max-requests", "5"), ("--max-requests", "--adaptive")),
-        (("--adaptive", "--precision", "0.24"), ("at least 0.25 octaves",)),
+        (("--adaptive", "--precision", "0.39"), ("from 0.4 to 1 octaves, not 0.39",)),
         (("--adaptive", "--precision", "nan"), ("--precision", "a number")),
         (("--adaptive", "--max-requests", "0"), ("--max-requests",)),
     ],

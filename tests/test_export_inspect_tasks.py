@@ -169,7 +169,7 @@ def test_parameters_are_those_of_bench() -> None:
         ("counting/ones", {"seed": [1, 2]}, "seed must be a whole number"),
         ("counting/ones", {"adaptive": "so"}, "adaptive must be true or false, not 'so'"),
         ("counting/ones", {"precision": 1}, "add -T adaptive=true"),
-        ("counting/ones", {"adaptive": True, "precision": 0.1}, "at least 0.25 octaves, not 0.1"),
+        ("counting/ones", {"adaptive": True, "precision": 0.1}, "from 0.4 to 1 octaves, not 0.1"),
         ("counting/ones", {"adaptive": True, "precision": "fine"}, "number of octaves, not 'fine'"),
         ("file", {}, "-T path="),
         ("file", {"path": "none.yaml"}, "no file 'none.yaml'"),

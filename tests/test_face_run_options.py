@@ -57,7 +57,7 @@ def test_the_default_is_that_of_the_limits() -> None:
         ({"repeat": True, "batch": True}, "--repeat does not go together with --batch"),
         ({"precision": 1.0}, "--precision is of an adaptive run; add --adaptive"),
         ({"max_requests": 5}, "--max-requests is of an adaptive run; add --adaptive"),
-        ({"adaptive": True, "precision": 0.24}, "--precision must be at least 0.25 octaves"),
+        ({"adaptive": True, "precision": 2.5}, "--precision must be from 0.4 to 1 octaves"),
         ({"model": "groq/nobody-knows-it", "budget": 1.0}, "--budget needs the prices"),
         ({"out": Path(__file__) / "below"}, "is not a folder"),
         ({"tier": "priority"}, "--tier must be default, flex or batch, not 'priority'"),

@@ -16,7 +16,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -54,12 +53,9 @@ UNCLEAR_MISFIT = 1.0
 """Nor is a line that is nearer to the curve than so many standard deviations."""
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
-_ROUNDED = 3
-"""An interval is narrow enough if its ends, in whole lengths, differ by so many symbols or fewer:
-rounding alone can move them so far apart."""
-_NARROWEST = 2 / BINS_AN_OCTAVE
-"""Octaves: the width of an interval whose crossing is known to lie between two neighbouring bins,
-which is one bin, and half a bin more at each end."""
+NARROWEST = 3 / BINS_AN_OCTAVE
+"""Octaves: around each crossing an interval becomes so narrow with enough samples. The lengths on
+its two sides are at most two bins apart, and an interval has half a bin more at each end."""
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
@@ -70,7 +66,7 @@ class Aim:
     """When an adaptive run is precise enough, and how it gets there."""
 
     precision: float
-    """Width of the interval at which a condition ends, in octaves."""
+    """Width of the interval at which a condition ends, in octaves; at least `NARROWEST`."""
     threshold: Threshold = Threshold()
     wave: int = 8
     """Samples of each condition in a wave."""
@@ -139,18 +135,14 @@ def choose(
     return Choice(counts, steps)
 
 
-def gap_at(length: float, lines: Sequence[Line]) -> float:
-    """Octaves between the two lines around a length where nothing is asked, so that nothing can
-    tell where a crossing lies between them: 0 on a line, and where bands meet.
+def neighbours(length: float, lines: Sequence[Line]) -> tuple[int, int]:
+    """The two lengths that can be asked around `length`, so that nothing can tell where between
+    them a crossing lies. They are the same outside the lines.
     """
-    return next(
-        (
-            math.log2((longer.low - 1) / line.high)
-            for line, longer in pairwise(lines)
-            if line.high < length < longer.low
-        ),
-        0.0,
-    )
+    whole = math.floor(min(max(length, lines[0].low - 1), lines[-1].high))
+    shorter = [min(whole, line.high) for line in lines if line.low <= length]
+    longer = [max(whole + 1, line.low) for line in lines if line.high > length]
+    return max(shorter, default=lines[0].low), min(longer, default=lines[-1].high)
 
 
 def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> Step:
@@ -170,41 +162,40 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     fitted = fit(samples, aim.threshold, longest=float(considered.high))
     beyond = float(fitted.reaches(np.array([lines[last_opened].high], float))[0])
     reported = fitted.up_to(float(samples.lines[-1].high))
-    step = Step({}, _found(reported, aim.threshold), _width(reported))
+    step = _step(reported, aim.threshold)
     if unopened and beyond > BEYOND:
         return replace(step, more=dict.fromkeys(unopened[:FIRST_LINES], first))
-    is_narrow = _is_narrow(fitted, aim.precision + _gap_of(fitted, lines))
+    is_narrow = _is_narrow(fitted, aim.precision, lines)
     lines_in_doubt = _lines_in_doubt(samples, fitted, planned, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
         if not fitted.one_threshold(MISFIT_LEVEL):
             return replace(step, found="its accuracy has no single threshold", is_known=True)
         if is_narrow and not lines_in_doubt:
-            return replace(step, is_known=True)
+            low, high = reported.interval()
+            if unopened and high.sign == ">":
+                return replace(step, more={unopened[0]: first})
+            is_wide = low.sign == high.sign == "=" and step.octaves > aim.precision
+            why_wide = "; the lengths that can be asked allow no narrower interval"
+            return replace(step, found=step.found + why_wide * is_wide, is_known=True)
     more = _wave(samples, fitted, planned, aim, lines_in_doubt)
     many = f"{aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
     return replace(step, more=more, full="" if more else f"every line near the crossing has {many}")
 
 
-def _is_narrow(fitted: Fit, octaves: float) -> bool:
-    """Whether the interval to stop at and the reported one, whose ends are whole lengths, are both
-    at most `octaves` wide.
+def _is_narrow(fitted: Fit, precision: float, lines: Sequence[Line]) -> bool:
+    """Whether the interval to stop at, and the reported one with its ends in whole lengths, are at
+    most `precision` octaves wide, or the first of them can become no narrower.
 
-    The interval to stop at may be wider if it reaches from one whole length to the next. The
-    reported one may be wider if its ends differ by `_ROUNDED` or less, or if the interval to stop
-    at is no wider than `_NARROWEST`.
+    Where nothing is asked between the neighbours of the crossing, their distance is added to the
+    precision.
     """
-    (low, high), (least, most) = fitted.interval(), fitted.interval(STOPPING)
-    width = fitted.octaves(STOPPING)
-    is_reported = (
-        _width(fitted) <= octaves or high.length - low.length <= _ROUNDED or width <= _NARROWEST
-    )
-    return is_reported and (width <= octaves or most.length - least.length <= 1)
-
-
-def _gap_of(fitted: Fit, lines: Sequence[Line]) -> float:
-    """Octaves around the middle of the crossing in which no line asks anything."""
     place = fitted.place(0.5)
-    return gap_at(fitted.bins.length(place), lines) if math.isfinite(place) else 0.0
+    middle = fitted.bins.length(place) if math.isfinite(place) else place
+    shorter, longer = neighbours(middle, lines)
+    apart = math.log2(longer / shorter)
+    octaves = precision + (apart if longer - shorter > 1 else 0)
+    width = fitted.octaves(STOPPING)
+    return max(width, _width(fitted)) <= octaves or width <= NARROWEST + apart
 
 
 def _width(fitted: Fit) -> float:
@@ -213,30 +204,35 @@ def _width(fitted: Fit) -> float:
     return math.log2(high.length / low.length)
 
 
-def _found(fitted: Fit, threshold: Threshold) -> str:
-    """What the interval says of the effective length."""
+def _step(fitted: Fit, threshold: Threshold) -> Step:
+    """What the interval says of the effective length, without what to ask next."""
     low, high = fitted.interval()
+    if low.sign == "<" and high.sign == ">":
+        return Step({})
     if low.sign == ">":
-        return f"it still reaches {threshold} at {low.length:,.0f}"
-    if high.sign == "<":
-        return f"it does not reach {threshold} at {high.length:,.0f}"
-    span = span_text((low, high))
-    if low.sign == high.sign == "=":
-        return f"its effective length is known to {_width(fitted):.2f} octaves ({span})"
-    return f"its effective length is {span}"
+        found = f"it still reaches {threshold} at {low.length:,.0f}"
+    elif high.sign == "<":
+        found = f"it does not reach {threshold} at {high.length:,.0f}"
+    elif low.sign == high.sign == "=":
+        known = f"{_width(fitted):.2f} octaves ({span_text((low, high))})"
+        found = f"its effective length is known to {known}"
+    else:
+        found = f"its effective length is {span_text((low, high))}"
+    return Step({}, found, _width(fitted))
 
 
 def _lines_in_doubt(
     samples: Curve, fitted: Fit, planned: Mapping[Line, int], aim: Aim
 ) -> list[Line]:
     """Lines below the interval that may not reach the threshold, or have few samples; and the first
-    and the last line where the interval ends beyond it and they have few. If there are none, and
-    it is unclear whether there is a single threshold: the line that is farthest from the curve.
+    and the last line where the interval ends beyond it and they have few, but no unopened line. If
+    there are none, and it is unclear whether there is a single threshold: the line that is farthest
+    from the curve.
     """
     low, high = (fitted.place(tail) for tail in STOPPING)
     lines = list(planned)
     ends = [line for line, end in ((lines[0], -low), (lines[-1], high)) if end == math.inf]
-    few = {line for line in ends if planned[line] < END_SAMPLES}
+    few = {line for line in ends if 0 < planned[line] < END_SAMPLES}
     shortest = (
         0.0
         if low == -math.inf

@@ -15,6 +15,7 @@ from harness.face.run_options import RunOptions
 from harness.journal.manifest import MANIFEST
 from harness.plan.cost import estimate_tokens
 from harness.plan.plan import make_sample
+from harness.plan.selection import COARSEST
 from harness.run.chooser import Wave
 from harness.run.run_request import RunRequest
 from harness.spec import MAX_LENGTH, CellKey, Condition, Line
@@ -23,8 +24,6 @@ _BATCH_WAVE = 120
 """Samples of a condition in a wave, where each wave may take a day."""
 _FACTOR = 1.45
 """How much longer the longest sample of a further line is than that of the line before."""
-_LESS_PRECISION = "a larger --precision is reached with what there is"
-_MORE_SAMPLES = "a larger --samples, or a larger --precision, goes on"
 _DIGITS_A_TOKEN = 3
 """Digits that a tokenizer takes together, at most; `estimate_tokens` counts each."""
 
@@ -106,16 +105,17 @@ class AdaptiveChooser:
             for (condition, line), size in request.plan.with_counts(choice.counts).sizes.items()
             if size > present.get((condition, line), 0)
         }
+        or_precision = " or raise --precision" if self.aim.precision < COARSEST else ""
         return {
             condition: step.found
             if step.is_known
             else Unknown(f"{step.found}; it needs more samples", "")
             if condition in grown
-            else Unknown(step.why, _MORE_SAMPLES)
+            else Unknown(step.why, f"raise --samples{or_precision}")
             if step.full
             else Unknown(
                 f"{step.found}; every item of the lines near the crossing was asked",
-                _LESS_PRECISION,
+                f"add items{or_precision}",
             )
             for condition, step in choice.steps.items()
         }

@@ -153,7 +153,7 @@ PrecisionOption = Annotated[
     typer.Option(
         metavar="OCTAVES",
         parser=number(),
-        help="With --adaptive: width of the interval that is enough, at least 0.25; default: 0.75.",
+        help="With --adaptive: width of the interval that is enough, 0.4 to 1; default: 0.75.",
     ),
 ]
 MaxRequestsOption = Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
 
@@ -15,9 +14,9 @@ from harness.task.prompt import utf8_problem
 
 PRECISION = 0.75
 """Octaves: with it the ends of an interval are a factor of 1.7 apart."""
-_FINEST = 0.25
-"""Octaves. No interval around a crossing is narrower, and around some crossings none becomes so
-narrow."""
+FINEST, COARSEST = 0.4, 1.0
+"""Octaves: a finer precision is out of reach around some crossings, and a run with a coarser one
+ends after so few samples that its intervals hold too seldom (`docs/statistics.md`)."""
 MOST_SAMPLES = 400
 """Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
 _MOST_DIGITS = 9
@@ -215,8 +214,10 @@ def read_precision(given: float | None) -> float:
     """The value of `--precision`, in octaves."""
     if given is None:
         return PRECISION
-    if not (math.isfinite(given) and given >= _FINEST):
-        raise UsageError(f"--precision must be at least {_FINEST} octaves, not {given:g}")
+    if not FINEST <= given <= COARSEST:
+        raise UsageError(
+            f"--precision must be from {FINEST:g} to {COARSEST:g} octaves, not {given:g}"
+        )
     return given
 
 

@@ -1,8 +1,8 @@
 """What adaptive runs save against full runs whose intervals are as wide, and what they cover.
 
 The aim of the adaptive runs is the mean width of the intervals of full runs with so many samples a
-line. They end with somewhat narrower intervals than that, so they are compared with full runs of as
-many samples as give their own mean width.
+line, within the limits of `--precision`. They end with somewhat narrower intervals than that, so
+they are compared with full runs of as many samples as give their own mean width.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from harness.analysis.adaptive import Aim, next_step
 from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.effective_length import effective_length
 from harness.analysis.fit import fit
+from harness.plan.selection import COARSEST, FINEST
 from tests.benchmarks.simulation.coverage import COVERED, SAID
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -36,8 +37,6 @@ FULL_SAMPLES = (10, 15, 20, 30, 40, 60, 100, 150, 200)
 """Samples of a line for which the width of full runs is simulated."""
 WIDTH_RUNS = 0.4
 """Share of the runs for each of those widths, which are means."""
-FINEST = 0.25
-"""Octaves: no finer precision is asked for."""
 _NARROWEST = 0.01
 """Octaves: narrower widths count as this one, whose logarithm is known."""
 REQUESTS, SYMBOLS, NEVER_ABOVE = 0.40, 0.25, 0.80
@@ -95,7 +94,10 @@ def measure(case: Case, runs: int) -> list[Row]:
     """The rows of one shape."""
     widths = _full_widths(case, max(1, round(WIDTH_RUNS * runs)))
     of_samples = dict(zip(FULL_SAMPLES, widths.tolist(), strict=True))
-    aims = [Aim(max(FINEST, of_samples[samples]), most_samples=MOST_SAMPLES) for samples in SAMPLES]
+    aims = [
+        Aim(min(max(FINEST, of_samples[samples]), COARSEST), most_samples=MOST_SAMPLES)
+        for samples in SAMPLES
+    ]
     setting = case.full(MOST_SAMPLES)
     found = np.array([list(_one_run(setting, run, aims)) for run in range(runs)])
     rows: list[Row] = []
