@@ -2,7 +2,8 @@
 
 The aim of the adaptive runs is the mean width of the intervals of full runs with so many samples a
 line, within the limits of `--precision`. They end with somewhat narrower intervals than that, so
-they are compared with full runs of as many samples as give their own mean width.
+they are compared with full runs of as many samples as give their own mean width, and where they
+end wider than their aim, of as many samples as the aim was taken from at least.
 """
 
 from __future__ import annotations
@@ -103,8 +104,9 @@ def measure(case: Case, runs: int) -> list[Row]:
     rows: list[Row] = []
     for place, (samples, aim) in enumerate(zip(SAMPLES, aims, strict=True)):
         width, asked_of_each, symbols_of_each, held, said = found[:, place].mean(axis=0).tolist()
-        # wider than the aim: these runs end because there is no single threshold
-        as_wide = samples if width > aim.precision else _samples_for(width, widths)
+        as_wide = _samples_for(width, widths)
+        if width > aim.precision:  # of runs that end because there is no single threshold
+            as_wide = max(samples, as_wide)
         requests, symbols = asked_of_each / as_wide, symbols_of_each / as_wide
         row: Row = {
             "shape": case.shape,
