@@ -170,7 +170,7 @@ class TestFinding:
         *_, first, last = done.err.splitlines()
         assert "separator=comma: its effective length is " in first
         assert last == (
-            "bench: 2 conditions are not known to 0.75 octaves; "
+            "bench: fake/model: 2 conditions are not known to 0.75 octaves; "
             "raise --samples or raise --precision"
         )
         one = (*LENGTHS, "--axis", "separator=none", "--samples", "1")
@@ -214,7 +214,7 @@ class TestWindow:
         provider = Window(400)
         done = adaptive(lab, lab.fake(provider), "--axis", "separator=none")
         assert done.code == 0
-        assert "its effective length is known to 0.77 octaves (231 to 395)" in done.err
+        assert "its effective length is known to 0.73 octaves (230 to 381)" in done.err
         assert max(len(request.prompt) for request in provider.requests) < 400
         overflows = [record for record in records(lab.the_run()) if "failure" in record]
         assert overflows
@@ -232,7 +232,9 @@ class TestWindow:
             done = adaptive(lab, model, *lengths, "--axis", "separator=none", "--fresh")
             assert done.code == 0
             assert re.search(
-                r"reaches 85 % at 5$|effective length is 4 to > 5$", done.err, re.MULTILINE
+                r"reaches 85 % at 5$|is 4 to > 5; no longer length was asked$",
+                done.err,
+                re.MULTILINE,
             )
             assert read_manifest(lab.the_run()).cells[-1].samples >= END_SAMPLES
             assert {cell.length for cell in read_manifest(lab.the_run()).cells} == {3, 5}
@@ -460,10 +462,22 @@ class TestDryRun:
     def test_what_the_window_may_add_is_said(self, lab: Lab) -> None:
         """Where no length is given, longer lines may follow; of ready items never."""
         done = adaptive(lab, lab.fake(sees(SEES)), "--dry-run")
-        assert "and as many a line on longer lines, if the server says that its window" in done.out
-        assert "tokens and cost below are of the first wave" in done.out
+        assert "and more on longer lines, if the server says that its window has room" in done.out
+        assert "tokens and cost are of the requests above" in done.out
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
         assert "longer lines" not in done.out
+
+    def test_the_next_wave_of_a_run_is_shown(self, lab: Lab) -> None:
+        """Where a finer precision needs more; and that nothing is asked where none does."""
+        model = lab.fake(sees(SEES))
+        one = (*LENGTHS, "--axis", "separator=none")
+        assert adaptive(lab, model, *one, "--precision", "1").code == 0
+        asked = len(ids(lab.the_run()))
+        done = adaptive(lab, model, *one, "--precision", "1", "--dry-run")
+        assert f"{asked} (up to the next wave); {asked} are answered, so 0 will be" in done.out
+        done = adaptive(lab, model, *one, "--precision", "0.4", "--dry-run")
+        assert f"{asked + 8} (up to the next wave); {asked} are answered, so 8 will" in done.out
+        assert len(ids(lab.the_run())) == asked
 
     def test_a_run_that_begins_anew_has_nothing(self, lab: Lab) -> None:
         """With --fresh the old run does not count; nothing is moved."""
@@ -474,11 +488,11 @@ class TestDryRun:
         assert adaptive(lab, model, *LENGTHS, "--dry-run", "--fresh").out == before
         assert not (lab.out / "replaced").exists()
 
-    def test_the_cost_is_that_of_the_first_wave(self, lab: Lab) -> None:
+    def test_the_cost_is_that_of_the_requests(self, lab: Lab) -> None:
         """And says so."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
-        assert "cost of the first waves, without later ones: about $" in done.out
+        assert "cost of these requests, without later waves: about $" in done.out
 
 
 @pytest.mark.parametrize(

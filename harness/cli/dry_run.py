@@ -35,7 +35,7 @@ def dry_run(
     as_json: bool = False,
 ) -> int:
     """Prints for each model the requests and the cost of the runs, and a prompt of each; sends
-    nothing. With a `chooser` the requests are those of the first wave.
+    nothing. With a `chooser` the requests are those up to the next wave.
     """
     take_logs()
     if as_json:
@@ -47,7 +47,7 @@ def dry_run(
         for preview in previews:
             _show(preview, is_fresh=options.fresh)
         _show_cost(
-            options, [preview.forecast for preview in previews], is_first=chooser is not None
+            options, [preview.forecast for preview in previews], is_adaptive=chooser is not None
         )
     return COMPLETE
 
@@ -66,6 +66,8 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         if plan.counts is None
         else "the samples of the run"
         if request.repeat
+        else "up to the next wave"
+        if preview.answered and not is_fresh
         else "the first wave"
     )
     thought = run_forecast.thought_tokens
@@ -173,14 +175,14 @@ def _left(preview: Preview, *, is_fresh: bool) -> str:
     return f"; {' and '.join(why)}, so {max(0, size - answered - unsent):,} will be asked{again}"
 
 
-def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_first: bool) -> None:
-    """Prints the cost of all runs; with `is_first` that of their first waves."""
+def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptive: bool) -> None:
+    """Prints the cost of all runs; with `is_adaptive` that up to their next waves."""
     model, prices = options.model, options.model.prices
     if prices is not None:
         costs = [forecast.dollars(prices) for forecast in forecasts]
         expected, most = map(sum, zip(*costs, strict=True))
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
-        what = "the first waves, without later ones" if is_first else "all"
+        what = "these requests, without later waves" if is_adaptive else "all"
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
         if options.budget is not None:
             echo(_of_budget(options.budget, expected, most))

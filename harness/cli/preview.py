@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.power import smallest_factor, smallest_fall
@@ -15,7 +16,7 @@ from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.cost import Budget
 from harness.plan.estimate import Forecast, forecast
 from harness.plan.plan import Plan
-from harness.run.chooser import first_plan
+from harness.run.chooser import first_plan, next_plan
 from harness.run.event_loop import run_in_loop
 from harness.run.run_request import RunRequest
 from harness.spec import CellKey, line_start
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """How an adaptive run goes on after its first wave."""
+    """How an adaptive run goes on after the next wave."""
 
     precision: float
     """Octaves to which each effective length is to be known."""
@@ -45,13 +46,11 @@ class Waves:
         ):
             limit = f"{self.most_of_command:,} of the command"
         elif self.longer_lines:
-            limit += (
-                ", and as many a line on longer lines, if the server says that its window has room"
-            )
+            limit += ", and more on longer lines, if the server says that its window has room"
         return (
-            "each wave follows from the replies before it, until the effective length is known to "
-            f"{self.precision:g} octaves; at most {limit}; tokens and cost below are of the first "
-            "wave"
+            "each wave follows from the replies before it, until the effective length is known "
+            f"to {self.precision:g} octaves; at most {limit}; tokens and cost are of the requests "
+            "above"
         )
 
 
@@ -80,10 +79,14 @@ class Preview:
     @property
     def answered(self) -> int:
         """How many samples of the plan have answers."""
-        plan = self.request.plan
-        start = line_start(plan.seed, plan.task.name)
-        answers = Journal(self.request.folder, warn).answered(plan.lines, start)
-        return sum(answers.count_in(key, size, plan.shard) for key, size in plan.sizes.items())
+        return _answered(self.request.folder, self.request.plan)
+
+
+def _answered(folder: Path, plan: Plan) -> int:
+    """How many samples of the plan have answers in the folder of its run."""
+    start = line_start(plan.seed, plan.task.name)
+    answers = Journal(folder, warn).answered(plan.lines, start)
+    return sum(answers.count_in(key, size, plan.shard) for key, size in plan.sizes.items())
 
 
 def previews_of(
@@ -95,22 +98,28 @@ def previews_of(
     if chooser is not None:
         waves = [_waves(request, options, chooser) for request in requests]
         requests = [
-            replace(request, plan=_first_plan(request, options, chooser)) for request in requests
+            replace(request, plan=_plan_of_next(request, options, chooser)) for request in requests
         ]
     counter = _counter(options, requests)
     previews = run_in_loop(_counted(requests, counter))
     return [replace(preview, waves=its) for preview, its in zip(previews, waves, strict=True)]
 
 
-def _first_plan(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
-    """The first wave; with `--fresh` that of a run that has nothing yet."""
+def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
+    """The waves of a run up to the one that is asked next; with `--fresh` the first wave of a run
+    that has nothing yet.
+    """
     if options.fresh:
         return request.plan.with_counts(chooser.of_new_run(request, options.max_requests))
-    return first_plan(request, chooser, Budget(requests=options.max_requests))
+    budget = Budget(requests=options.max_requests)
+    begun = first_plan(request, chooser, budget)
+    if _answered(request.folder, begun) < begun.size:
+        return begun
+    return next_plan(request, begun, chooser, budget) or begun
 
 
 def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Waves:
-    """What follows the first wave of an adaptive run."""
+    """What follows the next wave of an adaptive run."""
     most, may_grow = chooser.most(request, is_fresh=options.fresh)
     return Waves(options.precision, most, may_grow, options.max_requests)
 

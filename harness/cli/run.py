@@ -143,9 +143,8 @@ def _report_ends(
             in_words = condition.label.replace(",", ", ")
             tell_apart(f"{request.name} {in_words}: {found}")
     if unfinished:
-        label = f"{requests[0].model.label}: " if is_quiet else ""
         for line in chooser.unknown(unfinished, *limit):
-            warn(f"{label}{line}")
+            warn(f"{requests[0].model.label}: {line}")
     return bool(unfinished)
 
 

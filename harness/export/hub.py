@@ -68,8 +68,9 @@ def hub_files(
     manifest, conditions = publishable.run.manifest, publishable.run.conditions.values()
     if conditions and all(judged.adaptive for judged in conditions):
         raise JournalError(
-            f"{publishable.run.folder} is an adaptive run, which has no area to publish; the same "
-            "command without --adaptive uses its answers and has one"
+            f"{publishable.run.folder} is an adaptive run, which has no area to publish; the "
+            "same command without --adaptive, --precision and --max-requests uses its answers and "
+            "has one"
         )
     for judged in conditions:
         estimate = judged.effective_length(threshold)

@@ -216,7 +216,7 @@ def read_precision(given: float | None) -> float:
         return PRECISION
     if not FINEST <= given <= COARSEST:
         raise UsageError(
-            f"--precision must be from {FINEST:g} to {COARSEST:g} octaves, not {given:g}"
+            f"--precision must be from {FINEST:g} to {COARSEST:g} octaves, not {given:.10g}"
         )
     return given
 
