@@ -174,7 +174,7 @@ def test_a_model_that_never_fails() -> None:
     low, high = fitted(np.ones_like, planned).interval()
     assert (step.is_known, high.sign) == (True, ">")
     assert 500 / 2**0.75 < low.length < 500
-    assert step.why == f"its effective length is {low} to > 500"
+    assert step.why == f"its effective length is {low} to > 500; no longer length was asked"
     assert all(planned.values())
     assert planned[LINES[-1]] >= END_SAMPLES
     assert sum(planned.values()) < 10 * len(LINES)
@@ -324,6 +324,75 @@ def test_a_line_has_no_more_samples_than_allowed() -> None:
     assert step.why.endswith("; every line near the crossing has 6 samples")
     _, step, _ = asked(logistic(60, slope=1), Aim(0.4, most_samples=1))
     assert step.why.endswith("has 1 sample")
+
+
+@pytest.mark.parametrize("longest", [1, 5, 1000])
+def test_an_open_end_needs_its_samples(longest: int) -> None:
+    """An interval that ends beyond the first or the last line is not known from few replies on
+    that line, where `--samples` allows no more.
+    """
+
+    def up_to_longest(lengths: Floats) -> Floats:
+        return np.where(lengths <= longest, 1.0, 0.0)
+
+    planned, step, _ = asked(up_to_longest, Aim(1.0, most_samples=END_SAMPLES - 1))
+    low, high = fitted(up_to_longest, planned).interval()
+    if {low.sign, high.sign} != {"="}:
+        assert not step.is_known
+        assert step.why.endswith(f"has {END_SAMPLES - 1} samples")
+    _, step, _ = asked(up_to_longest, Aim(1.0, most_samples=END_SAMPLES))
+    assert step.is_known
+
+
+def test_lengths_that_are_close_together_are_asked_until_something_is_known() -> None:
+    """All lines lie within the precision; that does not make the interval narrow."""
+    for spread in ("none", "bands"):
+        lines = lines_of([36, 38, 40, 42, 44], spread)
+        planned, step, _ = asked(
+            lambda lengths: np.where(lengths <= 40, 1.0, 0.0), Aim(0.75), lines=lines
+        )
+        low, high = fitted(lambda lengths: np.where(lengths <= 40, 1.0, 0.0), planned).interval()
+        assert step.is_known
+        assert {low.sign, high.sign} & {"="}
+        assert sum(planned.values()) < 60
+
+
+@pytest.mark.parametrize(
+    ("lengths", "spread", "longest", "why"),
+    [
+        ([5, 10, 20], "none", 15, "no length between 10 and 20 is asked"),
+        ([5, 10, 20], "bands", 7, "wider than 0.4 because lengths are whole numbers"),
+        ([100, 200], "none", 150, "no length between 100 and 200 is asked"),
+        ([50, 55, 61], "bands", 55, ""),
+    ],
+)
+def test_why_an_interval_is_wider_is_said(
+    lengths: list[int], spread: Spread, longest: int, why: str
+) -> None:
+    """Lengths may be too far apart for the precision."""
+    _, step, _ = asked(
+        lambda asked_of: np.where(asked_of <= longest, 1.0, 0.0),
+        Aim(0.4),
+        lines=lines_of(lengths, spread),
+    )
+    assert step.is_known
+    assert step.why.partition("; ")[2] == why
+    assert (step.octaves > 0.4) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("at_short", "cut", "why"),
+    [
+        (1.0, 5.5, "its effective length is known to 0.49 octaves (5 to 7)"),
+        (0.7, 7.5, "its effective length is < 5 to 6; no shorter length was asked"),
+        (0.7, 5.5, "it does not reach 85 % at 5"),
+        (1.0, 1e9, "its effective length is 359 to > 500; no longer length was asked"),
+    ],
+)
+def test_an_end_beyond_the_lines_is_said(at_short: float, cut: float, why: str) -> None:
+    """At the short and at the long end."""
+    _, step, _ = asked(lambda lengths: np.where(lengths < cut, at_short, 0.05), Aim(1.0))
+    assert (step.is_known, step.why) == (True, why)
 
 
 def test_nothing_scored_ends_the_condition() -> None:

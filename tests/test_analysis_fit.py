@@ -53,6 +53,8 @@ class TestEnds:
             ((0.1, 0.2, 0.3), ">", "<", ">"),
             ((0.0, 0.01, 0.3), ">", "=", ">"),
             ((0.6, 1.0, 1.0), "<", "<", "="),
+            ((0.02, 0.5, 0.98), "=", "<", ">"),  # the half bin leaves the range
+            ((0.005, 0.5, 0.995), "=", "=", "="),  # so it does here, but nothing lies there
         ],
     )
     def test_outside_the_tested_range_it_is_a_bound(

@@ -166,17 +166,16 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     if unopened and beyond > BEYOND:
         return replace(step, more=dict.fromkeys(unopened[:FIRST_LINES], first))
     is_narrow = _is_narrow(fitted, aim.precision, lines)
-    lines_in_doubt = _lines_in_doubt(samples, fitted, planned, aim) if is_narrow else []
+    ends = _few_at_the_ends(fitted, planned)
+    lines_in_doubt = _lines_in_doubt(samples, fitted, planned, ends, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
         if not fitted.one_threshold(MISFIT_LEVEL):
             return replace(step, found="its accuracy has no single threshold", is_known=True)
-        if is_narrow and not lines_in_doubt:
-            low, high = reported.interval()
-            if unopened and high.sign == ">":
+        if is_narrow and not ends and not lines_in_doubt:
+            if unopened and reported.interval()[1].sign == ">":
                 return replace(step, more={unopened[0]: first})
-            is_wide = low.sign == high.sign == "=" and step.octaves > aim.precision
-            why_wide = "; the lengths that can be asked allow no narrower interval"
-            return replace(step, found=step.found + why_wide * is_wide, is_known=True)
+            reason = _why_wide(reported, aim.precision, lines)
+            return replace(step, found=step.found + reason, is_known=True)
     more = _wave(samples, fitted, planned, aim, lines_in_doubt)
     many = f"{aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
     return replace(step, more=more, full="" if more else f"every line near the crossing has {many}")
@@ -184,18 +183,40 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
 
 def _is_narrow(fitted: Fit, precision: float, lines: Sequence[Line]) -> bool:
     """Whether the interval to stop at, and the reported one with its ends in whole lengths, are at
-    most `precision` octaves wide, or the first of them can become no narrower.
+    most `precision` octaves wide, or the first of them is about as narrow as it can become.
 
     Where nothing is asked between the neighbours of the crossing, their distance is added to the
-    precision.
+    precision. An interval that is open at both ends is never narrow.
     """
-    place = fitted.place(0.5)
-    middle = fitted.bins.length(place) if math.isfinite(place) else place
-    shorter, longer = neighbours(middle, lines)
+    low, high = fitted.interval(STOPPING)
+    if low.sign == "<" and high.sign == ">":
+        return False
+    shorter, longer = _around_the_crossing(fitted, lines)
     apart = math.log2(longer / shorter)
     octaves = precision + (apart if longer - shorter > 1 else 0)
     width = fitted.octaves(STOPPING)
     return max(width, _width(fitted)) <= octaves or width <= NARROWEST + apart
+
+
+def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:
+    """The two lengths that can be asked around the median of the crossing."""
+    place = fitted.place(0.5)
+    return neighbours(fitted.bins.length(place) if math.isfinite(place) else place, lines)
+
+
+def _why_wide(fitted: Fit, precision: float, lines: Sequence[Line]) -> str:
+    """What to say where an interval is narrow enough to stop, but wider than `precision`, or open
+    at one end.
+    """
+    low, high = fitted.interval()
+    if _width(fitted) > precision:
+        shorter, longer = _around_the_crossing(fitted, lines)
+        if longer - shorter > 1 and fitted.octaves() > precision:
+            return f"; no length between {shorter:,} and {longer:,} is asked"
+        return f"; wider than {precision:g} because lengths are whole numbers"
+    if low.sign == "<" and high.sign == "=":
+        return "; no shorter length was asked"
+    return "; no longer length was asked" if low.sign == "=" and high.sign == ">" else ""
 
 
 def _width(fitted: Fit) -> float:
@@ -221,40 +242,39 @@ def _step(fitted: Fit, threshold: Threshold) -> Step:
     return Step({}, found, _width(fitted))
 
 
-def _lines_in_doubt(
-    samples: Curve, fitted: Fit, planned: Mapping[Line, int], aim: Aim
-) -> list[Line]:
-    """Lines below the interval that may not reach the threshold, or have few samples; and the first
-    and the last line where the interval ends beyond it and they have few, but no unopened line. If
-    there are none, and it is unclear whether there is a single threshold: the line that is farthest
-    from the curve.
+def _few_at_the_ends(fitted: Fit, planned: Mapping[Line, int]) -> list[Line]:
+    """The first and the last line where the interval ends beyond it and it has few samples, unless
+    it is not opened.
     """
-    low, high = (fitted.place(tail) for tail in STOPPING)
     lines = list(planned)
-    ends = [line for line, end in ((lines[0], -low), (lines[-1], high)) if end == math.inf]
-    few = {line for line in ends if 0 < planned[line] < END_SAMPLES}
-    shortest = (
-        0.0
-        if low == -math.inf
-        else fitted.bins.longest
-        if low == math.inf
-        else fitted.bins.length(low)
-    )
+    low, high = fitted.interval(STOPPING)
+    ends = [(lines[0], low.sign == "<"), (lines[-1], high.sign == ">")]
+    return [line for line, is_open in ends if is_open and 0 < planned[line] < END_SAMPLES]
+
+
+def _lines_in_doubt(
+    samples: Curve, fitted: Fit, planned: Mapping[Line, int], ends: Sequence[Line], aim: Aim
+) -> list[Line]:
+    """`ends`, and the lines below the interval that may not reach the threshold, or have few
+    samples. If there are none, and it is unclear whether there is a single threshold: the line
+    that is farthest from the curve.
+    """
+    shortest = fitted.bins.length(fitted.place(STOPPING[0]))
     counts = {
         line: (int(correct), int(n))
         for line, correct, n in zip(
             samples.lines, samples.correct.sum(axis=0), samples.n, strict=True
         )
     }
-    few |= {
-        line
-        for line, asked in planned.items()
-        if line.high < shortest
-        and (
-            asked < LEAST_SAMPLES or _doubt(*counts.get(line, (0, 0)), fitted.required) > MOST_DOUBT
-        )
+    below = {line for line in planned if line.high < shortest}
+    few = {line for line in below if planned[line] < LEAST_SAMPLES}
+    doubtful = {
+        line for line in below if _doubt(*counts.get(line, (0, 0)), fitted.required) > MOST_DOUBT
     }
-    in_doubt = [line for line in lines if line in few and planned[line] < aim.most_samples]
+    wanted = {*ends, *few, *doubtful}
+    in_doubt = [
+        line for line, asked in planned.items() if line in wanted and asked < aim.most_samples
+    ]
     if in_doubt or fitted.one_threshold(UNCLEAR_LEVEL):
         return in_doubt
     misfits = {

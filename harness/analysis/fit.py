@@ -26,6 +26,9 @@ TAILS: Tails = (0.025, 0.975)
 _Rounding: TypeAlias = Callable[[float], int]
 HALF_BIN = 0.5
 """A crossing is known to half a bin at best: so much is added to both ends of an interval."""
+OUTSIDE = 0.01
+"""Where half a bin moves an end of an interval out of the tested range, the end is a bound only if
+the crossing lies there with at least this probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +68,9 @@ class Fit:
         """
         return 1 - self.below[np.clip(self.bins.places(lengths), 0, len(self.below) - 1)]
 
-    def place(self, probability: float, shift: float = 0.0) -> float:
-        """The bin, with a fraction, below which the crossing lies with this probability.
-
-        `shift` bins are added. -infinity is below the tested range, infinity above it.
+    def place(self, probability: float) -> float:
+        """The bin, with a fraction, below which the crossing lies with this probability; -infinity
+        is below the tested range, infinity above it.
         """
         if self.below[0] >= probability:
             return -math.inf
@@ -76,10 +78,7 @@ class Fit:
             return math.inf
         after = int(np.searchsorted(self.below, probability))
         before, behind = self.below[after - 1], self.below[after]
-        place = after - 1 + float((probability - before) / (behind - before)) + shift
-        if place < 0:
-            return -math.inf
-        return math.inf if place > len(self.below) - 1 else place
+        return after - 1 + float((probability - before) / (behind - before))
 
     @property
     def median(self) -> Bound:
@@ -88,14 +87,23 @@ class Fit:
 
     def interval(self, tails: Tails = TAILS) -> Span:
         """The interval between two quantiles of the crossing, with half a bin on both sides."""
-        low, high = self.place(tails[0], -HALF_BIN), self.place(tails[1], HALF_BIN)
+        low, high = self._ends(tails)
         return self._bound(low, math.floor), self._bound(high, math.ceil)
 
     def octaves(self, tails: Tails = TAILS) -> float:
         """Width of the interval within the tested range, in octaves."""
         last = len(self.below) - 1
-        low, high = self.place(tails[0], -HALF_BIN), self.place(tails[1], HALF_BIN)
-        return (min(max(high, 0), last) - min(max(low, 0), last)) / BINS_AN_OCTAVE
+        low, high = (min(max(end, 0), last) for end in self._ends(tails))
+        return (high - low) / BINS_AN_OCTAVE
+
+    def _ends(self, tails: Tails) -> tuple[float, float]:
+        """The places of two quantiles, with half a bin on both sides; infinite for a bound."""
+        low, high = self.place(tails[0]) - HALF_BIN, self.place(tails[1]) + HALF_BIN
+        if low < 0 and self.below[0] >= OUTSIDE:
+            low = -math.inf
+        if high > len(self.below) - 1 and 1 - self.below[-1] >= OUTSIDE:
+            high = math.inf
+        return low, high
 
     def up_to(self, longest: float) -> Fit:
         """This fit without the lengths above `longest`. No answer may be longer than that.
