@@ -22,6 +22,7 @@ from tests.benchmarks.simulation import (
     early_line,
     equivalence,
     further,
+    ranges,
     unpaired,
 )
 from tests.benchmarks.simulation.draws import (
@@ -285,6 +286,28 @@ class TestEveryLength:
     def test_lengths_are_all_to_a_hundred_and_every_kth_beyond(self) -> None:
         assert exact_lengths([98, 500], 200) == [98, 99, 100, 300, 500]
         assert exact_lengths([10, 12, 40], 5) == list(range(10, 41))
+
+
+@pytest.mark.parametrize("asked", ranges.ASKED)
+def test_crossings_near_the_ends_are_drawn_there(asked: str) -> None:
+    case = ranges.Case(Setting("step", 0.0, 20), asked)
+    shortest, longest = case.ends
+    for zone in ranges.ZONES:
+        truth, curve = case.draw(3, zone)
+        low, high = case.crossings(zone)
+        assert low <= truth.crossing <= high
+        assert (low < shortest, high > longest) == (zone == "below", zone == "above")
+        assert curve.lines == tuple(case.lines)
+        assert truth.accuracies[math.ceil(low) - 1] == 0.97
+    row = ranges.measure(case, 20)
+    assert {float(row[zone] or 0) for zone in ("below", "above")} == {1.0}
+
+
+def test_flat_accuracies_are_beyond_one_end() -> None:
+    rows = list(ranges.rows(["flat 0.90", "flat 0.80", "dip"], 2, map))
+    assert len(rows) == 2 * len(ranges.ASKED) * len(coverage.SAMPLES)
+    assert {row["shape"] for row in rows if "above" in row} == {"flat 0.90"}
+    assert {row["shape"] for row in rows if "below" in row} == {"flat 0.80"}
 
 
 def test_an_early_line_is_compared_with_the_same_answers_without_it() -> None:

@@ -1,6 +1,7 @@
 """Simulates runs of models whose accuracy is known at every length, and judges them as runs are.
 
-    python -m tests.benchmarks.simulation coverage|further|equivalence|adaptive|early_line|unpaired
+    python -m tests.benchmarks.simulation
+        coverage|ranges|further|equivalence|adaptive|early_line|unpaired
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/statistics.md`, which says what its columns are. Each run has a
@@ -26,6 +27,7 @@ from tests.benchmarks.simulation import (
     early_line,
     equivalence,
     further,
+    ranges,
     unpaired,
 )
 from tests.benchmarks.simulation.shapes import SHAPES
@@ -42,6 +44,7 @@ from tests.benchmarks.simulation.table import (
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "statistics.md"
 SIMULATIONS: Mapping[str, Simulation] = {
     "coverage": coverage.SIMULATION,
+    "ranges": ranges.SIMULATION,
     "further": further.SIMULATION,
     "equivalence": equivalence.SIMULATION,
     "adaptive": adaptive.SIMULATION,

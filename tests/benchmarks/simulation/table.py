@@ -44,7 +44,9 @@ SETTING = (
     Column("rows", "rows go together", ".1f"),
     Column("samples", "samples of a line"),
 )
-"""The columns of every table that say what was simulated."""
+"""The columns of most tables that say what was simulated."""
+KEYS = ("shape", "rows", "lines", "sides")
+"""Columns that may say it, besides the number of samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,7 @@ def folded(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
     """The lines of a Markdown table in which rows that differ only in their number of samples are
     one row, whose cells have one value for each number.
     """
-    keys = [column for column in columns if column in SETTING and column.name != "samples"]
-    keys += [column for column in columns if column.name == "sides"]
+    keys = [column for column in columns if column.name in KEYS]
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(column.text(row) for column in keys), []).append(row)

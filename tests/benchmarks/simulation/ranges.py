@@ -1,0 +1,137 @@
+"""How often intervals hold where the crossing is near an end of the lengths asked, or beyond it.
+
+Many lines are asked, or few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.curve import Curve, Threshold
+from harness.analysis.fit import fit
+from harness.spec import Line, fifth_around, line_start, lines_of
+from tests.benchmarks.simulation.coverage import COVERED, SAMPLES
+from tests.benchmarks.simulation.draws import LINES, Setting, answers, holds, rows_field
+from tests.benchmarks.simulation.shapes import SHAPES, Truth
+from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
+
+ASKED: Mapping[str, Sequence[Line]] = {
+    "13 lines, 5 to 500": LINES,
+    "3 lines, 22 to 50": lines_of((22, 33, 50), "bands"),
+    "1 line, 26 to 38": (fifth_around(32),),
+}
+NEAR = math.sqrt(2)
+"""A crossing is near an end of the lengths asked up to this factor from it."""
+ZONES = ("below", "shortest", "longest", "above")
+UNEVEN_OR_MIXED = ("comb 0.7", "comb 2", "dip", "guess 20 %")
+"""Shapes that are left out: what they do at the ends is what the others do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row of the table."""
+
+    setting: Setting
+    asked: str
+    """Which of `ASKED`."""
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines that are asked."""
+        return ASKED[self.asked]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The shortest and the longest length asked."""
+        return self.lines[0].low, self.lines[-1].high
+
+    def crossings(self, zone: str) -> tuple[float, float]:
+        """The crossings of a zone lie between these."""
+        shortest, longest = self.ends
+        return {
+            "below": (shortest / NEAR, shortest),
+            "shortest": (shortest, shortest * NEAR),
+            "longest": (longest / NEAR, longest),
+            "above": (longest, longest * NEAR),
+        }[zone]
+
+    def draw(self, run: int, zone: str) -> tuple[Truth, Curve]:
+        """The truth and the curve of one run whose crossing lies in `zone`."""
+        seed = self.setting.seed(run)
+        rng = np.random.default_rng([seed, ZONES.index(zone)])
+        family = self.setting.family
+        crossing = math.exp(rng.uniform(*np.log(self.crossings(zone))))
+        truth = Truth(
+            family.accuracies(crossing, rng), crossing if family.fixed is None else family.fixed
+        )
+        start = line_start(run, "simulation")
+        lengths: npt.NDArray[np.int64] = np.array(
+            [
+                [line.length_of(index, start) for line in self.lines]
+                for index in range(self.setting.samples)
+            ]
+        )
+        correct = answers(truth, lengths, rows_field(rng, lengths.shape, self.setting.rows))
+        return truth, Curve(
+            tuple(self.lines), correct, np.ones_like(correct), lengths.astype(float)
+        )
+
+
+def zones(shape: str) -> Sequence[str]:
+    """The zones in which the crossing of a shape can lie; of a flat one it is above or below all
+    lengths.
+    """
+    fixed = SHAPES[shape].fixed
+    return ZONES if fixed is None else ("below",) if fixed == 0 else ("above",)
+
+
+def measure(case: Case, runs: int) -> Row:
+    """One row of the table."""
+    shares: dict[str, float] = {}
+    for zone in zones(case.setting.shape):
+        held = []
+        for run in range(runs):
+            truth, curve = case.draw(run, zone)
+            held.append(holds(fit(curve, Threshold()).interval(), truth.crossing, case.ends))
+        shares[zone] = float(np.mean(held))
+    return {
+        "shape": case.setting.shape,
+        "lines": case.asked,
+        "samples": case.setting.samples,
+        **shares,
+        "runs": runs,
+        "missed": ", ".join(zone for zone, share in shares.items() if share < COVERED),
+    }
+
+
+def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
+    """One row for each shape, lines and number of samples."""
+    some = [shape for shape in shapes if shape not in UNEVEN_OR_MIXED]
+    cases = [
+        Case(Setting(shape, 0.0, samples), asked)
+        for shape, asked, samples in product(some, ASKED, SAMPLES)
+    ]
+    yield from spread(partial(measure, runs=runs), cases)
+
+
+SIMULATION = Simulation(
+    "how often an interval holds a crossing that is near an end of the lengths asked",
+    (
+        Column("shape", "shape"),
+        Column("lines", "asked"),
+        Column("samples", "samples of a line"),
+        Column("below", "crossing below the shortest", ".3f"),
+        Column("shortest", "above the shortest", ".3f"),
+        Column("longest", "below the longest", ".3f"),
+        Column("above", "above the longest", ".3f"),
+        Column("missed", "missed"),
+    ),
+    rows,
+)
