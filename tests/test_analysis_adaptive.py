@@ -326,6 +326,35 @@ def test_a_line_has_no_more_samples_than_allowed() -> None:
     assert step.why.endswith("has 1 sample")
 
 
+@pytest.mark.parametrize(
+    ("longest", "items"), [(12, 5), (40, 2), (40, 5), (100, 1), (100, 2), (100, 5)]
+)
+def test_few_items_of_each_length_are_enough(longest: int, items: int) -> None:
+    """All of a line are asked where more would be wanted, and its neighbours as well."""
+    lines = lines_of(range(5, 105), "none")
+    aim = Aim(1.0, items=dict.fromkeys(lines, items))
+    planned, step, _ = asked(
+        lambda lengths: np.where(lengths <= longest, 1.0, 0.0), aim, lines=lines
+    )
+    assert step.is_known, step.why
+    assert max(planned.values()) == items
+    assert step.octaves <= 1
+    low, high = fitted(lambda lengths: np.where(lengths <= longest, 1.0, 0.0), planned).interval()
+    assert low.length <= longest <= high.length
+    if longest < 60:
+        assert not planned[lines[-1]]
+
+
+def test_where_lines_near_the_crossing_are_full_longer_ones_are_opened() -> None:
+    """Rather than nothing."""
+    lines = lines_of(range(5, 105, 3), "none")
+    planned, step, _ = asked(
+        lambda lengths: np.where(lengths <= 50, 1.0, 0.0), Aim(0.75, most_samples=1), lines=lines
+    )
+    assert step.full == "every line near the crossing has 1 sample"
+    assert sum(planned[line] for line in lines if line.low > 50) > 2
+
+
 @pytest.mark.parametrize("longest", [1, 5, 1000])
 def test_an_open_end_needs_its_samples(longest: int) -> None:
     """An interval that ends beyond the first or the last line is not known from few replies on
@@ -339,7 +368,7 @@ def test_an_open_end_needs_its_samples(longest: int) -> None:
     low, high = fitted(up_to_longest, planned).interval()
     if {low.sign, high.sign} != {"="}:
         assert not step.is_known
-        assert step.why.endswith(f"has {END_SAMPLES - 1} samples")
+        assert step.why.endswith(f"; the lines in doubt have {END_SAMPLES - 1} samples")
     _, step, _ = asked(up_to_longest, Aim(1.0, most_samples=END_SAMPLES))
     assert step.is_known
 
@@ -361,7 +390,7 @@ def test_lengths_that_are_close_together_are_asked_until_something_is_known() ->
     ("lengths", "spread", "longest", "why"),
     [
         ([5, 10, 20], "none", 15, "no length between 10 and 20 is asked"),
-        ([5, 10, 20], "bands", 7, "wider than 0.4 because lengths are whole numbers"),
+        ([5, 10, 20], "bands", 7, "more samples make it hardly narrower"),
         ([100, 200], "none", 150, "no length between 100 and 200 is asked"),
         ([50, 55, 61], "bands", 55, ""),
     ],

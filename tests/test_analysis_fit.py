@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.analysis.curve import Threshold
+from harness.analysis.curve import Floats, Threshold
 from harness.analysis.falling_curve import Bins
 from harness.analysis.fit import Fit, fit
 from harness.analysis.interval import Bound
+from harness.spec import lines_of
 from tests.curves import LINES, answers, banded, shares
 from tests.simulated import LINES as MORE_LINES
 from tests.simulated import logistic, simulated
@@ -100,6 +101,39 @@ class TestFit:
             true_lengths=np.where(scored > 0, samples.true_lengths, np.nan),
         )
         assert fit(fewer, Threshold()).answered.sum() == 3 * len(LINES)
+
+    @pytest.mark.parametrize(
+        ("longest", "ends"),
+        [
+            (7, (Bound("<", 10), Bound("<", 10))),
+            (10, (Bound("=", 10), Bound("=", 40))),
+            (41, (Bound("=", 41), Bound("=", 160))),
+            (160, (Bound(">", 160), Bound(">", 160))),
+        ],
+    )
+    def test_an_end_in_a_gap_is_the_length_beside_it(
+        self, longest: int, ends: tuple[Bound, Bound]
+    ) -> None:
+        """Between 41 and 160 no reply says where the accuracy falls; 40 and 41 have no gap."""
+        lines = lines_of([10, 40, 41, 160], "none")
+
+        def perfect(lengths: Floats) -> Floats:
+            return np.where(lengths <= longest, 1.0, 0.0)
+
+        found = fit(simulated(perfect, 40, all_lines=lines), Threshold())
+        assert found.gaps == [(10, 40), (41, 160)]
+        assert found.interval() == ends
+
+    def test_bands_that_meet_or_overlap_have_no_gap(self) -> None:
+        """Lines without an answer do."""
+        assert fit(simulated(logistic(60), 20), Threshold()).gaps == []
+        overlapping = lines_of([30, 32, 34, 60], "fifth")
+        assert fit(simulated(logistic(40), 20, all_lines=overlapping), Threshold()).gaps == [
+            (41, 48)
+        ]
+        some = {line: 20 for line in MORE_LINES if line.length != 50}
+        (gap,) = fit(simulated(logistic(60), some), Threshold()).gaps
+        assert gap == (40, 62)
 
     def test_the_lapse_rate_is_that_of_the_shortest_length(self) -> None:
         """With many answers it is the share of wrong ones."""

@@ -134,7 +134,7 @@ class TestCommand:
             f"# Title\n\n{BEGIN}\n"
             "| task | model | sees to (95 %) | median over conditions | mean area |\n"
             "| --- | --- | --- | --- | ---: |\n"
-            "| lab/ones | scripted/a | > 5 (4 to > 5), separator=none | > 5, range over 2 "
+            "| lab/ones | scripted/a | > 5 (3 to > 5), separator=none | > 5, range over 2 "
             "conditions > 5 | 1.00 |\n"
             f"{END}\n\nmore\n"
         )
@@ -595,8 +595,8 @@ class TestFile:
             (",8,0,0.85,", ",8,0,,", "threshold is empty"),
             (",8,0,0.85,", ",8,0,1e999,", "threshold is no number: '1e999'"),
             ("lab/ones,1,", f"lab/ones,{'9' * 5000},", "task_version is no whole number"),
-            (",5,>,4,", ",,>,4,", "effective_length is empty"),
-            (",5,>,4,", ",5,=,4,", "effective_length_bound is not empty or < or >: '='"),
+            (",5,>,3,", ",,>,3,", "effective_length is empty"),
+            (",5,>,3,", ",5,=,3,", "effective_length_bound is not empty or < or >: '='"),
             (",yes,0.", ",maybe,0.", "one_threshold is not no or yes: 'maybe'"),
         ],
     )
@@ -622,7 +622,7 @@ def test_the_table_has_the_better_model_first(lab: Lab) -> None:
     assert [line.split(" | ")[-1] for line in lines] == ["1.00 |", "0.25 |"]
     assert lines[0].split(" | ")[3] == "–"
     alone = markdown(merge(part)).splitlines()[2]
-    assert alone == "| lab/ones | scripted/b | > 5 (4 to > 5) | – | 1.00 |"
+    assert alone == "| lab/ones | scripted/b | > 5 (3 to > 5) | – | 1.00 |"
 
 
 def test_the_file_has_the_largest_area_first(lab: Lab) -> None:
@@ -642,9 +642,7 @@ def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
     controls = {Condition.read(row["condition"])["odd"]: row["control"] for row in found}
     assert controls == {"zero": "", "absent": "yes"}
     (line,) = markdown(merge(found)).splitlines()[2:]
-    assert (
-        line == "| copying/first_last | fake/model | < 5 (< 5 to 5, of 4 replies only) | – | 0.00 |"
-    )
+    assert line == "| copying/first_last | fake/model | < 5 (< 5, of 4 replies only) | – | 0.00 |"
 
 
 def of_condition(row: Row, value: str, length: int, **more: str) -> Row:

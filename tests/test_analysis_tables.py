@@ -462,7 +462,7 @@ class TestTerminal:
             lab.run(lab.wanted(samples=1), ScriptedProvider(script), max_connections=1)
         assert self.shown(lab, lab.wanted())[2:] == [
             *(["3", "0 (0–79)  1", "-  0"], ["5", "0 (0–79)  1", "-  0"]),
-            *(["sees to (85 %)", "< 3", "-"], ["95 % interval", "< 3 to 4", ""]),
+            *(["sees to (85 %)", "< 3", "-"], ["95 % interval", "< 3 to 5", ""]),
             ["few replies", "2", ""],
             ["not scored", "0", "2"],
         ]

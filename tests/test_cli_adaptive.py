@@ -170,16 +170,21 @@ class TestFinding:
         *_, first, last = done.err.splitlines()
         assert "separator=comma: its effective length is " in first
         assert last == (
-            "bench: fake/model: 2 conditions are not known to 0.75 octaves; "
+            "bench: fake/model: 2 conditions are not finished at a precision of 0.75 octaves; "
             "raise --samples or raise --precision"
         )
         one = (*LENGTHS, "--axis", "separator=none", "--samples", "1")
         done = adaptive(lab, lab.fake(sees(SEES)), *one, "--fresh")
         assert done.code == 1
         assert "; every line near the crossing has 1 sample\n" in done.err
-        assert "1 condition is not known to 0.75 octaves; raise --samples or" in done.err
+        assert (
+            "1 condition is not finished at a precision of 0.75 octaves; raise --samples or"
+            in done.err
+        )
         done = adaptive(lab, lab.fake(sees(SEES)), *one, "--precision", "1")
-        assert done.err.endswith("1 condition is not known to 1 octaves; raise --samples\n")
+        assert done.err.endswith(
+            "1 condition is not finished at a precision of 1 octave; raise --samples\n"
+        )
         more = (*one[:-1], "20", "--precision", "1")
         assert adaptive(lab, lab.fake(sees(SEES)), *more).code == 0
 
@@ -214,7 +219,10 @@ class TestWindow:
         provider = Window(400)
         done = adaptive(lab, lab.fake(provider), "--axis", "separator=none")
         assert done.code == 0
-        assert "its effective length is known to 0.73 octaves (230 to 381)" in done.err
+        assert (
+            "its effective length is known to 1.07 octaves (182 to 381); no length between 263 and "
+            "381 is asked"
+        ) in done.err
         assert max(len(request.prompt) for request in provider.requests) < 400
         overflows = [record for record in records(lab.the_run()) if "failure" in record]
         assert overflows
@@ -463,7 +471,7 @@ class TestDryRun:
         """Where no length is given, longer lines may follow; of ready items never."""
         done = adaptive(lab, lab.fake(sees(SEES)), "--dry-run")
         assert "and more on longer lines, if the server says that its window has room" in done.out
-        assert "tokens and cost are of the requests above" in done.out
+        assert "tokens and cost do not include later waves" in done.out
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
         assert "longer lines" not in done.out
 
@@ -474,10 +482,23 @@ class TestDryRun:
         assert adaptive(lab, model, *one, "--precision", "1").code == 0
         asked = len(ids(lab.the_run()))
         done = adaptive(lab, model, *one, "--precision", "1", "--dry-run")
-        assert f"{asked} (up to the next wave); {asked} are answered, so 0 will be" in done.out
+        assert f"{asked} (all waves); {asked} are answered, so 0 will be" in done.out
         done = adaptive(lab, model, *one, "--precision", "0.4", "--dry-run")
-        assert f"{asked + 8} (up to the next wave); {asked} are answered, so 8 will" in done.out
+        assert f"{asked + 8} (with the next wave); {asked} are answered, so 8 will" in done.out
         assert len(ids(lab.the_run())) == asked
+
+    def test_samples_that_do_not_fit_end_a_wave(self, lab: Lab) -> None:
+        """They are not asked, so the next wave is shown."""
+        provider = Window(400)
+        exact = ("--axis", "separator=none", "--lengths", "50,100,200,300,400,500")
+        assert adaptive(lab, lab.fake(provider), *exact, "--precision", "1").code == 0
+        finer = (*exact, "--precision", "0.4")
+        planned = sum(cell.samples for cell in read_manifest(lab.the_run()).cells)
+        done = adaptive(lab, lab.fake(provider), *finer, "--dry-run")
+        shown = re.search(r"(\d+) \(with the next wave\); (\d+) are answered", done.out)
+        assert shown is not None, done.out
+        assert int(shown[1]) > planned
+        assert int(shown[2]) == len(provider.requests) < planned
 
     def test_a_run_that_begins_anew_has_nothing(self, lab: Lab) -> None:
         """With --fresh the old run does not count; nothing is moved."""

@@ -66,7 +66,7 @@ def test_each_condition_has_a_file_with_its_area(lab: Lab) -> None:
     assert "source" not in entry
     for said in (
         "area under accuracy over log length, 0 to 1 (95 % ",
-        "sees to > 5 (4 to > 5) symbols at 85 %",
+        "sees to > 5 (3 to > 5) symbols at 85 %",
         "4 scored samples at each of lengths 3, 5",
         "separator=comma; seed 0, temperature 0, max_tokens auto, api chat",
         "lab/ones version 1, data ",

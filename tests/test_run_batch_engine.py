@@ -971,9 +971,10 @@ class TestAdaptive:
             lab.monkeypatch.setattr(engine, "STAGES", 1)
             done = batched(lab, server, "--adaptive", *lengths)
             assert (done.code, server.created) == (1, 1)
-            assert "2 conditions are not known to 0.75 octaves; the same command goes on" in (
-                done.err
-            )
+            assert (
+                "2 conditions are not finished at a precision of 0.75 octaves; the same command "
+                "goes on"
+            ) in done.err
             lab.monkeypatch.setattr(engine, "STAGES", 3)
             assert batched(lab, server, "--adaptive", *lengths).code == 0
             assert set(server.paid.values()) == {1}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -42,8 +42,8 @@ MOST_DOUBT = 0.4
 """The answers of a line below the interval leave at most this probability of an accuracy below the
 threshold."""
 END_SAMPLES = 10
-"""The first or the last line has at least so many samples where the interval ends beyond it, which
-is not to follow from other lines, or from the prior."""
+"""Where the interval ends beyond the first or the last line, that line has at least so many
+samples, so that the end does not follow from other lines alone."""
 UNCLEAR_LEVEL = 0.2
 """While the test for a single threshold fails at this level, the line that is farthest from the
 fitted curve is asked on."""
@@ -72,6 +72,21 @@ class Aim:
     """Samples of each condition in a wave."""
     most_samples: int = 400
     """Samples of one line, at most."""
+    items: Mapping[Line, int] = field(default_factory=dict)
+    """Samples that there are of a line; a line that is not here has as many as are wanted."""
+
+    @property
+    def is_of_items(self) -> bool:
+        """Whether the items limit the samples of every line."""
+        return 0 < max(self.items.values(), default=0) <= self.most_samples
+
+    def most(self, line: Line) -> int:
+        """Samples of this line, at most."""
+        return self.least(line, self.most_samples)
+
+    def least(self, line: Line, wanted: int) -> int:
+        """The samples that are `wanted` of a line, or all that there are."""
+        return min(wanted, self.items.get(line, wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,8 @@ class Step:
     """Width of the interval that `found` gives, within the tested range."""
     is_known: bool = False
     """Whether it is known as well as wanted, or there is no single one."""
+    is_narrow: bool = False
+    """Whether its interval is narrow enough, so that only lines in doubt are asked."""
     full: str = ""
     """Why nothing can be asked although it is not known."""
 
@@ -151,9 +168,8 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     """
     lines = list(planned)
     opened = sum(planned[line] > 0 for line in lines)
-    first = min(FIRST_SAMPLES, aim.most_samples)
     if not opened:
-        return Step(dict.fromkeys(lines[:FIRST_LINES], first))
+        return Step(_opening(lines, aim))
     if samples is None:
         return Step({}, full="nothing could be scored")
     last_opened = max(place for place, line in enumerate(lines) if planned[line])
@@ -164,21 +180,37 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     reported = fitted.up_to(float(samples.lines[-1].high))
     step = _step(reported, aim.threshold)
     if unopened and beyond > BEYOND:
-        return replace(step, more=dict.fromkeys(unopened[:FIRST_LINES], first))
+        return replace(step, more=_opening(unopened, aim))
     is_narrow = _is_narrow(fitted, aim.precision, lines)
-    ends = _few_at_the_ends(fitted, planned)
+    ends = _few_at_the_ends(fitted, planned, aim)
     lines_in_doubt = _lines_in_doubt(samples, fitted, planned, ends, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
         if not fitted.one_threshold(MISFIT_LEVEL):
             return replace(step, found="its accuracy has no single threshold", is_known=True)
         if is_narrow and not ends and not lines_in_doubt:
             if unopened and reported.interval()[1].sign == ">":
-                return replace(step, more={unopened[0]: first})
+                return replace(step, more=_opening(unopened[:1], aim))
             reason = _why_wide(reported, aim.precision, lines)
             return replace(step, found=step.found + reason, is_known=True)
     more = _wave(samples, fitted, planned, aim, lines_in_doubt)
-    many = f"{aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
-    return replace(step, more=more, full="" if more else f"every line near the crossing has {many}")
+    if not more and beyond > 1 - STOPPING[1]:
+        more = _opening(unopened, aim)
+    return replace(
+        step, more=more, full="" if more else _full(aim, is_narrow=is_narrow), is_narrow=is_narrow
+    )
+
+
+def _full(aim: Aim, *, is_narrow: bool) -> str:
+    """Why nothing can be asked, where `aim` allows no more samples of the lines that matter."""
+    if aim.is_of_items:
+        return "every item of the lines near the crossing was asked"
+    lines = "the lines in doubt have" if is_narrow else "every line near the crossing has"
+    return f"{lines} {aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
+
+
+def _opening(unopened: Sequence[Line], aim: Aim) -> dict[Line, int]:
+    """The first samples of the next lines."""
+    return {line: min(FIRST_SAMPLES, aim.most(line)) for line in unopened[:FIRST_LINES]}
 
 
 def _is_narrow(fitted: Fit, precision: float, lines: Sequence[Line]) -> bool:
@@ -205,18 +237,22 @@ def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:
 
 
 def _why_wide(fitted: Fit, precision: float, lines: Sequence[Line]) -> str:
-    """What to say where an interval is narrow enough to stop, but wider than `precision`, or open
-    at one end.
+    """What to say where an interval is narrow enough to stop, but open at one end, or wider than
+    `precision`.
     """
     low, high = fitted.interval()
+    reasons = []
+    if low.sign == "<" and high.sign == "=":
+        reasons.append("no shorter length was asked")
+    if low.sign == "=" and high.sign == ">":
+        reasons.append("no longer length was asked")
     if _width(fitted) > precision:
         shorter, longer = _around_the_crossing(fitted, lines)
         if longer - shorter > 1 and fitted.octaves() > precision:
-            return f"; no length between {shorter:,} and {longer:,} is asked"
-        return f"; wider than {precision:g} because lengths are whole numbers"
-    if low.sign == "<" and high.sign == "=":
-        return "; no shorter length was asked"
-    return "; no longer length was asked" if low.sign == "=" and high.sign == ">" else ""
+            reasons.append(f"no length between {shorter:,} and {longer:,} is asked")
+        elif not reasons:
+            reasons.append("more samples make it hardly narrower")
+    return "".join(f"; {reason}" for reason in reasons)
 
 
 def _width(fitted: Fit) -> float:
@@ -242,14 +278,18 @@ def _step(fitted: Fit, threshold: Threshold) -> Step:
     return Step({}, found, _width(fitted))
 
 
-def _few_at_the_ends(fitted: Fit, planned: Mapping[Line, int]) -> list[Line]:
-    """The first and the last line where the interval ends beyond it and it has few samples, unless
-    it is not opened.
+def _few_at_the_ends(fitted: Fit, planned: Mapping[Line, int], aim: Aim) -> list[Line]:
+    """The first line, if the interval ends below it, and the last one, if it is opened and the
+    interval ends above it; each only if it has few samples.
     """
     lines = list(planned)
     low, high = fitted.interval(STOPPING)
     ends = [(lines[0], low.sign == "<"), (lines[-1], high.sign == ">")]
-    return [line for line, is_open in ends if is_open and 0 < planned[line] < END_SAMPLES]
+    return [
+        line
+        for line, is_open in ends
+        if is_open and 0 < planned[line] < aim.least(line, END_SAMPLES)
+    ]
 
 
 def _lines_in_doubt(
@@ -267,20 +307,20 @@ def _lines_in_doubt(
         )
     }
     below = {line for line in planned if line.high < shortest}
-    few = {line for line in below if planned[line] < LEAST_SAMPLES}
+    few = {line for line in below if planned[line] < aim.least(line, LEAST_SAMPLES)}
     doubtful = {
         line for line in below if _doubt(*counts.get(line, (0, 0)), fitted.required) > MOST_DOUBT
     }
     wanted = {*ends, *few, *doubtful}
     in_doubt = [
-        line for line, asked in planned.items() if line in wanted and asked < aim.most_samples
+        line for line, asked in planned.items() if line in wanted and asked < aim.most(line)
     ]
     if in_doubt or fitted.one_threshold(UNCLEAR_LEVEL):
         return in_doubt
     misfits = {
         line: misfit
         for line, misfit in _misfits(samples, fitted)
-        if misfit >= UNCLEAR_MISFIT and planned[line] < min(UNCLEAR_SAMPLES, aim.most_samples)
+        if misfit >= UNCLEAR_MISFIT and planned[line] < min(UNCLEAR_SAMPLES, aim.most(line))
     }
     return [max(misfits, key=lambda line: misfits[line])] if misfits else []
 
@@ -307,15 +347,21 @@ def _wave(
     lines_in_doubt: Sequence[Line],
 ) -> dict[Line, int]:
     """A wave of samples, as far as lines have room for more; if `lines_in_doubt` are given, all of
-    them go there.
+    them go there. In place of a line without room the nearest one in the interval is asked.
     """
     lines = list(planned)
-    room = {line: max(0, aim.most_samples - planned[line]) for line in lines}
     more: Counter[Line] = Counter()
+
+    def with_room(lines: Sequence[Line]) -> list[Line]:
+        return [line for line in lines if planned[line] + more[line] < aim.most(line)]
+
     checks = aim.wave if lines_in_doubt else round(CHECKING * aim.wave)
-    matched = aim.wave - checks
-    for place in _where_to_look(fitted, matched):
-        more[_line_at(lines, fitted, place)] += 1
+    low, high = (bound.length for bound in fitted.interval(STOPPING))
+    within = [line for line in lines if low <= line.low and line.high <= high]
+    for place in _where_to_look(fitted, aim.wave - checks):
+        wanted = _line_at(lines, fitted, place)
+        if near := with_room([wanted]) or with_room(within):
+            more[_line_at(near, fitted, place)] += 1
     middle = lines.index(_line_at(lines, fitted, fitted.place(0.5)))
     checked_lines = lines_in_doubt or lines[: max(1, middle)]
     correct = dict(zip(samples.lines, samples.correct.sum(axis=0), strict=True))
@@ -331,6 +377,7 @@ def _wave(
             ),
         )
         more[checked] += 1
+    room = {line: max(0, aim.most(line) - planned[line]) for line in more}
     return {line: min(count, room[line]) for line, count in more.items() if room[line]}
 
 
@@ -357,8 +404,14 @@ def _where_to_look(fitted: Fit, count: int) -> list[float]:
 
 
 def _line_at(lines: Sequence[Line], fitted: Fit, place: float) -> Line:
-    """The line at a place, in bins; the nearest one outside the range."""
+    """The line at a place, in bins; the nearest one where no line is there."""
     if place == -math.inf:
         return lines[0]
     length = fitted.bins.longest if place == math.inf else fitted.bins.length(place)
-    return next((line for line in lines if line.high + 0.5 >= length), lines[-1])
+
+    def octaves_away(line: Line) -> float:
+        if line.low - 0.5 <= length <= line.high + 0.5:
+            return 0.0
+        return abs(math.log2((line.low if length < line.low else line.high) / length))
+
+    return min(lines, key=octaves_away)

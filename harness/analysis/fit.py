@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from harness.analysis.dispersion import (
 from harness.analysis.falling_curve import BINS_AN_OCTAVE, Bins, falling_curve
 from harness.analysis.interval import Bound, Span
 from harness.analysis.one_threshold import LEVEL, has_one_threshold
+from harness.spec import Line
 
 Tails: TypeAlias = tuple[float, float]
 TAILS: Tails = (0.025, 0.975)
@@ -27,8 +28,8 @@ _Rounding: TypeAlias = Callable[[float], int]
 HALF_BIN = 0.5
 """A crossing is known to half a bin at best: so much is added to both ends of an interval."""
 OUTSIDE = 0.01
-"""Where half a bin moves an end of an interval out of the tested range, the end is a bound only if
-the crossing lies there with at least this probability."""
+"""Half a bin may move an end of an interval out of the tested range. The end is then a bound (`<`
+or `>`) only if the crossing lies out there with at least this probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,8 @@ class Fit:
     """How much better the model was on each row than expected: shape (N,)."""
     dispersion: float
     """Factor by which the answers vary more than independent ones; at least 1."""
+    gaps: Sequence[tuple[int, int]] = ()
+    """Neighbouring lengths between which no length was answered, ascending."""
 
     @property
     def lapse(self) -> float:
@@ -86,7 +89,11 @@ class Fit:
         return self._bound(self.place(0.5), math.floor)
 
     def interval(self, tails: Tails = TAILS) -> Span:
-        """The interval between two quantiles of the crossing, with half a bin on both sides."""
+        """The interval between two quantiles of the crossing, with half a bin on both sides.
+
+        Where a quantile lies between two lengths and none between them was asked, the end is that
+        of the two which lies outside: what the curve does between them only the prior says.
+        """
         low, high = self._ends(tails)
         return self._bound(low, math.floor), self._bound(high, math.ceil)
 
@@ -97,13 +104,27 @@ class Fit:
         return (high - low) / BINS_AN_OCTAVE
 
     def _ends(self, tails: Tails) -> tuple[float, float]:
-        """The places of two quantiles, with half a bin on both sides; infinite for a bound."""
-        low, high = self.place(tails[0]) - HALF_BIN, self.place(tails[1]) + HALF_BIN
+        """The places of both ends of an interval; an end that is a bound is infinite."""
+        low, high = self.place(tails[0]), self.place(tails[1])
+        gap_of_low, gap_of_high = self._gap(low), self._gap(high)
+        low = gap_of_low[0] if gap_of_low else low - HALF_BIN
+        high = gap_of_high[1] if gap_of_high else high + HALF_BIN
         if low < 0 and self.below[0] >= OUTSIDE:
             low = -math.inf
         if high > len(self.below) - 1 and 1 - self.below[-1] >= OUTSIDE:
             high = math.inf
         return low, high
+
+    def _gap(self, place: float) -> tuple[float, float] | None:
+        """The places of the two lengths around a place, if no length between them was asked."""
+        if not math.isfinite(place):
+            return None
+        for gap in self.gaps:
+            before, behind = self.bins.places(np.array(gap, float))
+            if before <= place <= behind and behind - before > 1:
+                shorter, longer = BINS_AN_OCTAVE * np.log2(np.array(gap) / self.bins.shortest)
+                return float(shorter), float(longer)
+        return None
 
     def up_to(self, longest: float) -> Fit:
         """This fit without the lengths above `longest`. No answer may be longer than that.
@@ -171,7 +192,15 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         accuracy=second.accuracy[0],
         row_sums=row_sums,
         dispersion=dispersion,
+        gaps=_gaps([line for line, n in zip(samples.lines, samples.n, strict=True) if n]),
     )
+
+
+def _gaps(lines: Sequence[Line]) -> list[tuple[int, int]]:
+    """The gaps between lines, which ascend and may overlap."""
+    highest = np.maximum.accumulate([line.high for line in lines]).tolist()
+    lows = [line.low for line in lines[1:]]
+    return [(high, low) for high, low in zip(highest, lows, strict=False) if low > high + 1]
 
 
 def _counts(places: npt.NDArray[np.int64], values: Floats, bins: int) -> Floats:

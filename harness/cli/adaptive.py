@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.analysis.adaptive import Aim, Choice, choose
+from harness.analysis.adaptive import Aim, Choice, Step, choose
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.columns import OUTCOMES
 from harness.errors import TaskError
@@ -60,9 +60,16 @@ class AdaptiveChooser:
             run,
             request.plan.conditions,
             self.lines(request, run),
-            replace(self.aim, most_samples=request.plan.samples),
+            self._aim(request),
             most_requests=None if most is None else planned + most,
         )
+
+    def _aim(self, request: RunRequest) -> Aim:
+        """The aim for a run, whose samples or items limit what can be asked of a line."""
+        plan = request.plan
+        items = {line: plan.task.items_at(line.length) for line in plan.lines}
+        known = {line: number for line, number in items.items() if number is not None}
+        return replace(self.aim, most_samples=plan.samples, items=known)
 
     def of_new_run(self, request: RunRequest, most: int | None) -> Mapping[CellKey, int]:
         """The first wave of a run that has nothing yet, whatever its folder has."""
@@ -105,20 +112,21 @@ class AdaptiveChooser:
             for (condition, line), size in request.plan.with_counts(choice.counts).sizes.items()
             if size > present.get((condition, line), 0)
         }
-        or_precision = " or raise --precision" if self.aim.precision < COARSEST else ""
         return {
             condition: step.found
             if step.is_known
-            else Unknown(f"{step.found}; it needs more samples", "")
-            if condition in grown
-            else Unknown(step.why, f"raise --samples{or_precision}")
-            if step.full
-            else Unknown(
-                f"{step.found}; every item of the lines near the crossing was asked",
-                f"add items{or_precision}",
-            )
+            else self._unknown(request, step, goes_on=condition in grown)
             for condition, step in choice.steps.items()
         }
+
+    def _unknown(self, request: RunRequest, step: Step, *, goes_on: bool) -> Unknown:
+        """What there is to say of a condition that is not known as well as wanted."""
+        if goes_on:
+            needs = "lines in doubt need" if step.is_narrow else "it needs"
+            return Unknown(f"{step.found}; {needs} more samples", "")
+        more = "add items" if self._aim(request).is_of_items else "raise --samples"
+        helps = not step.is_narrow and self.aim.precision < COARSEST
+        return Unknown(step.why, more + " or raise --precision" * helps)
 
     def unknown(self, ends: Sequence[Unknown], limit: str, goes_on: str) -> Iterator[str]:
         """What to say of conditions that are not known well enough, and what helps; `limit` is what
@@ -126,7 +134,8 @@ class AdaptiveChooser:
         """
         for remedy, count in Counter(end.remedy for end in ends).items():
             are = "conditions are" if count > 1 else "condition is"
-            text = f"{count} {are} not known to {self.aim.precision:g} octaves"
+            octaves = f"{self.aim.precision:g} octave{'s' * (self.aim.precision != 1)}"
+            text = f"{count} {are} not finished at a precision of {octaves}"
             yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.power import smallest_factor, smallest_fall
 from harness.cli.terminal import warn
 from harness.face.run_options import RunOptions
+from harness.journal.answers import Answered
 from harness.journal.writer import Journal
 from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.cost import Budget
@@ -47,10 +48,10 @@ class Waves:
             limit = f"{self.most_of_command:,} of the command"
         elif self.longer_lines:
             limit += ", and more on longer lines, if the server says that its window has room"
+        octaves = f"{self.precision:g} octave{'s' * (self.precision != 1)}"
         return (
-            "each wave follows from the replies before it, until the effective length is known "
-            f"to {self.precision:g} octaves; at most {limit}; tokens and cost are of the requests "
-            "above"
+            "each wave follows from the replies before it, until the effective length is known to "
+            f"{octaves}; at most {limit}; tokens and cost do not include later waves"
         )
 
 
@@ -79,14 +80,24 @@ class Preview:
     @property
     def answered(self) -> int:
         """How many samples of the plan have answers."""
-        return _answered(self.request.folder, self.request.plan)
+        plan = self.request.plan
+        answers = _answers(self.request.folder, plan)
+        return sum(answers.count_in(key, size, plan.shard) for key, size in plan.sizes.items())
 
 
-def _answered(folder: Path, plan: Plan) -> int:
-    """How many samples of the plan have answers in the folder of its run."""
-    start = line_start(plan.seed, plan.task.name)
-    answers = Journal(folder, warn).answered(plan.lines, start)
-    return sum(answers.count_in(key, size, plan.shard) for key, size in plan.sizes.items())
+def _answers(folder: Path, plan: Plan) -> Answered:
+    """What the folder of a run has of the samples of its plan."""
+    return Journal(folder, warn).answered(plan.lines, line_start(plan.seed, plan.task.name))
+
+
+def _is_asked(folder: Path, plan: Plan) -> bool:
+    """Whether each sample of the plan has an answer, or was not sent because it does not fit."""
+    answers = _answers(folder, plan)
+    return all(
+        answers.has(key, index) or answers.unsent.has(key, index)
+        for key, size in plan.sizes.items()
+        for index in range(size)
+    )
 
 
 def previews_of(
@@ -113,7 +124,7 @@ def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveCho
         return request.plan.with_counts(chooser.of_new_run(request, options.max_requests))
     budget = Budget(requests=options.max_requests)
     begun = first_plan(request, chooser, budget)
-    if _answered(request.folder, begun) < begun.size:
+    if not _is_asked(request.folder, begun):
         return begun
     return next_plan(request, begun, chooser, budget) or begun
 

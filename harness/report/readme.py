@@ -9,7 +9,7 @@ from typing import cast
 
 from harness.analysis.cells import markdown_text
 from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
-from harness.analysis.interval import Bound, Sign, span_text
+from harness.analysis.interval import Bound, Sign, Span, span_text
 from harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
 from harness.analysis.run_cost import dollars_text
 from harness.analysis.standing import median_length
@@ -108,18 +108,11 @@ def _sees(row: Row, axes: set[str]) -> str:
     """`20 (18 to 23), separator=comma`; with the values of `axes` only, and a note inside the
     parentheses where there is no single threshold, or where the replies are few.
     """
-    length, tested = _length(row), lengths_of([row])
-    low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
-    shortest = length if length.sign == "<" else Bound("<", tested[0])
-    longest = length if length.sign == ">" else Bound(">", tested[-1])
-    ends = (
-        Bound("=", float(low)) if low else shortest,
-        Bound("=", float(high)) if high else longest,
-    )
+    length = _length(row)
     notes = NO_SINGLE_THRESHOLD if row["one_threshold"] == "no" else "", few_replies(int(row["n"]))
     condition = Condition.read(row["condition"]).items()
     pairs = [markdown_text(f"{axis}={value}") for axis, value in condition if axis in axes]
-    inside = ", ".join(filter(None, (span_text(ends), *notes)))
+    inside = ", ".join(filter(None, (span_text(_interval(row)), *notes)))
     return ", ".join([f"{length} ({inside})", *pairs])
 
 
@@ -136,6 +129,24 @@ def _median(rows: Sequence[Row]) -> str:
     middle = median_length(lengths)
     span = span_text((lengths[0], lengths[-1]))
     return f"{middle}, range over {len(rows)} conditions {span}"
+
+
+def _interval(row: Row) -> Span:
+    """The interval of the effective length of a row.
+
+    Where the length is a bound and both ends lie beyond the same end of the lengths asked, the row
+    has that end for one of them.
+    """
+    length, tested = _length(row), lengths_of([row])
+    low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
+    shortest = length if length.sign == "<" else Bound("<", tested[0])
+    longest = length if length.sign == ">" else Bound(">", tested[-1])
+    is_above = length.sign == ">" and low == row["effective_length"]
+    is_below = length.sign == "<" and high == row["effective_length"]
+    return (
+        longest if is_above else Bound("=", float(low)) if low else shortest,
+        shortest if is_below else Bound("=", float(high)) if high else longest,
+    )
 
 
 def _length(row: Row) -> Bound:

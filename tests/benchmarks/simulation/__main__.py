@@ -82,6 +82,8 @@ def main() -> None:
         parser.error(f"unknown shapes {', '.join(unknown)}; known are {', '.join(SHAPES)}")
     if given.docs and given.shape:
         parser.error("--docs needs all shapes")
+    if given.docs and f"<!-- {given.simulation} -->" not in PAGE.read_text(encoding="utf-8"):
+        parser.error(f"{PAGE.name} has no place for this table")
     simulation = SIMULATIONS[given.simulation]
     started = perf_counter()
     done: list[Row] = []

@@ -1,7 +1,4 @@
-"""How often intervals hold where the crossing is near an end of the lengths asked, or beyond it.
-
-Many lines are asked, or few.
-"""
+"""How often intervals hold where few lengths are asked, or the crossing is near their ends."""
 
 from __future__ import annotations
 
@@ -26,12 +23,14 @@ ASKED: Mapping[str, Sequence[Line]] = {
     "13 lines, 5 to 500": LINES,
     "3 lines, 22 to 50": lines_of((22, 33, 50), "bands"),
     "1 line, 26 to 38": (fifth_around(32),),
+    "exactly 10, 20, 40, 80": lines_of((10, 20, 40, 80), "none"),
+    "exactly 5, 50, 500": lines_of((5, 50, 500), "none"),
 }
 NEAR = math.sqrt(2)
-"""A crossing is near an end of the lengths asked up to this factor from it."""
-ZONES = ("below", "shortest", "longest", "above")
-UNEVEN_OR_MIXED = ("comb 0.7", "comb 2", "dip", "guess 20 %")
-"""Shapes that are left out: what they do at the ends is what the others do."""
+"""A crossing is near an end of the lengths asked where it is at most this factor from it."""
+ZONES = ("below", "shortest", "within", "longest", "above")
+LEFT_OUT = ("comb 0.7", "comb 2", "dip", "guess 20 %")
+"""Uneven shapes, and one that is much like others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +57,7 @@ class Case:
         return {
             "below": (shortest / NEAR, shortest),
             "shortest": (shortest, shortest * NEAR),
+            "within": (shortest, longest),
             "longest": (longest / NEAR, longest),
             "above": (longest, longest * NEAR),
         }[zone]
@@ -85,8 +85,8 @@ class Case:
 
 
 def zones(shape: str) -> Sequence[str]:
-    """The zones in which the crossing of a shape can lie; of a flat one it is above or below all
-    lengths.
+    """The zones in which the crossing of a shape can lie. A flat accuracy crosses the threshold
+    above or below all lengths.
     """
     fixed = SHAPES[shape].fixed
     return ZONES if fixed is None else ("below",) if fixed == 0 else ("above",)
@@ -113,7 +113,7 @@ def measure(case: Case, runs: int) -> Row:
 
 def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
     """One row for each shape, lines and number of samples."""
-    some = [shape for shape in shapes if shape not in UNEVEN_OR_MIXED]
+    some = [shape for shape in shapes if shape not in LEFT_OUT]
     cases = [
         Case(Setting(shape, 0.0, samples), asked)
         for shape, asked, samples in product(some, ASKED, SAMPLES)
@@ -122,13 +122,14 @@ def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
 
 
 SIMULATION = Simulation(
-    "how often an interval holds a crossing that is near an end of the lengths asked",
+    "how often intervals hold where few lengths are asked, or the crossing is near their ends",
     (
         Column("shape", "shape"),
         Column("lines", "asked"),
         Column("samples", "samples of a line"),
         Column("below", "crossing below the shortest", ".3f"),
         Column("shortest", "above the shortest", ".3f"),
+        Column("within", "within", ".3f"),
         Column("longest", "below the longest", ".3f"),
         Column("above", "above the longest", ".3f"),
         Column("missed", "missed"),
