@@ -35,7 +35,8 @@ def dry_run(
     as_json: bool = False,
 ) -> int:
     """Prints for each model the requests and the cost of the runs, and a prompt of each; sends
-    nothing. With a `chooser` the requests are those up to the next wave.
+    nothing. With a `chooser` the requests are those of all waves up to
+    the next one.
     """
     take_logs()
     if as_json:
@@ -66,9 +67,11 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         if plan.counts is None
         else "the samples of the run"
         if request.repeat
-        else "up to the next wave"
-        if preview.answered and not is_fresh
         else "the first wave"
+        if is_fresh or not preview.answered
+        else "with the next wave"
+        if preview.answered < plan.size
+        else "all waves"
     )
     thought = run_forecast.thought_tokens
     thinking = f" ({thought:,} of them assumed for thinking)" if thought else ""
@@ -167,16 +170,19 @@ def _left(preview: Preview, *, is_fresh: bool) -> str:
     size, unsent = request.plan.size, request.plan.size - preview.forecast.requests
     answered = 0 if is_fresh else preview.answered
     again = f" again, for repeat {request.repeat}" if request.repeat else ""
-    why = [f"{answered:,} are answered"] * bool(answered) + [f"{unsent:,} do not fit"] * bool(
-        unsent
-    )
+    why = [
+        *[f"{answered:,} {'is' if answered == 1 else 'are'} answered"] * bool(answered),
+        *[f"{unsent:,} {'does' if unsent == 1 else 'do'} not fit"] * bool(unsent),
+    ]
     if not why:
         return f"; all are asked{again}" if again else ""
     return f"; {' and '.join(why)}, so {max(0, size - answered - unsent):,} will be asked{again}"
 
 
 def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptive: bool) -> None:
-    """Prints the cost of all runs; with `is_adaptive` that up to their next waves."""
+    """Prints the cost of all runs; with `is_adaptive` that of all waves up to the next
+    ones.
+    """
     model, prices = options.model, options.model.prices
     if prices is not None:
         costs = [forecast.dollars(prices) for forecast in forecasts]

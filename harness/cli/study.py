@@ -105,8 +105,8 @@ def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
         echo(f"together {cost_text(about, most)}")
     if chooser is not None:
         echo(
-            "The requests are those up to the next wave. Each further one follows from the "
-            f"replies, until each length is known to {runs.models[0].precision:g} octaves."
+            "The requests are those of all waves up to the next one. Each later wave follows from "
+            f"the replies, until each length is known to {runs.models[0].precision:g} octaves."
         )
     return code
 
