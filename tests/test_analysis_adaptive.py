@@ -345,6 +345,17 @@ def test_few_items_of_each_length_are_enough(longest: int, items: int) -> None:
         assert not planned[lines[-1]]
 
 
+def test_lines_that_have_no_more_items_are_named_as_such() -> None:
+    """Also where other lines have many, and `--samples` limits those."""
+    lines = lines_of([5, 8, 12, 18, 27, 41, 61, 91, 136], "none")
+    aim = Aim(0.4, most_samples=10, items={line: 20 if line.low < 20 else 2 for line in lines})
+    _, step, _ = asked(lambda lengths: np.where(lengths <= 50, 1.0, 0.0), aim, lines=lines)
+    assert step.full == "every item of the lines near the crossing was asked"
+    assert step.needs_items
+    _, step, _ = asked(lambda lengths: np.where(lengths <= 10, 1.0, 0.0), aim, lines=lines)
+    assert (step.full, step.needs_items) == ("every line near the crossing has 10 samples", False)
+
+
 def test_where_lines_near_the_crossing_are_full_longer_ones_are_opened() -> None:
     """Rather than nothing."""
     lines = lines_of(range(5, 105, 3), "none")

@@ -69,6 +69,14 @@ class TestEnds:
         for bound in (found.median, *found.interval()):
             assert bound.length == ends.get(bound.sign, bound.length)
 
+    @pytest.mark.parametrize("longest", [215, 225])
+    def test_an_end_in_a_gap_is_exact(self, longest: int) -> None:
+        """However the longest length, which lies in the last bin, is rounded to it."""
+        bins = Bins(50, longest)
+        below = np.concatenate([np.zeros(5), np.linspace(0.1, 0.978, bins.count - 5)])
+        found = Fit(bins, 0.85, NONE, NONE, below, NONE, NONE, 1.0, gaps=[(75, longest)])
+        assert found.interval()[1] == Bound("=", longest)
+
     def test_half_a_bin_is_added_to_both_ends(self) -> None:
         """A step between two bins is known no better than that; the width is in octaves."""
         found = known(*[0.0] * 8, *[1.0] * 8)

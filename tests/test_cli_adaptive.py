@@ -171,17 +171,19 @@ class TestFinding:
         assert "separator=comma: its effective length is " in first
         assert last == (
             "bench: fake/model: 2 conditions are not finished at a precision of 0.75 octaves; "
-            "raise --samples or raise --precision"
+            "raise --samples"
         )
         one = (*LENGTHS, "--axis", "separator=none", "--samples", "1")
         done = adaptive(lab, lab.fake(sees(SEES)), *one, "--fresh")
         assert done.code == 1
         assert "; every line near the crossing has 1 sample\n" in done.err
-        assert (
-            "1 condition is not finished at a precision of 0.75 octaves; raise --samples or"
-            in done.err
+        finer = (*one[:-1], "20", "--precision", "0.4")
+        done = adaptive(lab, lab.fake(sees(SEES)), *finer, "--fresh")
+        assert done.err.endswith(
+            "1 condition is not finished at a precision of 0.4 octaves; raise --samples or raise "
+            "--precision\n"
         )
-        done = adaptive(lab, lab.fake(sees(SEES)), *one, "--precision", "1")
+        done = adaptive(lab, lab.fake(sees(SEES)), *one, "--precision", "1", "--fresh")
         assert done.err.endswith(
             "1 condition is not finished at a precision of 1 octave; raise --samples\n"
         )
@@ -205,7 +207,7 @@ class TestFinding:
         )
         done = adaptive(lab, lab.fake(sees(SEES)), "--precision", "0.4", task=path)
         assert done.code == 1
-        assert "; add items or raise --precision\n" in done.err
+        assert done.err.endswith("at a precision of 0.4 octaves; add items\n")
         assert "every item of the lines near the crossing was asked" in done.err
         assert {cell.line.length for cell in read_manifest(lab.the_run()).cells} == {10, 20, 30}
         assert max(cell.samples for cell in read_manifest(lab.the_run()).cells) == 4

@@ -75,11 +75,6 @@ class Aim:
     items: Mapping[Line, int] = field(default_factory=dict)
     """Samples that there are of a line; a line that is not here has as many as are wanted."""
 
-    @property
-    def is_of_items(self) -> bool:
-        """Whether the items limit the samples of every line."""
-        return 0 < max(self.items.values(), default=0) <= self.most_samples
-
     def most(self, line: Line) -> int:
         """Samples of this line, at most."""
         return self.least(line, self.most_samples)
@@ -105,6 +100,8 @@ class Step:
     """Whether its interval is narrow enough, so that only lines in doubt are asked."""
     full: str = ""
     """Why nothing can be asked although it is not known."""
+    needs_items: bool = False
+    """Whether that is because all items near the crossing were asked."""
 
     @property
     def why(self) -> str:
@@ -195,17 +192,19 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     more = _wave(samples, fitted, planned, aim, lines_in_doubt)
     if not more and beyond > 1 - STOPPING[1]:
         more = _opening(unopened, aim)
-    return replace(
-        step, more=more, full="" if more else _full(aim, is_narrow=is_narrow), is_narrow=is_narrow
-    )
+    step = replace(step, more=more, is_narrow=is_narrow)
+    return step if more else _stuck(step, fitted, lines, aim)
 
 
-def _full(aim: Aim, *, is_narrow: bool) -> str:
-    """Why nothing can be asked, where `aim` allows no more samples of the lines that matter."""
-    if aim.is_of_items:
-        return "every item of the lines near the crossing was asked"
-    lines = "the lines in doubt have" if is_narrow else "every line near the crossing has"
-    return f"{lines} {aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
+def _stuck(step: Step, fitted: Fit, lines: Sequence[Line], aim: Aim) -> Step:
+    """The step where nothing can be asked, with the reason."""
+    middle = _line_at(lines, fitted, fitted.place(0.5))
+    if not step.is_narrow and aim.most(middle) < aim.most_samples:
+        return replace(
+            step, full="every item of the lines near the crossing was asked", needs_items=True
+        )
+    few = "the lines in doubt have" if step.is_narrow else "every line near the crossing has"
+    return replace(step, full=f"{few} {aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}")
 
 
 def _opening(unopened: Sequence[Line], aim: Aim) -> dict[Line, int]:

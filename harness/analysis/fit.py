@@ -89,10 +89,10 @@ class Fit:
         return self._bound(self.place(0.5), math.floor)
 
     def interval(self, tails: Tails = TAILS) -> Span:
-        """The interval between two quantiles of the crossing, with half a bin on both sides.
+        """The interval between two quantiles of the crossing.
 
-        Where a quantile lies between two lengths and none between them was asked, the end is that
-        of the two which lies outside: what the curve does between them only the prior says.
+        Half a bin is added to both sides. A quantile in a gap instead becomes the asked length
+        below it, or above it for the upper end: its place within the gap is the prior's alone.
         """
         low, high = self._ends(tails)
         return self._bound(low, math.floor), self._bound(high, math.ceil)
@@ -106,12 +106,13 @@ class Fit:
     def _ends(self, tails: Tails) -> tuple[float, float]:
         """The places of both ends of an interval; an end that is a bound is infinite."""
         low, high = self.place(tails[0]), self.place(tails[1])
-        gap_of_low, gap_of_high = self._gap(low), self._gap(high)
-        low = gap_of_low[0] if gap_of_low else low - HALF_BIN
-        high = gap_of_high[1] if gap_of_high else high + HALF_BIN
-        if low < 0 and self.below[0] >= OUTSIDE:
+        if gap := self._gap(low):
+            low = gap[0]
+        elif (low := low - HALF_BIN) < 0 and self.below[0] >= OUTSIDE:
             low = -math.inf
-        if high > len(self.below) - 1 and 1 - self.below[-1] >= OUTSIDE:
+        if gap := self._gap(high):
+            high = gap[1]
+        elif (high := high + HALF_BIN) > len(self.below) - 1 and 1 - self.below[-1] >= OUTSIDE:
             high = math.inf
         return low, high
 

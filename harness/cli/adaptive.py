@@ -15,7 +15,7 @@ from harness.face.run_options import RunOptions
 from harness.journal.manifest import MANIFEST
 from harness.plan.cost import estimate_tokens
 from harness.plan.plan import make_sample
-from harness.plan.selection import COARSEST
+from harness.plan.selection import COARSEST, precision_text
 from harness.run.chooser import Wave
 from harness.run.run_request import RunRequest
 from harness.spec import MAX_LENGTH, CellKey, Condition, Line
@@ -115,17 +115,17 @@ class AdaptiveChooser:
         return {
             condition: step.found
             if step.is_known
-            else self._unknown(request, step, goes_on=condition in grown)
+            else self._unknown(step, goes_on=condition in grown)
             for condition, step in choice.steps.items()
         }
 
-    def _unknown(self, request: RunRequest, step: Step, *, goes_on: bool) -> Unknown:
+    def _unknown(self, step: Step, *, goes_on: bool) -> Unknown:
         """What there is to say of a condition that is not known as well as wanted."""
         if goes_on:
             needs = "lines in doubt need" if step.is_narrow else "it needs"
             return Unknown(f"{step.found}; {needs} more samples", "")
-        more = "add items" if self._aim(request).is_of_items else "raise --samples"
-        helps = not step.is_narrow and self.aim.precision < COARSEST
+        more = "add items" if step.needs_items else "raise --samples"
+        helps = self.aim.precision < step.octaves <= COARSEST and not step.is_narrow
         return Unknown(step.why, more + " or raise --precision" * helps)
 
     def unknown(self, ends: Sequence[Unknown], limit: str, goes_on: str) -> Iterator[str]:
@@ -134,8 +134,8 @@ class AdaptiveChooser:
         """
         for remedy, count in Counter(end.remedy for end in ends).items():
             are = "conditions are" if count > 1 else "condition is"
-            octaves = f"{self.aim.precision:g} octave{'s' * (self.aim.precision != 1)}"
-            text = f"{count} {are} not finished at a precision of {octaves}"
+            precision = precision_text(self.aim.precision)
+            text = f"{count} {are} not finished at a precision of {precision}"
             yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 

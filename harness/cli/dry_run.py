@@ -70,7 +70,7 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         else "the first wave"
         if is_fresh or not preview.answered
         else "with the next wave"
-        if preview.answered < plan.size
+        if preview.answered < run_forecast.requests
         else "all waves"
     )
     thought = run_forecast.thought_tokens

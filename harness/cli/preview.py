@@ -17,6 +17,7 @@ from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.cost import Budget
 from harness.plan.estimate import Forecast, forecast
 from harness.plan.plan import Plan
+from harness.plan.selection import precision_text
 from harness.run.chooser import first_plan, next_plan
 from harness.run.event_loop import run_in_loop
 from harness.run.run_request import RunRequest
@@ -48,10 +49,10 @@ class Waves:
             limit = f"{self.most_of_command:,} of the command"
         elif self.longer_lines:
             limit += ", and more on longer lines, if the server says that its window has room"
-        octaves = f"{self.precision:g} octave{'s' * (self.precision != 1)}"
         return (
             "each wave follows from the replies before it, until the effective length is known to "
-            f"{octaves}; at most {limit}; tokens and cost do not include later waves"
+            f"{precision_text(self.precision)}; at most {limit}; tokens and cost do not include "
+            "later waves"
         )
 
 

@@ -26,6 +26,7 @@ from harness.face.study import StudyRuns, study_runs
 from harness.journal.files import replace_file
 from harness.journal.manifest import MANIFEST as RUN
 from harness.plan.cost import Budget
+from harness.plan.selection import precision_text
 from harness.run.event_loop import run_in_loop
 from harness.study.reading import built_in, find_study, read_study
 from harness.study.spec import StudyModel, StudySpec, StudyTask
@@ -106,7 +107,8 @@ def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
     if chooser is not None:
         echo(
             "The requests are those of all waves up to the next one. Each later wave follows from "
-            f"the replies, until each length is known to {runs.models[0].precision:g} octaves."
+            "the replies, until each length is known to "
+            f"{precision_text(runs.models[0].precision)}."
         )
     return code
 

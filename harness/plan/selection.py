@@ -210,6 +210,11 @@ def read_spread(given: str | None) -> Spread | None:
     raise UsageError(f"--spread must be 'fifth', 'bands' or 'none', not {given!r}")
 
 
+def precision_text(precision: float) -> str:
+    """`0.75 octaves`, `1 octave`."""
+    return f"{precision:g} octave{'s' * (precision != 1)}"
+
+
 def read_precision(given: float | None) -> float:
     """The value of `--precision`, in octaves."""
     if given is None:

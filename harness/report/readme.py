@@ -134,8 +134,8 @@ def _median(rows: Sequence[Row]) -> str:
 def _interval(row: Row) -> Span:
     """The interval of the effective length of a row.
 
-    Where the length is a bound and both ends lie beyond the same end of the lengths asked, the row
-    has that end for one of them.
+    If it lies wholly below the shortest length asked, the row has that length as the upper end of
+    the interval; if wholly above the longest, as the lower one.
     """
     length, tested = _length(row), lengths_of([row])
     low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
