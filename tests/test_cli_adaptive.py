@@ -490,7 +490,7 @@ class TestDryRun:
         assert len(ids(lab.the_run())) == asked
 
     def test_samples_that_do_not_fit_end_a_wave(self, lab: Lab) -> None:
-        """They are not asked, so the next wave is shown."""
+        """A dry run does not wait for them and shows the next wave."""
         provider = Window(400)
         exact = ("--axis", "separator=none", "--lengths", "50,100,200,300,400,500")
         assert adaptive(lab, lab.fake(provider), *exact, "--precision", "1").code == 0

@@ -236,8 +236,8 @@ def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:
 
 
 def _why_wide(fitted: Fit, precision: float, lines: Sequence[Line]) -> str:
-    """What to say where an interval is narrow enough to stop, but open at one end, or wider than
-    `precision`.
+    """Why the interval of a condition that ends is open at one end, or wider than `precision`;
+    empty where it is neither.
     """
     low, high = fitted.interval()
     reasons = []

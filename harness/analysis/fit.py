@@ -198,7 +198,7 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
 
 
 def _gaps(lines: Sequence[Line]) -> list[tuple[int, int]]:
-    """The gaps between lines, which ascend and may overlap."""
+    """Pairs of neighbouring lengths between which no line lies. Lines ascend and may overlap."""
     highest = np.maximum.accumulate([line.high for line in lines]).tolist()
     lows = [line.low for line in lines[1:]]
     return [(high, low) for high, low in zip(highest, lows, strict=False) if low > high + 1]
