@@ -385,7 +385,7 @@ def test_an_open_end_needs_its_samples(longest: int) -> None:
 
 
 def test_lengths_that_are_close_together_are_asked_until_something_is_known() -> None:
-    """All lines lie within the precision; that does not make the interval narrow."""
+    """Though all lines together are narrower than the precision."""
     for spread in ("none", "bands"):
         lines = lines_of([36, 38, 40, 42, 44], spread)
         planned, step, _ = asked(
@@ -409,7 +409,7 @@ def test_lengths_that_are_close_together_are_asked_until_something_is_known() ->
 def test_why_an_interval_is_wider_is_said(
     lengths: list[int], spread: Spread, longest: int, why: str
 ) -> None:
-    """Lengths may be too far apart for the precision."""
+    """For example that the lengths asked are too far apart."""
     _, step, _ = asked(
         lambda asked_of: np.where(asked_of <= longest, 1.0, 0.0),
         Aim(0.4),

@@ -71,7 +71,7 @@ class TestEnds:
 
     @pytest.mark.parametrize("longest", [215, 225])
     def test_an_end_in_a_gap_is_exact(self, longest: int) -> None:
-        """However the longest length, which lies in the last bin, is rounded to it."""
+        """Whether the longest length lies above or below the middle of the last bin."""
         bins = Bins(50, longest)
         below = np.concatenate([np.zeros(5), np.linspace(0.1, 0.978, bins.count - 5)])
         found = Fit(bins, 0.85, NONE, NONE, below, NONE, NONE, 1.0, gaps=[(75, longest)])

@@ -42,8 +42,8 @@ MOST_DOUBT = 0.4
 """The answers of a line below the interval leave at most this probability of an accuracy below the
 threshold."""
 END_SAMPLES = 10
-"""Where the interval ends beyond the first or the last line, that line has at least so many
-samples, so that the end does not follow from other lines alone."""
+"""Least number of samples on the first line if the interval ends below it, and on the last line if
+it ends above: such an end must not follow from other lines alone."""
 UNCLEAR_LEVEL = 0.2
 """While the test for a single threshold fails at this level, the line that is farthest from the
 fitted curve is asked on."""

@@ -118,14 +118,15 @@ class Fit:
 
     def _gap(self, place: float) -> tuple[float, float] | None:
         """The places of the two lengths around a place, if no length between them was asked."""
-        if not math.isfinite(place):
+        if not self.gaps or not math.isfinite(place):
             return None
-        for gap in self.gaps:
-            before, behind = self.bins.places(np.array(gap, float))
-            if before <= place <= behind and behind - before > 1:
-                shorter, longer = BINS_AN_OCTAVE * np.log2(np.array(gap) / self.bins.shortest)
-                return float(shorter), float(longer)
-        return None
+        gaps = np.array(self.gaps, float)
+        before, behind = self.bins.places(gaps).T
+        around = np.flatnonzero((before <= place) & (place <= behind) & (behind - before > 1))
+        if not len(around):
+            return None
+        shorter, longer = BINS_AN_OCTAVE * np.log2(gaps[around[0]] / self.bins.shortest)
+        return float(shorter), float(longer)
 
     def up_to(self, longest: float) -> Fit:
         """This fit without the lengths above `longest`. No answer may be longer than that.

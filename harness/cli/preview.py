@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """How an adaptive run goes on after the next wave."""
+    """What an adaptive run may ask after the next wave."""
 
     precision: float
     """Octaves to which each effective length is to be known."""
@@ -87,12 +87,12 @@ class Preview:
 
 
 def _answers(folder: Path, plan: Plan) -> Answered:
-    """What the folder of a run has of the samples of its plan."""
+    """Which samples of a plan are answered in the folder of its run."""
     return Journal(folder, warn).answered(plan.lines, line_start(plan.seed, plan.task.name))
 
 
 def _is_asked(folder: Path, plan: Plan) -> bool:
-    """Whether each sample of the plan has an answer, or was not sent because it does not fit."""
+    """Whether nothing of the plan is left to ask: each sample is answered, or does not fit."""
     answers = _answers(folder, plan)
     return all(
         answers.has(key, index) or answers.unsent.has(key, index)

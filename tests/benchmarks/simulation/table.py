@@ -44,7 +44,7 @@ SETTING = (
     Column("rows", "rows go together", ".1f"),
     Column("samples", "samples of a line"),
 )
-"""The columns of most tables that say what was simulated."""
+"""Columns of most tables: what was simulated."""
 KEYS = ("shape", "rows", "lines", "sides")
 """Columns that may say it, besides the number of samples."""
 
