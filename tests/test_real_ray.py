@@ -7,6 +7,7 @@ import importlib.util
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
 from harness.journal.record import SAMPLES
 from tests.conftest import records
 from tests.real_server import (
+    ENVIRONMENT,
     MODEL,
     VLLM,
     WINDOW,
@@ -111,12 +113,17 @@ def test_a_killed_driver_goes_on(alone: Path, tmp_path: Path) -> None:
     assert len(records(the_run(tmp_path))) == 3200
 
 
-def test_an_interrupt_saves_what_came(tmp_path: Path) -> None:
-    """And ends the command at once, with the code of an interrupt."""
-    process = start(tmp_path, *ASKED, *TINY, *RAY)
-    wait(lambda: lines(tmp_path) > 200, process)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+def test_an_interrupt_saves_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And ends the command with the code of an interrupt, without a second cluster: Ray starts one
+    when a job that is ended calls a function of it.
+    """
+    with tempfile.TemporaryDirectory(prefix="ray") as folder:  # short, for the names of sockets
+        monkeypatch.setitem(ENVIRONMENT, "RAY_TMPDIR", folder)
+        process = start(tmp_path, *ASKED, *TINY, *RAY)
+        wait(lambda: lines(tmp_path) > 200, process)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE_S)
+        assert len(list(Path(folder, "ray").glob("session_2*"))) == 1
     assert process.returncode == 130
     assert b"the same command continues" in said
     assert b"Traceback" not in said

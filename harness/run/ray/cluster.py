@@ -23,9 +23,12 @@ holds one, and a job with too few waits for ever."""
 _CONNECT_S = 10.0
 _END_S = 5.0
 _ERROR_CHARS = 400
-_QUIET = {
+_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # sends nothing to anybody
     "RAY_BACKEND_LOG_LEVEL": "fatal",  # of what Ray's C++ prints
+    # Ray starts a new cluster when a function of it is called after `shutdown`, as the thread of a
+    # job does that is ended; read when Ray is imported
+    "RAY_ENABLE_AUTO_CONNECT": "0",
 }
 
 
@@ -46,7 +49,7 @@ class Cluster:
 
     def __init__(self, address: str | None, workers: int) -> None:
         """Raises `SetupError` where Ray is not installed, or no cluster is at `address`."""
-        for name, value in _QUIET.items():
+        for name, value in _SETTINGS.items():
             os.environ.setdefault(name, value)
         try:
             import ray  # noqa: PLC0415  an extra
