@@ -540,8 +540,8 @@ def test_options_that_make_no_sense(
 def test_lengths_of_an_adaptive_plan_are_bands(lab: Lab) -> None:
     """Unless the task's items are ready, or the command says otherwise."""
     given: dict[str, Any] = {"lengths": "5,20", "samples": None, "axes": [], "seed": 0}
-    (bands,) = plans(str(lab.ones), spread=None, in_bands=True, **given)
-    (exact,) = plans(str(lab.ones), spread="none", in_bands=True, **given)
+    (bands,) = plans(str(lab.ones), spread=None, adaptive=True, **given)
+    (exact,) = plans(str(lab.ones), spread="none", adaptive=True, **given)
     assert [line.is_exact for line in bands.lines] == [False, False]
     assert [line.is_exact for line in exact.lines] == [True, True]
 

@@ -25,7 +25,8 @@ from harness.errors import CompareError, EyechartError, JournalError, UsageError
 from harness.face.ask import run_anywhere
 from harness.journal.manifest import read_manifest
 from providers.base import AuthError, BadRequestError, ProviderError, Request
-from tests.conftest import Lab, right
+from tests.conftest import Lab, records, right
+from tests.test_cli_adaptive import sees
 from tests.test_imports import SAYS_LOADED, loaded
 
 ROOT = Path(eyechart.__file__).parents[1]
@@ -130,6 +131,42 @@ class TestRun:
         with pytest.raises(ProviderError, match="no key"):
             ask(refuse, max_connections=1)
         assert pd.read_csv(lab.the_run() / "table.csv")["n"].sum() >= 6
+
+    def test_an_adaptive_run_is_that_of_the_command(
+        self, lab: Lab, ask: Callable[..., eyechart.Run]
+    ) -> None:
+        """It asks the same samples; the command that follows asks none."""
+        lengths = [5, 10, 20, 40, 80, 160]
+        run = ask(sees(25), lengths=lengths, adaptive=True)
+        assert list(run.conditions["adaptive"]) == ["yes", "yes"]
+        (command,) = read_manifest(run.folder).commands
+        assert command.endswith(
+            ", samples=400, axes={'separator': ['none', 'comma']}, "
+            "seed=0, adaptive=True, precision=0.75)"
+        )
+        files = {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
+        words = ("--lengths", ",".join(map(str, lengths)), "--adaptive")
+        done = lab.bench_run("--model", lab.fake(never), *words)
+        assert done.code == 0
+        assert {name: (run.folder / name).read_bytes() for name in files} == files
+        asked = sorted(str(record["id"]) for record in records(run.folder))
+        lab.bench_run("--model", lab.fake(sees(25)), *words, "--fresh")
+        assert sorted(str(record["id"]) for record in records(run.folder)) == asked
+
+    def test_an_adaptive_run_says_what_is_not_known(self, ask: Callable[..., eyechart.Run]) -> None:
+        """And why; without lengths it goes on beyond those of the task."""
+        said: list[str] = []
+        run = ask(sees(25), adaptive=True, max_requests=10, warn=said.append)
+        assert len(run.samples) == 10
+        assert len(said) == 3
+        assert said[0].startswith("separator=none: ")
+        assert said[0].endswith(" need more samples")
+        assert said[-1] == (
+            "2 conditions are not finished at a precision of 0.75 octaves "
+            "(--max-requests is reached); the same call goes on"
+        )
+        (command,) = read_manifest(run.folder).commands
+        assert "lengths=" not in command
 
     def test_fresh_starts_over(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
         """The old run is moved, and that is said."""

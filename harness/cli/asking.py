@@ -198,11 +198,11 @@ def run(
         ",".join(listed(task)),
         lengths=lengths,
         spread=spread,
-        samples=samples or (selection.MOST_SAMPLES if adaptive else None),
+        samples=samples,
         axes=axis or [],
         seed=seed,
         leave_out=said_of_default_axes(context),
-        in_bands=adaptive,
+        adaptive=adaptive,
         preset=preset,
         notify=warn,
     )
@@ -255,7 +255,7 @@ def run(
     warn_of_unknown(models)
     chooser = None
     if adaptive:
-        from harness.cli.adaptive import adaptive_chooser
+        from harness.face.adaptive import adaptive_chooser
 
         chooser = adaptive_chooser(models[0], further=lengths is None and preset is None)
     for planned in plans:

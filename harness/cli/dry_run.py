@@ -18,7 +18,7 @@ from harness.plan.plan import Plan
 from harness.spec import Sample
 
 if TYPE_CHECKING:
-    from harness.cli.adaptive import AdaptiveChooser
+    from harness.face.adaptive import AdaptiveChooser
 
 _BEGINNING, _END = 1000, 500
 """Characters of a long prompt that are shown at its beginning, and at its end."""

@@ -18,7 +18,7 @@ from providers.catalog.model_facts import known_not_to_reason
 from providers.catalog.spelling import near
 
 if TYPE_CHECKING:
-    from harness.cli.adaptive import AdaptiveChooser
+    from harness.face.adaptive import AdaptiveChooser
 
 
 @dataclass(frozen=True, slots=True)

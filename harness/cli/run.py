@@ -12,7 +12,7 @@ from harness.cli.progress import LiveDisplay
 from harness.cli.terminal import echo, say, take_logs, tell_apart, warn
 from harness.columns import OUTCOMES
 from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from harness.face.engine import Asked, ask
+from harness.face.engine import Asked, ask, limit_of
 from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
@@ -23,8 +23,8 @@ from harness.spec import CellKey
 
 if TYPE_CHECKING:
     from harness.analysis.judged_run import JudgedRun
-    from harness.cli.adaptive import AdaptiveChooser, Unknown
     from harness.cli.following import Followed
+    from harness.face.adaptive import AdaptiveChooser, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def show_asked(
     if chooser is None:
         missing += sum(request.plan.size for request in requests if request.folder not in begun)
     else:  # what adaptive runs that were not begun would ask is not known
-        limit = _limit(budget) or ("", f"{same_command} goes on")
+        limit = limit_of(budget, same_command) or ("", f"{same_command} goes on")
         unfinished = _report_ends(requests, begun, chooser, limit, is_quiet=is_quiet)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
@@ -222,21 +222,11 @@ def _missing(plan: Plan, run: JudgedRun) -> int:
     return plan.size - int(replied.sum())
 
 
-def _limit(budget: Budget) -> tuple[str, str] | None:
-    """Which limit of the command ended it, and what goes on; `None` if none did."""
-    if budget.exhausted:
-        over = "may not pay for more" if budget.full else "is spent"
-        return f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"
-    if not budget.has_requests:
-        return " (--max-requests is reached)", "the same command goes on"
-    return None
-
-
 def _warn_of_missing(
     missing: int, outcomes: Sequence[RunOutcome], budget: Budget, same_command: str
 ) -> None:
     """Prints how many samples have no reply, why, and what helps."""
-    if limit := _limit(budget):
+    if limit := limit_of(budget, same_command):
         why, remedy = limit
     else:
         failed = [outcome.progress for outcome in outcomes if outcome.progress.failed]

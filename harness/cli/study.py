@@ -33,7 +33,7 @@ from harness.study.spec import StudyModel, StudySpec, StudyTask
 from providers.base import ProviderError
 
 if TYPE_CHECKING:
-    from harness.cli.adaptive import AdaptiveChooser
+    from harness.face.adaptive import AdaptiveChooser
     from harness.report.section import Section
 
 FIELDS = {*StudySpec.model_fields, *StudyModel.model_fields, *StudyTask.model_fields}
@@ -59,7 +59,7 @@ def read(
 def _chooser(runs: StudyRuns) -> AdaptiveChooser | None:
     if not runs.study.spec.adaptive:
         return None
-    from harness.cli.adaptive import adaptive_chooser
+    from harness.face.adaptive import adaptive_chooser
 
     return adaptive_chooser(runs.models[0], further=runs.finds_longer)
 

@@ -16,20 +16,14 @@ from harness.analysis.curve import THRESHOLD
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
 from harness.errors import UsageError
-from harness.face.engine import ask
+from harness.face.adaptive import AdaptiveChooser, adaptive_chooser
+from harness.face.engine import ask, limit_of
 from harness.face.result import Run, read_threshold
 from harness.face.run_options import RunOptions, read_settings
 from harness.journal.record import Warn
 from harness.plan.cost import Budget
-from harness.plan.plan import Plan, plan
-from harness.plan.selection import (
-    check_axes,
-    check_lengths,
-    open_tasks,
-    read_spread,
-    repeats,
-    system_prompt,
-)
+from harness.plan.plan import Plan
+from harness.plan.selection import check_axes, open_tasks, repeats, system_prompt, task_plan
 from harness.run.event_loop import loop_factory
 from harness.run.run_request import RunRequest
 from harness.run.writer import Judge
@@ -66,6 +60,9 @@ def run(
     axes: Mapping[str, str | Sequence[str]] | None = None,
     spread: str | None = None,
     seed: int = 0,
+    adaptive: bool = False,
+    precision: float | None = None,
+    max_requests: int | None = None,
     temperature: float = 0.0,
     max_tokens: int | None = None,
     api: str = "chat",
@@ -98,6 +95,10 @@ def run(
     The run is the one of the same command: either continues the other. Nothing is printed. `warn`
     takes messages while the run goes on; without it they are Python warnings at the end.
 
+    With `adaptive` the waves of requests follow from the replies so far, until each effective
+    length is known to `precision` octaves (0.75 without it) or `max_requests` samples were asked.
+    What is not known as well is a message.
+
     It works where an event loop runs, as in a notebook.
 
     Raises:
@@ -116,6 +117,7 @@ def run(
             axes=axes,
             spread=spread,
             seed=seed,
+            adaptive=adaptive,
         )
         options = RunOptions.from_command(
             model=model,
@@ -139,6 +141,9 @@ def run(
             budget=budget,
             tier=tier,
             fresh=fresh,
+            adaptive=adaptive,
+            precision=precision,
+            max_requests=max_requests,
             shard=shard,
             engine=engine,
             ray_address=ray_address,
@@ -149,8 +154,10 @@ def run(
         if warning := repeats(planned):
             notify(warning)
         (request,) = options.requests([planned])
-        request = replace(request, command=_command(planned, options))
-        _ask(request, options, notify)
+        further = lengths is None and preset is None
+        request = replace(request, command=_command(planned, options, further=further))
+        chooser = adaptive_chooser(options, further=further) if adaptive else None
+        _ask(request, options, chooser, notify)
         judged = read_run(request.folder)
         if judged.missing:
             notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
@@ -160,35 +167,16 @@ def run(
             warnings.warn(text, stacklevel=2)
 
 
-def _plan(
-    task: Task,
-    *,
-    preset: str | None,
-    lengths: Sequence[int] | None,
-    samples: int | None,
-    axes: Mapping[str, str | Sequence[str]] | None,
-    spread: str | None,
-    seed: int,
-) -> Plan:
+def _plan(task: Task, *, axes: Mapping[str, str | Sequence[str]] | None, **selected: Any) -> Plan:
     values = {
         axis: [wanted] if isinstance(wanted, str) else list(wanted)
         for axis, wanted in (axes or {}).items()
     }
     check_axes(values, [task], task.name)
-    planned = plan(
-        task,
-        lengths=lengths,
-        samples=samples,
-        axes=values,
-        spread=read_spread(spread),
-        seed=seed,
-        preset=preset,
-    )
-    check_lengths(planned)
-    return planned
+    return task_plan(task, axes=values, **selected)
 
 
-def _command(planned: Plan, options: RunOptions) -> str:
+def _command(planned: Plan, options: RunOptions, *, further: bool) -> str:
     """The call, for the manifest: with what chooses samples and model."""
     task = planned.task
     values = {
@@ -197,8 +185,10 @@ def _command(planned: Plan, options: RunOptions) -> str:
     }
     lines = sorted({line.length for line in planned.lines})
     arguments = [
-        *(repr(task.name), repr(options.model.label), f"lengths={lines}"),
+        *(repr(task.name), repr(options.model.label)),
+        *([] if options.adaptive and further else [f"lengths={lines}"]),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
+        *([f"adaptive=True, precision={options.precision}"] if options.adaptive else []),
         *([] if options.shard.is_whole else [f"shard={str(options.shard)!r}"]),
     ]
     return f"eyechart.run({', '.join(arguments)})"
@@ -214,16 +204,22 @@ class _NoDisplay:
         return nullcontext()
 
 
-def _ask(request: RunRequest, options: RunOptions, notify: Warn) -> None:
-    """Asks what is pending, and writes the tables of the run also where an error ends it."""
+def _ask(
+    request: RunRequest, options: RunOptions, chooser: AdaptiveChooser | None, notify: Warn
+) -> None:
+    """Asks what is pending, and writes the tables of the run also where an error ends it; says
+    which conditions of an adaptive run are not known well enough.
+    """
+    budget = Budget(options.model.prices, options.budget, options.max_requests)
     asked = ask(
         [request],
         options,
-        Budget(options.model.prices, options.budget),
+        budget,
         display=_NoDisplay(),
         loop=run_anywhere,
         say=notify,
         warn=notify,
+        choose=chooser,
     )
     try:
         for folder in asked.begun:
@@ -231,6 +227,15 @@ def _ask(request: RunRequest, options: RunOptions, notify: Warn) -> None:
     finally:
         if asked.ended_by is not None:  # also where the tables cannot be written
             raise asked.ended_by
+    if chooser is not None:
+        ends = chooser.ends(request, asked.begun.get(request.folder))
+        unknown = {of: end for of, end in ends.items() if not isinstance(end, str)}
+        for condition, end in unknown.items():
+            notify(f"{condition.label}: {end.text}")
+        same = "the same call"
+        limit = limit_of(budget, same) or ("", f"{same} goes on")
+        for line in chooser.unknown(list(unknown.values()), *limit):
+            notify(line)
 
 
 def run_anywhere(main: Coroutine[Any, Any, None]) -> None:

@@ -79,6 +79,18 @@ def ask(
     return Asked(engine.outcomes, put_back, bool(old_runs.moved), ended_by)
 
 
+def limit_of(budget: Budget, same: str) -> tuple[str, str] | None:
+    """Which limit ended the runs of a command, and what goes on; `None` if none did. `same` names
+    the command, given again.
+    """
+    if budget.exhausted:
+        over = "may not pay for more" if budget.full else "is spent"
+        return f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"
+    if not budget.has_requests:
+        return " (--max-requests is reached)", f"{same} goes on"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is asked of one model, beside others."""

@@ -144,15 +144,14 @@ def _plans(study: Study, notify: Warn) -> list[Plan]:
 def _plans_of(study: Study, task: StudyTask, notify: Warn) -> list[Plan]:
     spec = study.spec
     lengths = task.lengths or (None if task.preset else spec.lengths)
-    samples = task.samples or spec.samples
     return selection.plans(
         study.task_text(task),
         lengths=",".join(map(str, lengths)) if lengths else None,
         spread=task.spread or spec.spread,
-        samples=samples or (selection.MOST_SAMPLES if spec.adaptive else None),
+        samples=task.samples or spec.samples,
         axes=[f"{axis}={','.join(values)}" for axis, values in task.axes.items()],
         seed=spec.seed,
-        in_bands=spec.adaptive,
+        adaptive=spec.adaptive,
         preset=task.preset,
         notify=notify,
     )

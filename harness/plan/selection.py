@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import get_args
 
 from harness.errors import TaskFileError, UsageError
@@ -61,17 +61,15 @@ def plans(
     samples: int | None,
     axes: Sequence[str],
     seed: int,
-    in_bands: bool = False,
+    adaptive: bool = False,
     leave_out: Callable[[str], None] | None = None,
     preset: str | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> list[Plan]:
-    """A plan for each task that `names` lists. With `in_bands` given lengths are bands where the
-    task can have them and `spread` is not given. `leave_out` takes what is said of an axis that
-    tasks lack; without it an axis that no task has is an error. With a `preset` the tasks that do
-    not have it are left out, and `notify` gets a line that names them.
+    """A plan for each task that `names` lists, as `task_plan` makes it. `leave_out` takes what is
+    said of an axis that tasks lack; without it an axis that no task has is an error. With a
+    `preset` the tasks that do not have it are left out, and `notify` gets a line that names them.
     """
-    wanted_spread = read_spread(spread)
     tasks = open_tasks(names)
     if preset is not None:
         tasks = _with_preset(tasks, preset, names, notify)
@@ -85,22 +83,54 @@ def plans(
                 leave_out(
                     f"axis {axis!r} is left out for {_some(without)}: no such axis there{remedy}"
                 )
-    bands: Spread | None = "bands" if in_bands and lengths else None
-    task_plans = [
-        plan(
+    return [
+        task_plan(
             task,
             lengths=_read_lengths(lengths),
             samples=samples,
             axes=chosen_values,
-            spread=wanted_spread or (bands if task.spec.items is None else None),
+            spread=spread,
             seed=seed,
             preset=preset,
+            adaptive=adaptive,
         )
         for task in tasks
     ]
-    for task_plan in task_plans:
-        check_lengths(task_plan)
-    return task_plans
+
+
+def task_plan(
+    task: Task,
+    *,
+    lengths: Sequence[int] | None,
+    samples: int | None,
+    axes: Mapping[str, Sequence[str]],
+    spread: str | None,
+    seed: int,
+    preset: str | None,
+    adaptive: bool,
+) -> Plan:
+    """What is asked of one task at most. With `adaptive`, given lengths are bands where the task
+    can have them and `spread` is not given, and a line has up to `MOST_SAMPLES` samples.
+
+    Raises:
+        UsageError: a value that no run can have.
+    """
+    wanted = read_spread(spread)
+    if adaptive:
+        samples = MOST_SAMPLES if samples is None else samples
+        if lengths and task.spec.items is None:
+            wanted = wanted or "bands"
+    planned = plan(
+        task,
+        lengths=lengths,
+        samples=samples,
+        axes=axes,
+        spread=wanted,
+        seed=seed,
+        preset=preset,
+    )
+    check_lengths(planned)
+    return planned
 
 
 def _some(names: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ from harness.export.inspect_ai.scores import (
     verdict,
 )
 from harness.plan.plan import Plan, output_budget
-from harness.plan.selection import MOST_SAMPLES, open_tasks, plans, read_precision
+from harness.plan.selection import open_tasks, plans, read_precision
 from harness.spec import Sample
 from harness.task.catalogue import Task as TaskFile
 from harness.task.catalogue import installed_files
@@ -131,10 +131,10 @@ def _task(
             names,
             lengths=None if lengths is None else _text(lengths),
             spread=None if spread is None else _text(spread),
-            samples=_samples(samples, is_adaptive=is_adaptive),
+            samples=None if samples is None else _whole("samples", samples),
             axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
             seed=_whole("seed", seed),
-            in_bands=is_adaptive,
+            adaptive=is_adaptive,
         )
         if own := [plan.task.name for plan in planned if plan.task.spec.scorer is not None]:
             raise BadParameterError(
@@ -220,12 +220,6 @@ def _whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadParameterError(f"-T {name} must be a whole number, not {value!r}")
     return value
-
-
-def _samples(given: object, *, is_adaptive: bool) -> int | None:
-    if given is None:
-        return MOST_SAMPLES if is_adaptive else None
-    return _whole("samples", given)
 
 
 def _octaves(adaptive: object, precision: object) -> float | None:

@@ -1,4 +1,4 @@
-"""`bench run --adaptive`: the chooser of the waves, and how each condition ended."""
+"""Adaptive runs: the chooser of the waves, and how each condition ended."""
 
 from __future__ import annotations
 
