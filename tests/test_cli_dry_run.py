@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
+from tests.test_cli_adaptive import Window
+
 if TYPE_CHECKING:
     from tests.conftest import Lab
 
@@ -32,6 +34,16 @@ def test_requests_that_are_not_sent_are_not_counted(lab: Lab) -> None:
         (run,) = orjson.loads(lab.bench_run(*command, "--json", task=lab.plain).out)["runs"]
         assert (run["requests"], run["fitting"], run["prompt_tokens"]) == (3, 0, 0)
         assert why in run["cells"][0]["too_long"]
+
+
+def test_the_window_of_an_earlier_command_is_known(lab: Lab) -> None:
+    """Which only the server says; with --fresh another server may answer."""
+    more = ("--model", lab.fake(Window(400)), "--axis", "separator=none", "--lengths")
+    assert "do not fit" not in lab.bench_run(*more, "5,9000", "--dry-run").out
+    lab.bench_run(*more, "5")
+    assert "4 do not fit, so 0 will be asked" in lab.bench_run(*more, "5,9000", "--dry-run").out
+    fresh = lab.bench_run(*more, "5,9000", "--dry-run", "--fresh")
+    assert "do not fit" not in fresh.out
 
 
 def test_a_model_that_nobody_knows_is_told(lab: Lab) -> None:

@@ -12,6 +12,7 @@ from harness.analysis.power import smallest_factor, smallest_fall
 from harness.cli.terminal import warn
 from harness.face.run_options import RunOptions
 from harness.journal.answers import Answered
+from harness.journal.manifest import MANIFEST, read_manifest
 from harness.journal.writer import Journal
 from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.cost import Budget
@@ -25,7 +26,7 @@ from harness.spec import CellKey, line_start
 from providers.base import Provider, SetupError
 
 if TYPE_CHECKING:
-    from harness.cli.adaptive import AdaptiveChooser
+    from harness.face.adaptive import AdaptiveChooser
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def previews_of(
             replace(request, plan=_plan_of_next(request, options, chooser)) for request in requests
         ]
     counter = _counter(options, requests)
-    previews = run_in_loop(_counted(requests, counter))
+    previews = run_in_loop(_counted(requests, counter, is_fresh=options.fresh))
     return [replace(preview, waves=its) for preview, its in zip(previews, waves, strict=True)]
 
 
@@ -146,14 +147,26 @@ def _counter(options: RunOptions, requests: Sequence[RunRequest]) -> Provider | 
     return None
 
 
-async def _counted(requests: Sequence[RunRequest], counter: Provider | None) -> list[Preview]:
+async def _counted(
+    requests: Sequence[RunRequest], counter: Provider | None, *, is_fresh: bool
+) -> list[Preview]:
     """A preview of each run; closes `counter`."""
     try:
-        server = {} if counter is None else await counter.facts()
-        return [await _preview(request, server, counter) for request in requests]
+        now = {} if counter is None else await counter.facts()
+        return [
+            await _preview(
+                request, now if is_fresh else {**_earlier_facts(request.folder), **now}, counter
+            )
+            for request in requests
+        ]
     finally:
         if counter is not None:
             await counter.aclose()
+
+
+def _earlier_facts(folder: Path) -> Mapping[str, object]:
+    """What the server said of itself in an earlier command of the run, its window among it."""
+    return read_manifest(folder).server if (folder / MANIFEST).exists() else {}
 
 
 async def _preview(
