@@ -7,7 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from harness.analysis.falling_curve import _BELOW, _RATES, Bins, _chain, falling_curve
+from harness.analysis.falling_curve import (
+    _BELOW,
+    _RATES,
+    BINS_AN_OCTAVE,
+    Bins,
+    _chain,
+    falling_curve,
+)
+from harness.spec import lines_of
 
 THRESHOLDS = (0.02, 0.3, 0.85, 0.995)
 
@@ -16,7 +24,7 @@ def by_all_paths(
     correct: list[float], answered: list[float], threshold: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Probability of being below the threshold, and mean accuracy, in three bins."""
-    chain = _chain(threshold)
+    chain = _chain(threshold, BINS_AN_OCTAVE)
     accuracies = np.tile(chain.accuracies, len(_RATES))
     likelihoods = [
         accuracies**right * (1 - accuracies) ** (asked - right)
@@ -94,12 +102,15 @@ def test_a_rise_is_pooled(n: int) -> None:
     assert found.accuracy[0, 3] < 0.2
 
 
+@pytest.mark.parametrize("bins_an_octave", [8, 64])
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_the_prior_is_a_distribution_of_falling_curves(threshold: float) -> None:
+def test_the_prior_is_a_distribution_of_falling_curves(
+    threshold: float, bins_an_octave: int
+) -> None:
     """Probabilities add up to one, no level is left for a higher one, and the threshold is between
     two levels.
     """
-    chain = _chain(threshold)
+    chain = _chain(threshold, bins_an_octave)
     assert chain.first.sum() == pytest.approx(1)
     assert chain.step.sum(axis=1) == pytest.approx(1)
     levels = len(chain.accuracies)
@@ -117,8 +128,43 @@ def test_a_threshold_of_one_counts_as_nearly_one() -> None:
     assert one == pytest.approx(nearly)
 
 
+def test_finer_bins_change_little() -> None:
+    """The prior is one of octaves: each quantile of the crossing stays within a usual bin."""
+    counts = np.array([[20, 19, 19, 17, 12, 3, 0], [20] * 7])
+    quantiles = []
+    for finer in (1, 4, 16):
+        correct, answered = np.zeros((2, 1, 24 * finer + 1))
+        correct[0, :: 4 * finer], answered[0, :: 4 * finer] = counts
+        found = falling_curve(correct, answered, 0.85, finer * BINS_AN_OCTAVE)
+        places = np.arange(24 * finer + 1) / finer
+        quantiles.append(np.interp([0.025, 0.5, 0.975], found.below[0], places))
+    assert quantiles[0] == pytest.approx([8.8, 11.6, 14.1], abs=0.1)
+    assert quantiles[1] == pytest.approx(quantiles[0], abs=1.0)
+    assert quantiles[2] == pytest.approx(quantiles[1], abs=0.2)
+
+
 class TestBins:
-    """Bins of an eighth of an octave."""
+    """Bins of an eighth of an octave, or of less."""
+
+    @pytest.mark.parametrize(
+        ("lengths", "bins_an_octave"),
+        [((5, 10), 8), ((40,), 8), ((40, 44), 8), ((40, 43), 16), ((40, 41, 160), 32)],
+    )
+    def test_exact_lengths_do_not_share_a_bin(
+        self, lengths: tuple[int, ...], bins_an_octave: int
+    ) -> None:
+        """Bins become narrower by halves, as far as is needed."""
+        bins = Bins.of(lines_of(lengths, "none"))
+        assert bins == Bins(lengths[0], lengths[-1], bins_an_octave)
+        places = bins.places(np.array(lengths, float))
+        assert len(set(places.tolist())) == len(lengths)
+        assert [bins.length(place) for place in places] == pytest.approx(lengths, rel=0.05)
+
+    def test_bins_have_a_least_width(self) -> None:
+        """So lengths that differ by less than 0.14 % share one; bands share bins anyway."""
+        assert Bins.of(lines_of((10_000, 10_001), "none")).an_octave == 512
+        assert Bins.of(lines_of((40, 42, 44), "bands")).an_octave == 8
+        assert Bins.of(lines_of((10, 20), "none"), 80.0).longest == 80
 
     def test_there_are_eight_an_octave_and_one_more(self) -> None:
         """The first is at the shortest length, the last at the longest or near it."""

@@ -115,6 +115,7 @@ class TestFit:
         [
             (7, (Bound("<", 10), Bound("<", 10))),
             (10, (Bound("=", 10), Bound("=", 40))),
+            (40, (Bound("=", 38), Bound("=", 43))),
             (41, (Bound("=", 41), Bound("=", 160))),
             (160, (Bound(">", 160), Bound(">", 160))),
         ],
@@ -131,6 +132,19 @@ class TestFit:
         found = fit(simulated(perfect, 40, all_lines=lines), Threshold())
         assert found.gaps == [(10, 40), (41, 160)]
         assert found.interval() == ends
+
+    @pytest.mark.parametrize("longest", [40, 103])
+    def test_neighbouring_lengths_are_told_apart(self, longest: int) -> None:
+        """What is always right is within the effective length, and what is always wrong beyond."""
+        lines = lines_of(range(longest - 1, longest + 3), "none")
+
+        def perfect(lengths: Floats) -> Floats:
+            return np.where(lengths <= longest, 1.0, 0.0)
+
+        found = fit(simulated(perfect, 20, all_lines=lines), Threshold())
+        assert found.median == Bound("=", longest)
+        low, high = found.interval()
+        assert low.length <= longest < high.length
 
     def test_bands_that_meet_or_overlap_have_no_gap(self) -> None:
         """Lines without an answer do."""

@@ -55,7 +55,7 @@ MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 NARROWEST = 3 / BINS_AN_OCTAVE
 """Octaves: around each crossing an interval becomes so narrow with enough samples. The lengths on
-its two sides are at most two bins apart, and an interval has half a bin more at each end."""
+its two sides are at most two bins apart, and an interval has `MARGIN` more at each end."""
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""

@@ -13,14 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.curve import Curve, Floats
+from harness.analysis.falling_curve import BINS_AN_OCTAVE
 
 _NEAR = 2.0
 """Logits around the threshold within which answers count for the estimate of a crossing."""
-_GROUP = 2
-"""Bins that are one group of neighbouring lengths: a quarter of an octave."""
+_GROUPS_AN_OCTAVE = 4
+"""Groups of neighbouring lengths."""
 _LEAST_VARIANCE = 0.3
 _PRIOR_ROWS, _PRIOR = 5, 0.25
 """Weight and correlation of what is assumed of rows before any answer."""
+_ROUNDING = 1e-9
+"""Deviations that are smaller, as a share of the residuals, are 0."""
 
 
 def nearness(accuracy: Floats, threshold: float) -> Floats:
@@ -46,31 +49,45 @@ def row_residuals(
 def between_rows(residuals: Floats, scored: Floats) -> float:
     """Variance of the rows' sums, as a multiple of that of independent answers; at least 1.
 
-    Answers to one row go together with the correlation that the products of their residuals show
-    (the cluster-robust variance of Liang and Zeger 1986, Biometrika 73, over the naive one). As
-    few rows show little, they are joined by `_PRIOR_ROWS` rows of correlation `_PRIOR`.
+    Both have shape (N, L). Answers to one row go together with the correlation that the products of
+    their residuals show (the cluster-robust variance of Liang and Zeger 1986, Biometrika 73, over
+    the naive one). From each residual the mean of its line is taken away: what all rows have in
+    common, such as replies that are always right, says nothing of rows. As few rows show little,
+    they are joined by `_PRIOR_ROWS` rows of correlation `_PRIOR`.
     """
     rows = int(scored.any(axis=1).sum())
     independent = float((residuals**2).sum())
-    if not independent:
+    most = _products(abs(residuals))
+    if not independent or most <= 0:  # no row was asked at two lengths
         return 1.0
-    together = float((residuals.sum(axis=1) ** 2).sum()) - independent
-    most = float((abs(residuals).sum(axis=1) ** 2).sum()) - independent
-    if most <= 0:  # no row was asked at two lengths
-        return 1.0
-    correlation = max(0.0, together / most)
+    deviations = (residuals - residuals.sum(axis=0) / np.maximum(scored.sum(axis=0), 1)) * scored
+    most_of_deviations = _products(abs(deviations))
+    correlation = 0.0
+    if most_of_deviations > _ROUNDING * most:
+        correlation = max(0.0, _products(deviations) / most_of_deviations)
     correlation = (rows * correlation + _PRIOR_ROWS * _PRIOR) / (rows + _PRIOR_ROWS)
     return 1 + correlation * most / independent
 
 
-def between_lengths(correct: Floats, answered: Floats, accuracy: Floats, weights: Floats) -> float:
+def _products(values: Floats) -> float:
+    """The sum of the products of each two values of a row."""
+    return float((values.sum(axis=1) ** 2).sum() - (values**2).sum())
+
+
+def between_lengths(
+    correct: Floats,
+    answered: Floats,
+    accuracy: Floats,
+    weights: Floats,
+    bins_an_octave: int = BINS_AN_OCTAVE,
+) -> float:
     """Variance of groups of neighbouring lengths, as a multiple of the binomial one; at least 1.
 
     All have shape (B,). It is Pearson's chi-squared over its degrees of freedom, as in a
     quasi-binomial model (McCullagh and Nelder 1989).
     """
     grouped = [
-        _groups(values)
+        _groups(values, bins_an_octave // _GROUPS_AN_OCTAVE)
         for values in (
             correct - answered * accuracy,
             answered * accuracy * (1 - accuracy),
@@ -84,8 +101,8 @@ def between_lengths(correct: Floats, answered: Floats, accuracy: Floats, weights
     return max(1.0, float(squares.sum() / max(share.sum() - 1, 0.5)))
 
 
-def _groups(values: Floats) -> Floats:
-    """Sums over groups of `_GROUP` neighbours."""
-    padded = np.pad(values, (0, -len(values) % _GROUP))
-    sums: Floats = padded.reshape(-1, _GROUP).sum(axis=1)
+def _groups(values: Floats, bins: int) -> Floats:
+    """Sums over groups of so many neighbouring bins."""
+    padded = np.pad(values, (0, -len(values) % bins))
+    sums: Floats = padded.reshape(-1, bins).sum(axis=1)
     return sums

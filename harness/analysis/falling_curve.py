@@ -3,7 +3,8 @@
 It is a psychometric function without a fixed shape: a plateau below 1 is a lapse rate, a plateau
 above 0 a guess rate, and both a step and a slow decline are possible.
 
-The model is a hidden Markov chain over bins of an eighth of an octave. Its state is an accuracy
+The model is a hidden Markov chain over bins of an eighth of an octave, or of less where exact
+lengths are closer together. Its state is an accuracy
 (levels half a logit apart, with the threshold half-way between two of them) and a rate of falling.
 From bin to bin the accuracy falls at its rate; the rate may change; and rarely the accuracy falls
 to any lower level at once. The posterior is exact (forward-backward algorithm, Rabiner 1989,
@@ -13,6 +14,7 @@ Proceedings of the IEEE 77). `docs/statistics.md` shows what its intervals cover
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,8 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.curve import LEAST_THRESHOLD, MOST_THRESHOLD, Floats
+from harness.spec import Line
 
 BINS_AN_OCTAVE = 8
+"""Bins of an octave, unless exact lengths are closer together."""
+_MOST_BINS_AN_OCTAVE = 512
+"""With so many, neighbouring whole lengths up to 738 have bins of their own."""
 _STEP = 0.5
 """Logits between two levels of accuracy."""
 _ABOVE, _BELOW = 10, 14
@@ -45,6 +51,20 @@ class Bins:
 
     shortest: float
     longest: float
+    an_octave: int = BINS_AN_OCTAVE
+    """Bins of an octave: `BINS_AN_OCTAVE` times a power of two."""
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], longest: float = 0.0) -> Bins:
+        """The bins of these lines and on to `longest`, in which exact lengths do not share one."""
+        exact = np.unique([line.low for line in lines if line.is_exact])
+        nearest = float(np.diff(np.log2(exact)).min(initial=math.inf))
+        an_octave = BINS_AN_OCTAVE
+        while an_octave * nearest < 1 and an_octave < _MOST_BINS_AN_OCTAVE:
+            an_octave *= 2
+        shortest = min(line.low for line in lines)
+        longest = max(longest, *(line.high for line in lines))
+        return cls(float(shortest), float(longest), an_octave)
 
     @property
     def count(self) -> int:
@@ -54,12 +74,12 @@ class Bins:
     def places(self, lengths: Floats) -> npt.NDArray[np.int64]:
         """The bin of each length."""
         octaves = np.log2(lengths / self.shortest)
-        places: npt.NDArray[np.int64] = np.rint(octaves * BINS_AN_OCTAVE).astype(np.int64)
+        places: npt.NDArray[np.int64] = np.rint(octaves * self.an_octave).astype(np.int64)
         return places
 
     def length(self, place: float) -> float:
         """The length at a place, which may lie between two bins; within the range asked."""
-        return min(max(self.shortest * 2 ** (place / BINS_AN_OCTAVE), self.shortest), self.longest)
+        return min(max(self.shortest * 2 ** (place / self.an_octave), self.shortest), self.longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +105,11 @@ class _Chain:
 
 
 @lru_cache(maxsize=32)
-def _chain(threshold: float) -> _Chain:
+def _chain(threshold: float, bins_an_octave: int) -> _Chain:
     logits = math.log(threshold / (1 - threshold)) + (np.arange(-_BELOW, _ABOVE) + 0.5) * _STEP
     accuracies = 1 / (1 + np.exp(-logits))
     levels, rates = len(logits), len(_RATES)
-    within = 1 / BINS_AN_OCTAVE
+    within = 1 / bins_an_octave
     falls = np.zeros((rates, levels, levels))
     for rate, logits_an_octave in enumerate(_RATES):
         fall = logits_an_octave * within / _STEP
@@ -111,14 +131,17 @@ def _chain(threshold: float) -> _Chain:
     return _Chain(accuracies, np.tile(first / rates, rates), step)
 
 
-def falling_curve(correct: Floats, answered: Floats, threshold: float) -> FallingCurve:
+def falling_curve(
+    correct: Floats, answered: Floats, threshold: float, bins_an_octave: int = BINS_AN_OCTAVE
+) -> FallingCurve:
     """The posterior, given the number of correct and of scored answers in each bin.
 
     Both have shape (R, B) and need not be whole: counts that are divided by a dispersion weigh
     less. `threshold` is an accuracy; beyond `LEAST_THRESHOLD` and `MOST_THRESHOLD` the nearer of
     the two counts, since levels need room on both sides.
     """
-    chain = _chain(round(min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD), 4))
+    limited = min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD)
+    chain = _chain(round(limited, 4), bins_an_octave)
     accuracies, levels = chain.accuracies, len(chain.accuracies)
     sets, bins = correct.shape
     likelihood = correct[..., None] * np.log(accuracies)

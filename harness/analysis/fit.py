@@ -25,10 +25,10 @@ from harness.spec import Line
 Tails: TypeAlias = tuple[float, float]
 TAILS: Tails = (0.025, 0.975)
 _Rounding: TypeAlias = Callable[[float], int]
-HALF_BIN = 0.5
-"""A crossing is known to half a bin at best: so much is added to both ends of an interval."""
+MARGIN = 0.5 / BINS_AN_OCTAVE
+"""Octaves that are added to both ends of an interval: half of a usual bin."""
 OUTSIDE = 0.01
-"""Half a bin may move an end of an interval out of the tested range. The end is then a bound (`<`
+"""The margin may move an end of an interval out of the tested range. The end is then a bound (`<`
 or `>`) only if the crossing lies out there with at least this probability."""
 
 
@@ -62,7 +62,12 @@ class Fit:
     def one_threshold(self, level: float = LEVEL) -> bool:
         """Whether the accuracy falls below `required` once at most, see `one_threshold`."""
         return has_one_threshold(
-            self.correct, self.answered, self.accuracy, self.required, level=level
+            self.correct,
+            self.answered,
+            self.accuracy,
+            self.required,
+            bins_an_octave=self.bins.an_octave,
+            level=level,
         )
 
     def reaches(self, lengths: Floats) -> Floats:
@@ -91,7 +96,7 @@ class Fit:
     def interval(self, tails: Tails = TAILS) -> Span:
         """The interval between two quantiles of the crossing.
 
-        Half a bin is added to both sides. A quantile in a gap instead becomes the asked length
+        `MARGIN` is added to both sides. A quantile in a gap instead becomes the asked length
         below it, or above it for the upper end: its place within the gap is the prior's alone.
         """
         low, high = self._ends(tails)
@@ -101,18 +106,19 @@ class Fit:
         """Width of the interval within the tested range, in octaves."""
         last = len(self.below) - 1
         low, high = (min(max(end, 0), last) for end in self._ends(tails))
-        return (high - low) / BINS_AN_OCTAVE
+        return (high - low) / self.bins.an_octave
 
     def _ends(self, tails: Tails) -> tuple[float, float]:
         """The places of both ends of an interval; an end that is a bound is infinite."""
         low, high = self.place(tails[0]), self.place(tails[1])
+        margin = MARGIN * self.bins.an_octave
         if gap := self._gap(low):
             low = gap[0]
-        elif (low := low - HALF_BIN) < 0 and self.below[0] >= OUTSIDE:
+        elif (low := low - margin) < 0 and self.below[0] >= OUTSIDE:
             low = -math.inf
         if gap := self._gap(high):
             high = gap[1]
-        elif (high := high + HALF_BIN) > len(self.below) - 1 and 1 - self.below[-1] >= OUTSIDE:
+        elif (high := high + margin) > len(self.below) - 1 and 1 - self.below[-1] >= OUTSIDE:
             high = math.inf
         return low, high
 
@@ -125,7 +131,7 @@ class Fit:
         around = np.flatnonzero((before <= place) & (place <= behind) & (behind - before > 1))
         if not len(around):
             return None
-        shorter, longer = BINS_AN_OCTAVE * np.log2(gaps[around[0]] / self.bins.shortest)
+        shorter, longer = self.bins.an_octave * np.log2(gaps[around[0]] / self.bins.shortest)
         return float(shorter), float(longer)
 
     def up_to(self, longest: float) -> Fit:
@@ -134,7 +140,7 @@ class Fit:
         The numbers at the remaining lengths stay as they are: they do not depend on how far the
         range goes on where nothing was answered.
         """
-        bins = Bins(self.bins.shortest, longest)
+        bins = replace(self.bins, longest=longest)
         kept = slice(bins.count)
         return replace(
             self,
@@ -163,10 +169,7 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     """
     scored = samples.scored > 0
     lengths = samples.true_lengths[scored]
-    bins = Bins(
-        float(min(line.low for line in samples.lines)),
-        max(float(max(line.high for line in samples.lines)), longest),
-    )
+    bins = Bins.of(samples.lines, longest)
     places = np.zeros(scored.shape, np.int64)
     places[scored] = bins.places(lengths)
     correct, answered = (
@@ -174,17 +177,19 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         for values in (samples.correct, samples.scored)
     )
     required = threshold.share
-    first = falling_curve(correct[None], answered[None], required)
+    first = falling_curve(correct[None], answered[None], required, bins.an_octave)
     if threshold.relative:
         required *= float(first.accuracy[0, 0])
-        first = falling_curve(correct[None], answered[None], required)
+        first = falling_curve(correct[None], answered[None], required, bins.an_octave)
     accuracy = first.accuracy[0]
     weights = nearness(accuracy, required)
     residuals, row_sums = row_residuals(samples, places, accuracy, weights)
     dispersion = between_rows(residuals, samples.scored) * between_lengths(
-        correct, answered, accuracy, weights
+        correct, answered, accuracy, weights, bins.an_octave
     )
-    second = falling_curve(correct[None] / dispersion, answered[None] / dispersion, required)
+    second = falling_curve(
+        correct[None] / dispersion, answered[None] / dispersion, required, bins.an_octave
+    )
     return Fit(
         bins=bins,
         required=required,

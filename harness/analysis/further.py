@@ -14,8 +14,7 @@ import numpy as np
 
 from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.effective_length import longest_tested
-from harness.analysis.falling_curve import BINS_AN_OCTAVE
-from harness.analysis.fit import HALF_BIN, TAILS, Fit, fit
+from harness.analysis.fit import MARGIN, TAILS, Fit, fit
 from harness.analysis.interval import Bound
 from harness.spec import Line
 
@@ -263,12 +262,11 @@ def _difference(correlation: float, first: Crossings, second: Crossings) -> tupl
     weights = np.exp(-(squares - correlation * products) / (2 * (1 - correlation**2)))
     first_low, first_high = first
     second_low, second_high = second
-    half = HALF_BIN / BINS_AN_OCTAVE
     low = _quantiles(first_low[:, None] - second_high[None], weights, _LEVELS)
     # of the negated values, so that exchanging the sides changes the signs and nothing else
     high = -_quantiles(second_low[None] - first_high[:, None], weights, _LEVELS)
     middle = (float(low[-1]) + float(high[-1])) / 2
-    return middle, np.array([low - half, high + half])
+    return middle, np.array([low - MARGIN, high + MARGIN])
 
 
 def _crossings(side: Fit) -> Crossings:
@@ -278,8 +276,8 @@ def _crossings(side: Fit) -> Crossings:
     """
     places = np.array([side.place(share) for share in _SHARES])
     last = len(side.below) - 1
-    low = np.where(places == math.inf, last, places) / BINS_AN_OCTAVE
-    high = np.where(places == -math.inf, 0, places) / BINS_AN_OCTAVE
+    low = np.where(places == math.inf, last, places) / side.bins.an_octave
+    high = np.where(places == -math.inf, 0, places) / side.bins.an_octave
     return low, high
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from harness.analysis.curve import Floats
+from harness.analysis.falling_curve import BINS_AN_OCTAVE
 
 LEVEL = 0.02
 """Probability of calling a falling curve no single threshold, about."""
 _DRAWS = 400
-_SCALES = (2, 4)
-"""Numbers of bins in a group: a quarter and half an octave."""
+_GROUPS_AN_OCTAVE = (4, 2)
 
 
 def has_one_threshold(
@@ -19,6 +19,7 @@ def has_one_threshold(
     accuracy: Floats,
     threshold: float,
     *,
+    bins_an_octave: int = BINS_AN_OCTAVE,
     level: float = LEVEL,
 ) -> bool:
     """Whether the answers agree with an accuracy that falls below the threshold once, or never.
@@ -30,13 +31,14 @@ def has_one_threshold(
     distribution is that of answers drawn from `accuracy`, a fitted falling curve. Arguments have
     shape (B,).
     """
-    if not any(_rises_across(correct, answered, scale, threshold) for scale in _SCALES):
+    scales = [bins_an_octave // groups for groups in _GROUPS_AN_OCTAVE]
+    if not any(_rises_across(correct, answered, scale, threshold) for scale in scales):
         return True
     drawn = np.random.default_rng(0).binomial(
         answered.astype(np.int64), np.clip(accuracy, 0, 1), (_DRAWS, len(answered))
     )
     sets = np.concatenate([correct[None], drawn])
-    ratios = [_likelihood_ratios(sets, answered, scale) for scale in _SCALES]
+    ratios = [_likelihood_ratios(sets, answered, scale) for scale in scales]
     standardised = [
         (ratio - ratio[1:].mean()) / max(float(ratio[1:].std()), 1e-9) for ratio in ratios
     ]

@@ -25,6 +25,8 @@ ASKED: Mapping[str, Sequence[Line]] = {
     "1 line, 26 to 38": (fifth_around(32),),
     "exactly 10, 20, 40, 80": lines_of((10, 20, 40, 80), "none"),
     "exactly 5, 50, 500": lines_of((5, 50, 500), "none"),
+    "exactly 36 to 43": lines_of(range(36, 44), "none"),
+    "exactly 40 and 41": lines_of((40, 41), "none"),
 }
 NEAR = math.sqrt(2)
 """A crossing is near an end of the lengths asked where it is at most this factor from it."""
@@ -56,9 +58,9 @@ class Case:
         shortest, longest = self.ends
         return {
             "below": (shortest / NEAR, shortest),
-            "shortest": (shortest, shortest * NEAR),
+            "shortest": (shortest, min(shortest * NEAR, longest)),
             "within": (shortest, longest),
-            "longest": (longest / NEAR, longest),
+            "longest": (max(longest / NEAR, shortest), longest),
             "above": (longest, longest * NEAR),
         }[zone]
 
