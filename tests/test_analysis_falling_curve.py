@@ -160,9 +160,10 @@ class TestBins:
         assert len(set(places.tolist())) == len(lengths)
         assert [bins.length(place) for place in places] == pytest.approx(lengths, rel=0.05)
 
-    def test_bins_have_a_least_width(self) -> None:
-        """So lengths that differ by less than 0.14 % share one; bands share bins anyway."""
-        assert Bins.of(lines_of((10_000, 10_001), "none")).an_octave == 512
+    def test_there_are_not_too_many_bins(self) -> None:
+        """So lengths that are very close in a long range share one; bands share bins anyway."""
+        assert Bins.of(lines_of((10_000, 10_001), "none")).an_octave == 8192
+        assert Bins.of(lines_of((5, 5000, 5001), "none")).an_octave == 512
         assert Bins.of(lines_of((40, 42, 44), "bands")).an_octave == 8
         assert Bins.of(lines_of((10, 20), "none"), 80.0).longest == 80
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -26,8 +26,8 @@ from harness.spec import Line
 
 BINS_AN_OCTAVE = 8
 """Bins of an octave, unless exact lengths are closer together."""
-_MOST_BINS_AN_OCTAVE = 512
-"""With so many, neighbouring whole lengths up to 738 have bins of their own."""
+_MOST_BINS = 10_000
+"""Bins in all, unless the usual ones are more; the posterior of so many takes about a second."""
 _STEP = 0.5
 """Logits between two levels of accuracy."""
 _ABOVE, _BELOW = 10, 14
@@ -56,15 +56,20 @@ class Bins:
 
     @classmethod
     def of(cls, lines: Sequence[Line], longest: float = 0.0) -> Bins:
-        """The bins of these lines and on to `longest`, in which exact lengths do not share one."""
+        """The bins of these lines and on to `longest`. Exact lengths do not share one, as far as
+        `_MOST_BINS` are enough for that.
+        """
         exact = np.unique([line.low for line in lines if line.is_exact])
         nearest = float(np.diff(np.log2(exact)).min(initial=math.inf))
-        an_octave = BINS_AN_OCTAVE
-        while an_octave * nearest < 1 and an_octave < _MOST_BINS_AN_OCTAVE:
-            an_octave *= 2
-        shortest = min(line.low for line in lines)
-        longest = max(longest, *(line.high for line in lines))
-        return cls(float(shortest), float(longest), an_octave)
+        shortest = float(min(line.low for line in lines))
+        longest = float(max(longest, *(line.high for line in lines)))
+        bins = cls(shortest, longest)
+        while bins.an_octave * nearest < 1:
+            finer = replace(bins, an_octave=2 * bins.an_octave)
+            if finer.count > _MOST_BINS:
+                break
+            bins = finer
+        return bins
 
     @property
     def count(self) -> int:
