@@ -8,6 +8,9 @@ import pytest
 from harness.analysis.dispersion import between_lengths, between_rows, nearness, row_residuals
 from tests.curves import answers
 
+EIGHTHS = np.arange(40) / 8
+"""Octaves of forty bins."""
+
 
 def rng() -> np.random.Generator:
     return np.random.default_rng(9)
@@ -91,7 +94,7 @@ class TestBetweenLengths:
         answered = np.full(40, 12.0)
         found = [
             between_lengths(
-                draws.binomial(12, accuracy).astype(float), answered, accuracy, np.ones(40)
+                draws.binomial(12, accuracy).astype(float), answered, accuracy, np.ones(40), EIGHTHS
             )
             for _ in range(300)
         ]
@@ -103,7 +106,7 @@ class TestBetweenLengths:
         accuracy, answered = np.full(40, 0.5), np.full(40, 10.0)
         correct = np.where(np.arange(40) // 2 % 2, 8.0, 2.0)
         # each group of two bins is 6 of 20 away from its expectation, of variance 5
-        assert between_lengths(correct, answered, accuracy, np.ones(40)) == pytest.approx(
+        assert between_lengths(correct, answered, accuracy, np.ones(40), EIGHTHS) == pytest.approx(
             20 * 36 / 5 / 19
         )
 
@@ -112,14 +115,14 @@ class TestBetweenLengths:
         accuracy, answered = np.full(40, 0.5), np.full(40, 10.0)
         correct = np.where(np.arange(40) < 20, 5.0, 10.0)
         near = (np.arange(40) < 20).astype(float)
-        assert between_lengths(correct, answered, accuracy, np.ones(40)) > 5
-        assert between_lengths(correct, answered, accuracy, near) == 1
+        assert between_lengths(correct, answered, accuracy, np.ones(40), EIGHTHS) > 5
+        assert between_lengths(correct, answered, accuracy, near, EIGHTHS) == 1
 
     def test_bins_without_an_answer_do_not_count(self) -> None:
         """However many there are."""
         accuracy = np.full(40, 0.5)
         answered = np.where(np.arange(40) < 4, 10.0, 0.0)
         correct = np.array([2.0, 2.0, 8.0, 8.0] + [0.0] * 36)
-        assert between_lengths(correct, answered, accuracy, np.ones(40)) == pytest.approx(
+        assert between_lengths(correct, answered, accuracy, np.ones(40), EIGHTHS) == pytest.approx(
             2 * 36 / 5
         )

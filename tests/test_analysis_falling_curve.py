@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from harness.analysis.falling_curve import (
-    _BELOW,
-    _RATES,
-    BINS_AN_OCTAVE,
-    Bins,
-    _chain,
-    falling_curve,
-)
-from harness.spec import lines_of
+from harness.analysis.bins import BINS_AN_OCTAVE
+from harness.analysis.falling_curve import _BELOW, _RATES, _chain, falling_curve
 
 THRESHOLDS = (0.02, 0.3, 0.85, 0.995)
 
@@ -24,7 +15,7 @@ def by_all_paths(
     correct: list[float], answered: list[float], threshold: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Probability of being below the threshold, and mean accuracy, in three bins."""
-    chain = _chain(threshold, BINS_AN_OCTAVE)
+    chain = _chain(threshold, 1 / BINS_AN_OCTAVE)
     accuracies = np.tile(chain.accuracies, len(_RATES))
     likelihoods = [
         accuracies**right * (1 - accuracies) ** (asked - right)
@@ -102,15 +93,13 @@ def test_a_rise_is_pooled(n: int) -> None:
     assert found.accuracy[0, 3] < 0.2
 
 
-@pytest.mark.parametrize("bins_an_octave", [8, 64])
+@pytest.mark.parametrize("apart", [1 / 8, 1 / 64])
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_the_prior_is_a_distribution_of_falling_curves(
-    threshold: float, bins_an_octave: int
-) -> None:
+def test_the_prior_is_a_distribution_of_falling_curves(threshold: float, apart: float) -> None:
     """Probabilities add up to one, no level is left for a higher one, and the threshold is between
     two levels.
     """
-    chain = _chain(threshold, bins_an_octave)
+    chain = _chain(threshold, apart)
     assert chain.first.sum() == pytest.approx(1)
     assert chain.step.sum(axis=1) == pytest.approx(1)
     levels = len(chain.accuracies)
@@ -135,53 +124,9 @@ def test_finer_bins_change_little() -> None:
     for finer in (1, 4, 16):
         correct, answered = np.zeros((2, 1, 24 * finer + 1))
         correct[0, :: 4 * finer], answered[0, :: 4 * finer] = counts
-        found = falling_curve(correct, answered, 0.85, finer * BINS_AN_OCTAVE)
         places = np.arange(24 * finer + 1) / finer
+        found = falling_curve(correct, answered, 0.85, places / BINS_AN_OCTAVE)
         quantiles.append(np.interp([0.025, 0.5, 0.975], found.below[0], places))
     assert quantiles[0] == pytest.approx([8.8, 11.6, 14.1], abs=0.1)
     assert quantiles[1] == pytest.approx(quantiles[0], abs=1.0)
     assert quantiles[2] == pytest.approx(quantiles[1], abs=0.2)
-
-
-class TestBins:
-    """Bins of an eighth of an octave, or of less."""
-
-    @pytest.mark.parametrize(
-        ("lengths", "bins_an_octave"),
-        [((5, 10), 8), ((40,), 8), ((40, 44), 8), ((40, 43), 16), ((40, 41, 160), 32)],
-    )
-    def test_exact_lengths_do_not_share_a_bin(
-        self, lengths: tuple[int, ...], bins_an_octave: int
-    ) -> None:
-        """Bins become narrower by halves, as far as is needed."""
-        bins = Bins.of(lines_of(lengths, "none"))
-        assert bins == Bins(lengths[0], lengths[-1], bins_an_octave)
-        places = bins.places(np.array(lengths, float))
-        assert len(set(places.tolist())) == len(lengths)
-        assert [bins.length(place) for place in places] == pytest.approx(lengths, rel=0.05)
-
-    def test_there_are_not_too_many_bins(self) -> None:
-        """So lengths that are very close in a long range share one; bands share bins anyway."""
-        assert Bins.of(lines_of((10_000, 10_001), "none")).an_octave == 8192
-        assert Bins.of(lines_of((5, 5000, 5001), "none")).an_octave == 512
-        assert Bins.of(lines_of((40, 42, 44), "bands")).an_octave == 8
-        assert Bins.of(lines_of((10, 20), "none"), 80.0).longest == 80
-
-    def test_there_are_eight_an_octave_and_one_more(self) -> None:
-        """The first is at the shortest length, the last at the longest or near it."""
-        assert Bins(10, 20).count == 9
-        assert Bins(10, 10).count == 1
-        assert Bins(5, 500).count == round(8 * math.log2(100)) + 1
-
-    def test_a_length_is_in_the_nearest_bin(self) -> None:
-        """By log length."""
-        assert Bins(10, 40).places(np.array([10.0, 10.4, 10.5, 20.0, 40.0])).tolist() == [
-            *(0, 0, 1, 8, 16)
-        ]
-
-    def test_places_give_lengths_back(self) -> None:
-        """Between two bins too; never beyond what was asked."""
-        bins = Bins(10, 40)
-        assert [bins.length(place) for place in (0, 8, 16)] == pytest.approx([10, 20, 40])
-        assert bins.length(4) == pytest.approx(10 * math.sqrt(2))
-        assert (bins.length(-1), bins.length(17)) == (10, 40)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.analysis.bins import Bins
 from harness.analysis.curve import Floats, Threshold
-from harness.analysis.falling_curve import Bins
 from harness.analysis.fit import Fit, fit
 from harness.analysis.interval import Bound
 from harness.spec import lines_of

@@ -9,9 +9,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from harness.analysis.bins import Bins
 from harness.analysis.curve import Floats, Threshold
 from harness.analysis.effective_length import longest_tested
-from harness.analysis.falling_curve import Bins
 from harness.analysis.fit import Fit, fit
 from harness.analysis.further import (
     LengthDifference,

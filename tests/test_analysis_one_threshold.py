@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harness.analysis.bins import BINS_AN_OCTAVE
 from harness.analysis.curve import Floats
 from harness.analysis.one_threshold import falling_fit, has_one_threshold
 
@@ -14,7 +15,9 @@ BINS = 54
 def has_one(correct: Floats, answered: Floats, threshold: float) -> bool:
     """The verdict, with the best falling curve in place of the posterior's mean."""
     accuracy = falling_fit(correct[None], answered[None])[0]
-    return has_one_threshold(correct, answered, accuracy, threshold)
+    return has_one_threshold(
+        correct, answered, accuracy, threshold, np.arange(len(correct)) / BINS_AN_OCTAVE
+    )
 
 
 def pooled(correct: np.ndarray, answered: np.ndarray) -> list[float]:

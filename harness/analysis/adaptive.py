@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from harness.analysis.bins import BINS_AN_OCTAVE
 from harness.analysis.curve import Curve, Threshold
 from harness.analysis.effective_length import at_most
-from harness.analysis.falling_curve import BINS_AN_OCTAVE
 from harness.analysis.fit import Fit, Tails, fit
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedRun

@@ -12,8 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from harness.analysis.bins import group_sums
 from harness.analysis.curve import Curve, Floats
-from harness.analysis.falling_curve import BINS_AN_OCTAVE
 
 _NEAR = 2.0
 """Logits around the threshold within which answers count for the estimate of a crossing."""
@@ -79,15 +79,15 @@ def between_lengths(
     answered: Floats,
     accuracy: Floats,
     weights: Floats,
-    bins_an_octave: int = BINS_AN_OCTAVE,
+    centres: Floats,
 ) -> float:
     """Variance of groups of neighbouring lengths, as a multiple of the binomial one; at least 1.
 
-    All have shape (B,). It is Pearson's chi-squared over its degrees of freedom, as in a
-    quasi-binomial model (McCullagh and Nelder 1989).
+    All have shape (B,); `centres` are the octaves of the bins. It is Pearson's chi-squared over its
+    degrees of freedom, as in a quasi-binomial model (McCullagh and Nelder 1989).
     """
     grouped = [
-        _groups(values, bins_an_octave // _GROUPS_AN_OCTAVE)
+        group_sums(values, centres, _GROUPS_AN_OCTAVE)
         for values in (
             correct - answered * accuracy,
             answered * accuracy * (1 - accuracy),
@@ -99,10 +99,3 @@ def between_lengths(
     share = weight / np.maximum(count, 1)
     squares = share * residual**2 / np.maximum(variance, _LEAST_VARIANCE)
     return max(1.0, float(squares.sum() / max(share.sum() - 1, 0.5)))
-
-
-def _groups(values: Floats, bins: int) -> Floats:
-    """Sums over groups of so many neighbouring bins."""
-    padded = np.pad(values, (0, -len(values) % bins))
-    sums: Floats = padded.reshape(-1, bins).sum(axis=1)
-    return sums

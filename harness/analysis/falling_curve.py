@@ -3,9 +3,8 @@
 It is a psychometric function without a fixed shape: a plateau below 1 is a lapse rate, a plateau
 above 0 a guess rate, and both a step and a slow decline are possible.
 
-The model is a hidden Markov chain over bins of an eighth of an octave, or of less where exact
-lengths are closer together. Its state is an accuracy
-(levels half a logit apart, with the threshold half-way between two of them) and a rate of falling.
+The model is a hidden Markov chain over bins of length. Its state is an accuracy (levels half a
+logit apart, with the threshold half-way between two of them) and a rate of falling.
 From bin to bin the accuracy falls at its rate; the rate may change; and rarely the accuracy falls
 to any lower level at once. The posterior is exact (forward-backward algorithm, Rabiner 1989,
 Proceedings of the IEEE 77). `docs/statistics.md` shows what its intervals cover.
@@ -14,20 +13,14 @@ Proceedings of the IEEE 77). `docs/statistics.md` shows what its intervals cover
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from harness.analysis.bins import BINS_AN_OCTAVE
 from harness.analysis.curve import LEAST_THRESHOLD, MOST_THRESHOLD, Floats
-from harness.spec import Line
 
-BINS_AN_OCTAVE = 8
-"""Bins of an octave, unless exact lengths are closer together."""
-_MOST_BINS = 10_000
-"""Bins in all, unless the usual ones are more; the posterior of so many takes about a second."""
 _STEP = 0.5
 """Logits between two levels of accuracy."""
 _ABOVE, _BELOW = 10, 14
@@ -43,48 +36,6 @@ _LAPSE = 0.06
 threshold weigh exp(-(1 - p) / scale)."""
 _RANGE = 600.0
 """Differences of logarithms up to this have an exponential above 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bins:
-    """Bins of equal width in log length, from the shortest length asked to the longest."""
-
-    shortest: float
-    longest: float
-    an_octave: int = BINS_AN_OCTAVE
-    """Bins of an octave: `BINS_AN_OCTAVE` times a power of two."""
-
-    @classmethod
-    def of(cls, lines: Sequence[Line], longest: float = 0.0) -> Bins:
-        """The bins of these lines and on to `longest`. Exact lengths do not share one, as far as
-        `_MOST_BINS` are enough for that.
-        """
-        exact = np.unique([line.low for line in lines if line.is_exact])
-        nearest = float(np.diff(np.log2(exact)).min(initial=math.inf))
-        shortest = float(min(line.low for line in lines))
-        longest = float(max(longest, *(line.high for line in lines)))
-        bins = cls(shortest, longest)
-        while bins.an_octave * nearest < 1:
-            finer = replace(bins, an_octave=2 * bins.an_octave)
-            if finer.count > _MOST_BINS:
-                break
-            bins = finer
-        return bins
-
-    @property
-    def count(self) -> int:
-        """Number of bins."""
-        return int(self.places(np.array([self.longest]))[0]) + 1
-
-    def places(self, lengths: Floats) -> npt.NDArray[np.int64]:
-        """The bin of each length."""
-        octaves = np.log2(lengths / self.shortest)
-        places: npt.NDArray[np.int64] = np.rint(octaves * self.an_octave).astype(np.int64)
-        return places
-
-    def length(self, place: float) -> float:
-        """The length at a place, which may lie between two bins; within the range asked."""
-        return min(max(self.shortest * 2 ** (place / self.an_octave), self.shortest), self.longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +60,15 @@ class _Chain:
     """Probabilities from a bin (rows) to the next (columns): shape (S, S)."""
 
 
-@lru_cache(maxsize=32)
-def _chain(threshold: float, bins_an_octave: int) -> _Chain:
+@lru_cache(maxsize=128)
+def _chain(threshold: float, apart: float) -> _Chain:
+    """The chain of bins that are so many octaves apart."""
     logits = math.log(threshold / (1 - threshold)) + (np.arange(-_BELOW, _ABOVE) + 0.5) * _STEP
     accuracies = 1 / (1 + np.exp(-logits))
     levels, rates = len(logits), len(_RATES)
-    within = 1 / bins_an_octave
     falls = np.zeros((rates, levels, levels))
     for rate, logits_an_octave in enumerate(_RATES):
-        fall = logits_an_octave * within / _STEP
+        fall = logits_an_octave * apart / _STEP
         whole = int(fall)
         for levels_down, share in ((whole, 1 - fall + whole), (whole + 1, fall - whole)):
             for level in range(levels):
@@ -125,7 +76,7 @@ def _chain(threshold: float, bins_an_octave: int) -> _Chain:
     jumps = np.tril(np.ones((levels, levels)), -1)
     jumps[0, 0] = 1
     jumps /= jumps.sum(axis=1, keepdims=True)
-    jump, change = (1 - math.exp(-hazard * within) for hazard in (_JUMPS, _RATE_CHANGES))
+    jump, change = (1 - math.exp(-hazard * apart) for hazard in (_JUMPS, _RATE_CHANGES))
     changes = (1 - change) * np.eye(rates) + change / rates
     moves = (1 - jump) * falls + jump * jumps
     step = np.einsum("rq,qlm->rlqm", changes, moves).reshape(rates * levels, rates * levels)
@@ -137,39 +88,55 @@ def _chain(threshold: float, bins_an_octave: int) -> _Chain:
 
 
 def falling_curve(
-    correct: Floats, answered: Floats, threshold: float, bins_an_octave: int = BINS_AN_OCTAVE
+    correct: Floats, answered: Floats, threshold: float, centres: Floats | None = None
 ) -> FallingCurve:
     """The posterior, given the number of correct and of scored answers in each bin.
 
     Both have shape (R, B) and need not be whole: counts that are divided by a dispersion weigh
-    less. `threshold` is an accuracy; beyond `LEAST_THRESHOLD` and `MOST_THRESHOLD` the nearer of
-    the two counts, since levels need room on both sides.
+    less. `centres` has the octaves of the bins, shape (B,); without them they are an eighth apart.
+    `threshold` is an accuracy; beyond `LEAST_THRESHOLD` and `MOST_THRESHOLD` the nearer of the two
+    counts, since levels need room on both sides.
     """
-    limited = min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD)
-    chain = _chain(round(limited, 4), bins_an_octave)
-    accuracies, levels = chain.accuracies, len(chain.accuracies)
     sets, bins = correct.shape
+    if centres is None:
+        centres = np.arange(bins) / BINS_AN_OCTAVE
+    share = round(min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD), 4)
+    chains = [_chain(share, apart) for apart in _rounded(np.diff(centres))]
+    first = _chain(share, 1 / BINS_AN_OCTAVE)
+    accuracies, levels = first.accuracies, len(first.accuracies)
     likelihood = correct[..., None] * np.log(accuracies)
     likelihood += (answered - correct)[..., None] * np.log1p(-accuracies)
     likelihood = np.tile(likelihood, len(_RATES))
-    forward, backward = np.empty((2, bins, sets, len(chain.first)))
-    steps = np.stack([chain.step, chain.step.T])
+    forward, backward = np.empty((2, bins, sets, len(first.first)))
     messages = np.stack(
-        [np.broadcast_to(np.log(chain.first), forward.shape[1:]), np.zeros(forward.shape[1:])]
+        [np.broadcast_to(np.log(first.first), forward.shape[1:]), np.zeros(forward.shape[1:])]
     )
+    steps: dict[tuple[int, int], Floats] = {}
     with np.errstate(divide="ignore"):  # states that cannot be reached
         for place in range(bins):  # backward from the last bin, forward from the first
             mirrored = bins - 1 - place
             forward[place], backward[mirrored] = messages
+            if not mirrored:
+                break
             messages[0] += likelihood[:, place]
             messages[1] += likelihood[:, mirrored]
-            messages = _next(messages, steps)
+            onward, back = chains[place].step, chains[mirrored - 1].step
+            key = id(onward), id(back)
+            if key not in steps:
+                steps[key] = np.stack([onward, back.T])
+            messages = _next(messages, steps[key])
     states = forward + backward + likelihood.swapaxes(0, 1)
     states = np.exp(states - states.max(axis=-1, keepdims=True))
     states /= states.sum(axis=-1, keepdims=True)
     posterior = states.reshape(bins, sets, len(_RATES), levels).sum(axis=2).swapaxes(0, 1)
     below = np.minimum(posterior[..., :_BELOW].sum(axis=-1), 1.0)  # sums round to a little more
     return FallingCurve(below, posterior @ accuracies)
+
+
+def _rounded(apart: Floats) -> list[float]:
+    """Distances of bins, each rounded by 5 % at most, so that there are few different ones."""
+    rounded: list[float] = (2 ** (np.rint(8 * np.log2(apart)) / 8)).tolist()
+    return rounded
 
 
 def _next(logs: Floats, steps: Floats) -> Floats:

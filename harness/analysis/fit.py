@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from harness.analysis.bins import BINS_AN_OCTAVE, Bins
 from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.dispersion import (
     between_lengths,
@@ -17,7 +18,7 @@ from harness.analysis.dispersion import (
     nearness,
     row_residuals,
 )
-from harness.analysis.falling_curve import BINS_AN_OCTAVE, Bins, falling_curve
+from harness.analysis.falling_curve import falling_curve
 from harness.analysis.interval import Bound, Span
 from harness.analysis.one_threshold import LEVEL, has_one_threshold
 from harness.spec import Line
@@ -66,7 +67,7 @@ class Fit:
             self.answered,
             self.accuracy,
             self.required,
-            bins_an_octave=self.bins.an_octave,
+            self.bins.centres,
             level=level,
         )
 
@@ -91,7 +92,7 @@ class Fit:
     @property
     def median(self) -> Bound:
         """The estimate: the longest whole length below the median of the crossing."""
-        return self._bound(self.place(0.5), math.floor)
+        return self._bound(self._octave(0.5), math.floor)
 
     def interval(self, tails: Tails = TAILS) -> Span:
         """The interval between two quantiles of the crossing.
@@ -104,26 +105,33 @@ class Fit:
 
     def octaves(self, tails: Tails = TAILS) -> float:
         """Width of the interval within the tested range, in octaves."""
-        last = len(self.below) - 1
+        last = float(self.bins.centres[-1])
         low, high = (min(max(end, 0), last) for end in self._ends(tails))
-        return (high - low) / self.bins.an_octave
+        return high - low
 
     def _ends(self, tails: Tails) -> tuple[float, float]:
-        """The places of both ends of an interval; an end that is a bound is infinite."""
-        low, high = self.place(tails[0]), self.place(tails[1])
-        margin = MARGIN * self.bins.an_octave
-        if gap := self._gap(low):
+        """Octaves of both ends of an interval; an end that is a bound is infinite."""
+        low, high = self._octave(tails[0]), self._octave(tails[1])
+        last = float(self.bins.centres[-1])
+        if gap := self._gap(self.place(tails[0])):
             low = gap[0]
-        elif (low := low - margin) < 0 and self.below[0] >= OUTSIDE:
+        elif (low := low - MARGIN) < 0 and self.below[0] >= OUTSIDE:
             low = -math.inf
-        if gap := self._gap(high):
+        if gap := self._gap(self.place(tails[1])):
             high = gap[1]
-        elif (high := high + margin) > len(self.below) - 1 and 1 - self.below[-1] >= OUTSIDE:
+        elif (high := high + MARGIN) > last and 1 - self.below[-1] >= OUTSIDE:
             high = math.inf
         return low, high
 
+    def _octave(self, probability: float) -> float:
+        """Octaves beyond the shortest length below which the crossing lies with this probability;
+        infinite outside the tested range.
+        """
+        place = self.place(probability)
+        return self.bins.octave(place) if math.isfinite(place) else place
+
     def _gap(self, place: float) -> tuple[float, float] | None:
-        """The places of the two lengths around a place, if no length between them was asked."""
+        """Octaves of the two lengths around a place, if no length between them was asked."""
         if not self.gaps or not math.isfinite(place):
             return None
         gaps = np.array(self.gaps, float)
@@ -131,7 +139,7 @@ class Fit:
         around = np.flatnonzero((before <= place) & (place <= behind) & (behind - before > 1))
         if not len(around):
             return None
-        shorter, longer = self.bins.an_octave * np.log2(gaps[around[0]] / self.bins.shortest)
+        shorter, longer = np.log2(gaps[around[0]] / self.bins.shortest)
         return float(shorter), float(longer)
 
     def up_to(self, longest: float) -> Fit:
@@ -151,12 +159,12 @@ class Fit:
             accuracy=self.accuracy[kept],
         )
 
-    def _bound(self, place: float, whole: _Rounding) -> Bound:
-        if place == -math.inf:
+    def _bound(self, octave: float, whole: _Rounding) -> Bound:
+        if octave == -math.inf:
             return Bound("<", self.bins.shortest)
-        if place == math.inf:
+        if octave == math.inf:
             return Bound(">", self.bins.longest)
-        length = float(whole(round(self.bins.length(place), 6)))
+        length = float(whole(round(self.bins.length_at(octave), 6)))
         return Bound("=", min(max(length, self.bins.shortest), self.bins.longest))
 
 
@@ -177,18 +185,18 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         for values in (samples.correct, samples.scored)
     )
     required = threshold.share
-    first = falling_curve(correct[None], answered[None], required, bins.an_octave)
+    first = falling_curve(correct[None], answered[None], required, bins.centres)
     if threshold.relative:
         required *= float(first.accuracy[0, 0])
-        first = falling_curve(correct[None], answered[None], required, bins.an_octave)
+        first = falling_curve(correct[None], answered[None], required, bins.centres)
     accuracy = first.accuracy[0]
     weights = nearness(accuracy, required)
     residuals, row_sums = row_residuals(samples, places, accuracy, weights)
     dispersion = between_rows(residuals, samples.scored) * between_lengths(
-        correct, answered, accuracy, weights, bins.an_octave
+        correct, answered, accuracy, weights, bins.centres
     )
     second = falling_curve(
-        correct[None] / dispersion, answered[None] / dispersion, required, bins.an_octave
+        correct[None] / dispersion, answered[None] / dispersion, required, bins.centres
     )
     return Fit(
         bins=bins,

@@ -275,9 +275,8 @@ def _crossings(side: Fit) -> Crossings:
     A crossing below the tested range may lie anywhere below it, and likewise above.
     """
     places = np.array([side.place(share) for share in _SHARES])
-    last = len(side.below) - 1
-    low = np.where(places == math.inf, last, places) / side.bins.an_octave
-    high = np.where(places == -math.inf, 0, places) / side.bins.an_octave
+    low = np.where(places == -math.inf, places, side.bins.octaves(places))
+    high = np.where(places == math.inf, places, side.bins.octaves(places))
     return low, high
 
 

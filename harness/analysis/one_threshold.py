@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.analysis.bins import group_sums
 from harness.analysis.curve import Floats
-from harness.analysis.falling_curve import BINS_AN_OCTAVE
 
 LEVEL = 0.02
 """Probability of calling a falling curve no single threshold, about."""
 _DRAWS = 400
-_GROUPS_AN_OCTAVE = (4, 2)
+_SCALES = (4, 2)
+"""Groups of neighbouring lengths in an octave."""
 
 
 def has_one_threshold(
@@ -18,8 +19,8 @@ def has_one_threshold(
     answered: Floats,
     accuracy: Floats,
     threshold: float,
+    centres: Floats,
     *,
-    bins_an_octave: int = BINS_AN_OCTAVE,
     level: float = LEVEL,
 ) -> bool:
     """Whether the answers agree with an accuracy that falls below the threshold once, or never.
@@ -29,16 +30,15 @@ def has_one_threshold(
     the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright and
     Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups. Its
     distribution is that of answers drawn from `accuracy`, a fitted falling curve. Arguments have
-    shape (B,).
+    shape (B,); `centres` are the octaves of the bins.
     """
-    scales = [bins_an_octave // groups for groups in _GROUPS_AN_OCTAVE]
-    if not any(_rises_across(correct, answered, scale, threshold) for scale in scales):
+    if not any(_rises_across(correct, answered, centres, scale, threshold) for scale in _SCALES):
         return True
     drawn = np.random.default_rng(0).binomial(
         answered.astype(np.int64), np.clip(accuracy, 0, 1), (_DRAWS, len(answered))
     )
     sets = np.concatenate([correct[None], drawn])
-    ratios = [_likelihood_ratios(sets, answered, scale) for scale in scales]
+    ratios = [_likelihood_ratios(sets, answered, centres, scale) for scale in _SCALES]
     standardised = [
         (ratio - ratio[1:].mean()) / max(float(ratio[1:].std()), 1e-9) for ratio in ratios
     ]
@@ -47,9 +47,11 @@ def has_one_threshold(
     return bool((1 + as_large) / (1 + _DRAWS) >= level)
 
 
-def _rises_across(correct: Floats, answered: Floats, scale: int, threshold: float) -> bool:
+def _rises_across(
+    correct: Floats, answered: Floats, centres: Floats, scale: int, threshold: float
+) -> bool:
     """Whether a group is below the threshold and a longer one above it."""
-    right, asked = _grouped(correct[None], scale)[0], _grouped(answered[None], scale)[0]
+    right, asked = (group_sums(counts, centres, scale) for counts in (correct, answered))
     accuracies = right[asked > 0] / asked[asked > 0]
     below = np.flatnonzero(accuracies < threshold)
     return len(below) > 0 and bool((accuracies[below[0] :] > threshold).any())
@@ -79,11 +81,11 @@ def falling_fit(correct: Floats, answered: Floats) -> Floats:
     return fit
 
 
-def _likelihood_ratios(sets: Floats, answered: Floats, scale: int) -> Floats:
+def _likelihood_ratios(sets: Floats, answered: Floats, centres: Floats, scale: int) -> Floats:
     """Twice the log likelihood of free over falling accuracies: shape (D,)."""
-    correct, asked = _grouped(sets, scale), _grouped(answered[None], scale)
-    kept = asked[0] > 0
-    correct, asked = correct[:, kept], np.broadcast_to(asked[:, kept], (len(sets), kept.sum()))
+    correct, asked = (group_sums(counts, centres, scale) for counts in (sets, answered))
+    kept = asked > 0
+    correct, asked = correct[:, kept], np.broadcast_to(asked[kept], (len(sets), kept.sum()))
     free, falling = correct / asked, falling_fit(correct, asked)
     ratios: Floats = 2 * (
         _log_likelihood(correct, asked, free) - _log_likelihood(correct, asked, falling)
@@ -96,10 +98,3 @@ def _log_likelihood(correct: Floats, answered: Floats, accuracy: Floats) -> Floa
     terms = correct * np.log(safe) + (answered - correct) * np.log1p(-safe)
     likelihood: Floats = terms.sum(axis=1)
     return likelihood
-
-
-def _grouped(counts: Floats, scale: int) -> Floats:
-    """Sums over groups of `scale` neighbours: shape (D, groups)."""
-    padded = np.pad(counts, ((0, 0), (0, -counts.shape[1] % scale)))
-    sums: Floats = padded.reshape(len(counts), -1, scale).sum(axis=2)
-    return sums

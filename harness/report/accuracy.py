@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from harness.analysis.effective_length import FEW_REPLIES, NO_SINGLE_THRESHOLD, few_replies
 from harness.analysis.interval import Bound
 from harness.analysis.standing import Standing
@@ -20,8 +18,6 @@ Marks: TypeAlias = dict[str, str | float]
 """The fields of every row of a series: colour, dash, marks, name in tooltips."""
 MOST_TOGETHER = len(SERIES_LIGHT)
 """Models in one panel: each has a colour and a shape of its own."""
-_MOST_POINTS = 400
-"""Points of a drawn curve."""
 
 
 def accuracy_figures(section: Section, standing: Standing) -> list[Figure]:
@@ -142,16 +138,14 @@ def _fit_rows(section: Section, series: Series, marks: Marks) -> Rows:
     estimate = section.estimates.get(key_of(series))
     if estimate is None or not estimate.one_threshold:
         return []
-    accuracy, bins = estimate.fit.accuracy, estimate.fit.bins
-    places = np.unique(np.linspace(0, bins.count - 1, _MOST_POINTS).astype(int))
     return [
         {
             "colour": marks["colour"],
             "dash": marks["dash"],
-            **units_of(series.at(bins.length(place)), "x"),
-            "y": round(float(accuracy[place]), 4),
+            **units_of(series.at(estimate.fit.bins.length(place)), "x"),
+            "y": round(float(accuracy), 4),
         }
-        for place in places
+        for place, accuracy in enumerate(estimate.fit.accuracy)
     ]
 
 

@@ -1,0 +1,110 @@
+"""Bins of lengths: an eighth of an octave each, but exact lengths do not share one with others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.curve import Floats
+from harness.spec import Line
+
+BINS_AN_OCTAVE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Bins in log length, from the shortest length asked to the longest.
+
+    Their centres are an eighth of an octave apart. Where a length has a bin of its own, that bin is
+    cut out of the others.
+    """
+
+    shortest: float
+    longest: float
+    own: tuple[int, ...] = ()
+    """Lengths that have a bin of their own, ascending."""
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], longest: float = 0.0) -> Bins:
+        """The bins of these lines and on to `longest`. An exact length has a bin of its own where
+        it would share one with another line.
+        """
+        lows, highs = np.array([(line.low, line.high) for line in lines]).T
+        bins = cls(float(lows.min()), max(float(highs.max()), longest))
+        first, last = bins.places(lows), bins.places(highs)
+        own = [
+            int(low)
+            for low, high, place in zip(lows, highs, first, strict=True)
+            if low == high and ((first <= place) & (place <= last)).sum() > 1
+        ]
+        return replace(bins, own=tuple(sorted(set(own))))
+
+    @property
+    def centres(self) -> Floats:
+        """Octaves of each bin's centre beyond the shortest length: shape (B,)."""
+        return _cells(self.shortest, self.longest, self.own)[1]
+
+    @property
+    def count(self) -> int:
+        """Number of bins."""
+        return len(self.centres)
+
+    def places(self, lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The bin of each length; the first or the last one of a length beyond them."""
+        edges, _ = _cells(self.shortest, self.longest, self.own)
+        octaves = np.log2(np.asarray(lengths, float) / self.shortest)
+        places: npt.NDArray[np.int64] = np.searchsorted(edges, octaves).astype(np.int64)
+        return places
+
+    def octaves(self, places: Floats) -> Floats:
+        """Octaves of places beyond the shortest length; a place may lie between two bins."""
+        octaves: Floats = np.interp(places, np.arange(self.count), self.centres)
+        return octaves
+
+    def length(self, place: float) -> float:
+        """The length at a place; within the range asked."""
+        return self.length_at(self.octave(place))
+
+    def octave(self, place: float) -> float:
+        """Octaves of one place, see `octaves`."""
+        return float(self.octaves(np.array([place]))[0])
+
+    def length_at(self, octave: float) -> float:
+        """The length that is so many octaves beyond the shortest; within the range asked."""
+        return min(max(self.shortest * 2**octave, self.shortest), self.longest)
+
+
+@lru_cache(maxsize=256)
+def _cells(shortest: float, longest: float, own: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """The octaves between neighbouring bins, (B - 1,), and of the bins' centres, (B,)."""
+    last = math.log2(longest / shortest)
+    usual = np.arange(round(last * BINS_AN_OCTAVE) + 1) / BINS_AN_OCTAVE
+    half = 0.5 / BINS_AN_OCTAVE
+    edges = usual[1:] - half
+    if not own:
+        return edges, usual
+    below, at, above = (np.log2((np.array(own) + side) / shortest) for side in (-0.5, 0.0, 0.5))
+    is_cut = ((below[:, None] < edges) & (edges < above[:, None])).any(axis=0)
+    edges = np.unique(np.concatenate([edges[~is_cut], below, above]))
+    edges = edges[(edges > 0) & (edges < last)]
+    ends = np.array([0.0, *edges, max(last, float(usual[-1]) + half)])
+    centres = (ends[:-1] + ends[1:]) / 2
+    for values in (usual, at):
+        centres[np.searchsorted(edges, values)] = values
+    return edges, centres
+
+
+def group_sums(values: Floats, centres: Floats, groups_an_octave: int) -> Floats:
+    """Sums over groups of neighbouring bins.
+
+    `values` has shape (…, B), and `centres` the octaves of the bins, (B,).
+    """
+    groups = np.floor(centres * groups_an_octave)
+    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    sums: Floats = np.add.reduceat(values, first, axis=-1)
+    return sums
