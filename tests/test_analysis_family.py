@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -42,12 +43,14 @@ def run(
     *,
     separators: tuple[str, ...] = ("none",),
     settings: Settings = DEFAULTS,
+    lengths: Sequence[int] = LENGTHS,
+    samples: int = 20,
 ) -> JudgedRun:
-    """A run of `ONES`, twenty samples a line."""
+    """A run of `ONES`, with so many samples a line."""
     wanted = lab.wanted(
         model=f"scripted/{name}",
-        lengths=LENGTHS,
-        samples=20,
+        lengths=lengths,
+        samples=samples,
         axes={"separator": list(separators)},
         settings=settings,
     )
@@ -231,6 +234,16 @@ class TestSentence:
         """Is said to be none."""
         said = run_finding(run(lab, "a", sees_to(4), separators=("none", "comma")))
         assert "no difference from the other condition is shown (same rows)." in said
+
+    @pytest.mark.parametrize("separators", [("none",), ("none", "comma")])
+    def test_few_replies_show_nothing(self, lab: Lab, separators: tuple[str, ...]) -> None:
+        """An interval that is open at both ends is no "sees to less than"."""
+        few: dict[str, Any] = {"separators": separators, "lengths": [15, 16], "samples": 3}
+        said = run_finding(run(lab, "a", sees_to(15), **few))
+        assert said == (
+            "It is not known how far scripted/a sees on lab/ones: with so few replies the 95 % "
+            "interval is < 15 to > 16."
+        )
 
     def test_all_beyond_the_longest_line(self, lab: Lab) -> None:
         """Nothing is the longest."""

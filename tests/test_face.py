@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -163,10 +164,19 @@ class TestRun:
         assert said[0].endswith(" need more samples")
         assert said[-1] == (
             "2 conditions are not finished at a precision of 0.75 octaves "
-            "(--max-requests is reached); the same call goes on"
+            "(max_requests is reached); the same call goes on"
         )
         (command,) = read_manifest(run.folder).commands
         assert "lengths=" not in command
+
+    def test_the_call_has_what_was_chosen(self, ask: Callable[..., eyechart.Run]) -> None:
+        """Numbers of other libraries too; what was not given is left out."""
+        run = ask(lengths=np.array([3, 5]), samples=np.int64(2), spread="none", seed=np.int64(3))
+        (command,) = read_manifest(run.folder).commands
+        assert command == (
+            "eyechart.run('lab/ones', 'fake/model', lengths=[3, 5], spread='none', samples=2, "
+            "axes={'separator': ['none', 'comma']}, seed=3)"
+        )
 
     def test_fresh_starts_over(self, lab: Lab, ask: Callable[..., eyechart.Run]) -> None:
         """The old run is moved, and that is said."""
@@ -183,6 +193,15 @@ class TestRun:
             ({"spread": "wide"}, "'bands' or 'none'"),
             ({"samples": 0}, "at least 1"),
             ({"lengths": [0]}, "lengths go from 1"),
+            ({"lengths": []}, "lengths is empty"),
+            ({"lengths": "5,10"}, "lengths must be a list of whole numbers, not '5,10'"),
+            ({"lengths": [2.5]}, "lengths must be a whole number, not 2.5"),
+            ({"axes": {"separator": []}}, "axes has no value of 'separator'"),
+            ({"samples": True}, "samples must be a whole number, not True"),
+            ({"adaptive": True, "max_requests": 0}, "max_requests must be a whole number from 1"),
+            ({"adaptive": True, "precision": "1"}, "precision must be a number, not '1'"),
+            ({"max_connections": 0}, "whole number from 1 to 10,000, not 0"),
+            ({"budget": float("nan")}, "budget must be a number, not nan"),
             ({"rpm": -1.0}, "rpm must be above 0"),
             ({"threshold": 0.0}, "from 0.02 to 0.995, not 0"),
             ({"task": "counting"}, "several tasks"),

@@ -38,6 +38,12 @@ def run_finding(
         return f"No sample of {task} is scored, so it is not known how far {model} sees."
     place = longest([estimate.length for _, estimate in estimates])
     best, estimate = estimates[place]
+    spans = {span_text(one.length_ci) for _, one in estimates if _is_unknown(one)}
+    if spans and all(_is_unknown(one) for _, one in estimates):
+        return (
+            f"It is not known how far {model} sees on {task}: with so few replies the 95 % "
+            f"interval is {' or '.join(sorted(spans))}."
+        )
     if len(estimates) == 1:
         return f"{model} sees to {_length(estimate)} on {task}."
     lengths = {one.length for _, one in estimates}
@@ -80,6 +86,14 @@ def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
         if any(other.condition[axis] != value for other in others)
     ]
     return ", ".join(varied)
+
+
+def _is_unknown(estimate: EffectiveLength) -> bool:
+    """Whether the effective length may be anything, below the shortest length asked and above the
+    longest.
+    """
+    low, high = estimate.length_ci
+    return low.sign == "<" and high.sign == ">"
 
 
 def _length(estimate: EffectiveLength) -> str:

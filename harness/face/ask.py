@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import warnings
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +19,7 @@ from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
 from harness.errors import UsageError
 from harness.face.adaptive import AdaptiveChooser, adaptive_chooser
+from harness.face.arguments import number, whole, whole_numbers
 from harness.face.engine import ask, limit_of
 from harness.face.result import Run, read_threshold
 from harness.face.run_options import RunOptions, read_settings
@@ -105,15 +108,21 @@ def run(
         EyechartError: the arguments, the task or the run's folder cannot be used.
         ProviderError: the model cannot be asked. What was answered is saved.
     """
-    of_threshold = read_threshold(threshold, relative=relative)
+    of_threshold = read_threshold(number("threshold", threshold), relative=relative)
     said: list[str] = []
-    notify = said.append if warn is None else warn
+    told = said.append if warn is None else warn
+
+    def notify(text: str) -> None:
+        told(_in_python(text))
+
+    wanted = whole_numbers("lengths", lengths)
+    seed = whole("seed", seed)
     try:
         planned = _plan(
             load_task(task),
             preset=preset,
-            lengths=lengths,
-            samples=samples,
+            lengths=wanted,
+            samples=whole("samples", samples),
             axes=axes,
             spread=spread,
             seed=seed,
@@ -124,8 +133,8 @@ def run(
             out=Path(out),
             settings=read_settings(
                 seed=seed,
-                temperature=temperature,
-                max_tokens="auto" if max_tokens is None else str(max_tokens),
+                temperature=number("temperature", temperature),
+                max_tokens=str(whole("max_tokens", max_tokens, 1) or "auto"),
                 api=api,
                 system=system_prompt([planned], system),
                 effort=effort,
@@ -135,28 +144,30 @@ def run(
             base_urls=[base_url] if isinstance(base_url, str) else base_url,
             server_args=server_args,
             model_args=model_args,
-            max_connections=max_connections,
-            rpm=rpm,
-            tpm=tpm,
-            budget=budget,
+            max_connections=whole("max_connections", max_connections, 1, 10_000),
+            rpm=number("rpm", rpm),
+            tpm=number("tpm", tpm),
+            budget=number("budget", budget),
             tier=tier,
             fresh=fresh,
             adaptive=adaptive,
-            precision=precision,
-            max_requests=max_requests,
+            precision=number("precision", precision),
+            max_requests=whole("max_requests", max_requests, 1),
             shard=shard,
             engine=engine,
             ray_address=ray_address,
-            ray_workers=ray_workers,
+            ray_workers=whole("ray_workers", ray_workers, 1),
             label=label,
             intervention=intervention,
         )
         if warning := repeats(planned):
             notify(warning)
         (request,) = options.requests([planned])
-        further = lengths is None and preset is None
-        request = replace(request, command=_command(planned, options, further=further))
-        chooser = adaptive_chooser(options, further=further) if adaptive else None
+        command = _command(planned, options, lengths=wanted, spread=spread, preset=preset)
+        request = replace(request, command=command)
+        chooser = None
+        if adaptive:
+            chooser = adaptive_chooser(options, further=wanted is None and preset is None)
         _ask(request, options, chooser, notify)
         judged = read_run(request.folder)
         if judged.missing:
@@ -172,21 +183,33 @@ def _plan(task: Task, *, axes: Mapping[str, str | Sequence[str]] | None, **selec
         axis: [wanted] if isinstance(wanted, str) else list(wanted)
         for axis, wanted in (axes or {}).items()
     }
+    if empty := [axis for axis, wanted in values.items() if not wanted]:
+        raise UsageError(f"axes has no value of {empty[0]!r}; 'all' is every value")
     check_axes(values, [task], task.name)
     return task_plan(task, axes=values, **selected)
 
 
-def _command(planned: Plan, options: RunOptions, *, further: bool) -> str:
-    """The call, for the manifest: with what chooses samples and model."""
+def _in_python(text: str) -> str:
+    """A message with the names of arguments in place of options of the command line."""
+    known = signature(run).parameters
+
+    def argument(option: re.Match[str]) -> str:
+        name = option[1].replace("-", "_")
+        return name if name in known else option[0]
+
+    return re.sub(r"--([a-z][a-z-]*)", argument, text)
+
+
+def _command(planned: Plan, options: RunOptions, **chosen: object) -> str:
+    """The call, for the manifest: with what chooses samples and model, and what was `chosen`."""
     task = planned.task
     values = {
         axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))
         for axis in task.spec.axes
     }
-    lines = sorted({line.length for line in planned.lines})
     arguments = [
         *(repr(task.name), repr(options.model.label)),
-        *([] if options.adaptive and further else [f"lengths={lines}"]),
+        *(f"{name}={value!r}" for name, value in chosen.items() if value is not None),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
         *([f"adaptive=True, precision={options.precision}"] if options.adaptive else []),
         *([] if options.shard.is_whole else [f"shard={str(options.shard)!r}"]),
