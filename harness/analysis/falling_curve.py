@@ -101,17 +101,17 @@ def falling_curve(
     if centres is None:
         centres = np.arange(bins) / BINS_AN_OCTAVE
     share = round(min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD), 4)
-    chains = [_chain(share, apart) for apart in _rounded(np.diff(centres))]
-    first = _chain(share, 1 / BINS_AN_OCTAVE)
-    accuracies, levels = first.accuracies, len(first.accuracies)
+    chain = _chain(share, 1 / BINS_AN_OCTAVE)
+    steps = [_chain(share, apart).step for apart in _rounded(np.diff(centres))]
+    accuracies, levels = chain.accuracies, len(chain.accuracies)
     likelihood = correct[..., None] * np.log(accuracies)
     likelihood += (answered - correct)[..., None] * np.log1p(-accuracies)
     likelihood = np.tile(likelihood, len(_RATES))
-    forward, backward = np.empty((2, bins, sets, len(first.first)))
+    forward, backward = np.empty((2, bins, sets, len(chain.first)))
     messages = np.stack(
-        [np.broadcast_to(np.log(first.first), forward.shape[1:]), np.zeros(forward.shape[1:])]
+        [np.broadcast_to(np.log(chain.first), forward.shape[1:]), np.zeros(forward.shape[1:])]
     )
-    steps: dict[tuple[int, int], Floats] = {}
+    both: dict[tuple[int, int], Floats] = {}
     with np.errstate(divide="ignore"):  # states that cannot be reached
         for place in range(bins):  # backward from the last bin, forward from the first
             mirrored = bins - 1 - place
@@ -120,11 +120,11 @@ def falling_curve(
                 break
             messages[0] += likelihood[:, place]
             messages[1] += likelihood[:, mirrored]
-            onward, back = chains[place].step, chains[mirrored - 1].step
+            onward, back = steps[place], steps[mirrored - 1]
             key = id(onward), id(back)
-            if key not in steps:
-                steps[key] = np.stack([onward, back.T])
-            messages = _next(messages, steps[key])
+            if key not in both:
+                both[key] = np.stack([onward, back.T])
+            messages = _next(messages, both[key])
     states = forward + backward + likelihood.swapaxes(0, 1)
     states = np.exp(states - states.max(axis=-1, keepdims=True))
     states /= states.sum(axis=-1, keepdims=True)
