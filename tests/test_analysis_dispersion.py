@@ -62,22 +62,26 @@ class TestBetweenRows:
         assert found == pytest.approx(lengths, rel=0.01)
 
     def test_few_rows_are_taken_to_go_together_a_little(self) -> None:
-        """One row shows nothing and counts as a sixth, five rows of correlation 0.25 as the rest;
-        two opposite rows show all there is.
-        """
-        assert between_rows(np.ones((1, 6)), np.ones((1, 6))) == pytest.approx(1 + 5 * 5 * 0.25 / 6)
-        opposite = np.array([[1.0] * 6, [-1.0] * 6])
-        assert between_rows(opposite, np.ones((2, 6))) == pytest.approx(1 + 5 * (2 + 5 * 0.25) / 7)
+        """One row counts as a sixth, five rows of correlation 0.25 as the rest."""
+        assert between_rows(np.ones((1, 6)), np.ones((1, 6))) == pytest.approx(
+            1 + 5 * (1 + 5 * 0.25) / 6
+        )
 
-    def test_what_all_rows_have_in_common_shows_nothing(self) -> None:
+    def test_what_all_rows_have_in_common_can_be_left_out(self) -> None:
         """Replies that are always right at some lengths and always wrong at others: the curve
         expects a little less and a little more, the same for all rows.
         """
+        one, two = np.ones((1, 6)), np.array([[1.0] * 6, [-1.0] * 6])
+        nothing, all_there_is = (
+            between_rows(rows, np.ones(rows.shape), in_common=False) for rows in (one, two)
+        )
+        assert nothing == pytest.approx(1 + 5 * 5 * 0.25 / 6)
+        assert all_there_is == pytest.approx(1 + 5 * (2 + 5 * 0.25) / 7)
         common = np.tile([0.011, 0.013, 0.02, 0.3, -0.2, -0.1], (20, 1))
         only_prior = 1 + 5 * 0.25 / 25 * (0.644**2 - 0.140690) / 0.140690
-        assert between_rows(common, np.ones((20, 6))) == pytest.approx(only_prior)
+        assert between_rows(common, np.ones((20, 6)), in_common=False) == pytest.approx(only_prior)
         noise = np.where(np.arange(20) < 10, 0.4, -0.4)[:, None]
-        assert between_rows(common + noise, np.ones((20, 6))) > 4
+        assert between_rows(common + noise, np.ones((20, 6)), in_common=False) > 4
 
     def test_rows_at_one_length_have_nothing_to_go_together(self) -> None:
         """Nor have rows where all answers are as expected."""

@@ -113,7 +113,7 @@ def test_a_model_that_never_fails_is_asked_all_lines() -> None:
     samples = places(100)
     waves = Waves(samples, Aim(0.75))
     asked = evaluated(waves, samples, np.ones_like, 10)
-    assert waves.why_ended() == "its effective length is 469 to > 500; no longer length was asked"
+    assert waves.why_ended() == "its effective length is 466 to > 500; no longer length was asked"
     assert {line for line, _ in asked} == set(LINES)
     assert len(asked) < 10 * len(LINES)
 

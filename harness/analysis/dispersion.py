@@ -46,21 +46,24 @@ def row_residuals(
     return residuals, residuals.sum(axis=1)
 
 
-def between_rows(residuals: Floats, scored: Floats) -> float:
+def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -> float:
     """Variance of the rows' sums, as a multiple of that of independent answers; at least 1.
 
     Both have shape (N, L). Answers to one row go together with the correlation that the products of
     their residuals show (the cluster-robust variance of Liang and Zeger 1986, Biometrika 73, over
-    the naive one). From each residual the mean of its line is taken away: what all rows have in
-    common, such as replies that are always right, says nothing of rows. As few rows show little,
-    they are joined by `_PRIOR_ROWS` rows of correlation `_PRIOR`.
+    the naive one). As few rows show little, they are joined by `_PRIOR_ROWS` rows of correlation
+    `_PRIOR`. Without `in_common` each residual is taken less the mean of its line: what all rows
+    have in common, such as replies that are always right, does not count as correlation then.
     """
     rows = int(scored.any(axis=1).sum())
     independent = float((residuals**2).sum())
     most = _products(abs(residuals))
     if not independent or most <= 0:  # no row was asked at two lengths
         return 1.0
-    deviations = (residuals - residuals.sum(axis=0) / np.maximum(scored.sum(axis=0), 1)) * scored
+    deviations = residuals
+    if not in_common:
+        means = residuals.sum(axis=0) / np.maximum(scored.sum(axis=0), 1)
+        deviations = (residuals - means) * scored
     most_of_deviations = _products(abs(deviations))
     correlation = 0.0
     if most_of_deviations > _ROUNDING * most:

@@ -192,7 +192,9 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     accuracy = first.accuracy[0]
     weights = nearness(accuracy, required)
     residuals, row_sums = row_residuals(samples, places, accuracy, weights)
-    dispersion = between_rows(residuals, samples.scored) * between_lengths(
+    # of many exact lengths, most may be always right or always wrong
+    in_common = not all(line.is_exact for line in samples.lines)
+    dispersion = between_rows(residuals, samples.scored, in_common=in_common) * between_lengths(
         correct, answered, accuracy, weights, bins.centres
     )
     second = falling_curve(
