@@ -842,8 +842,9 @@ def test_a_small_file_takes_little_time_and_memory(broken: Broken, tmp_path: Pat
     )
     assert done.returncode == 2, (done.returncode, done.stderr[-300:])
     place, message = broken.expected[0]
-    assert f"task.yaml:{place}" in done.stderr if place[0].isdigit() else place in done.stderr
-    assert message in done.stderr
+    wanted = f"task.yaml:{place}" if place[0].isdigit() else place
+    assert wanted in done.stderr, done.stderr[-2000:]
+    assert message in done.stderr, done.stderr[-2000:]
     assert "Traceback" not in done.stderr
 
 
