@@ -46,6 +46,7 @@ def test_every_text_comes_back(text: str) -> None:
 
 @given(st.one_of(HOSTILE, st.text()), st.sampled_from(",;\t"))
 @example(",;=", ";")
+@example(';"=', ";")
 def test_no_cell_is_a_formula(text: str, delimiter: str) -> None:
     """Whatever sign the spreadsheet thinks is between cells."""
     file = io.StringIO()

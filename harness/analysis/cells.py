@@ -16,8 +16,8 @@ _INVISIBLE = re.compile(
 _ESCAPE = re.compile(r"\\(?:([\\nrt])|x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}))")
 _BY_LETTER = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
-_SIGN = r"'*[=+\-@＝＋－＠]"
-"""What begins a formula, with the apostrophes of a text that has some."""
+_SIGN = r"[=+\-@＝＋－＠]"
+"""What begins a formula."""
 
 
 def _formula(apostrophe: str) -> re.Pattern[str]:
@@ -25,9 +25,9 @@ def _formula(apostrophe: str) -> re.Pattern[str]:
 
     Some spreadsheets take a semicolon as the separator of cells. A sign that is the whole text
     begins no formula: `-` is the label of a condition. After a semicolon it may, since a quotation
-    mark may follow.
+    mark may follow, or stand before it. Apostrophes of the text itself may stand before the sign.
     """
-    return re.compile(f"^{apostrophe}(?={_SIGN}.)|(?<=;){apostrophe}(?={_SIGN})")
+    return re.compile(f"^{apostrophe}(?='*{_SIGN}.)|(?<=;){apostrophe}(?=['\"]*{_SIGN})")
 
 
 _UNGUARDED, _GUARDED = _formula(""), _formula("'")

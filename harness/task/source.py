@@ -223,6 +223,9 @@ def _syntax_problems(text: str, error: yaml.MarkedYAMLError) -> Iterator[Problem
                 yield Problem(tab, "a tab in the indentation; YAML wants spaces")
         return
     message = error.problem or error.context or "not YAML"
+    if "nesting depth" in message:  # PyYAML 6.0.4 looks ahead and stops at a depth of 1,000
+        yield Problem(position, "nested too deeply")
+        return
     if "mapping values are not allowed" in message:
         message += "; text that holds ': ' needs quotes"
     elif "could not find expected ':'" in message:
