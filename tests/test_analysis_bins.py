@@ -37,7 +37,7 @@ class TestUsual:
 
 
 class TestOwn:
-    """Exact lengths that would share a bin have one of their own."""
+    """An exact length has its own bin where it would otherwise share one with another line."""
 
     @pytest.mark.parametrize(
         ("lines", "own"),

@@ -68,8 +68,8 @@ class TestBetweenRows:
         )
 
     def test_what_all_rows_have_in_common_can_be_left_out(self) -> None:
-        """Replies that are always right at some lengths and always wrong at others: the curve
-        expects a little less and a little more, the same for all rows.
+        """At each length all rows have the same residual, because all replies are right or all are
+        wrong. Then nothing shows that rows differ.
         """
         one, two = np.ones((1, 6)), np.array([[1.0] * 6, [-1.0] * 6])
         nothing, all_there_is = (

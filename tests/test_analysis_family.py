@@ -237,7 +237,7 @@ class TestSentence:
 
     @pytest.mark.parametrize("separators", [("none",), ("none", "comma")])
     def test_few_replies_show_nothing(self, lab: Lab, separators: tuple[str, ...]) -> None:
-        """An interval that is open at both ends is no "sees to less than"."""
+        """If the interval is open at both ends, no length is said: it is not known."""
         few: dict[str, Any] = {"separators": separators, "lengths": [15, 16], "samples": 3}
         said = run_finding(run(lab, "a", sees_to(15), **few))
         assert said == (

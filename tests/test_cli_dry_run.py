@@ -37,7 +37,7 @@ def test_requests_that_are_not_sent_are_not_counted(lab: Lab) -> None:
 
 
 def test_the_window_of_an_earlier_command_is_known(lab: Lab) -> None:
-    """Which only the server says; with --fresh another server may answer."""
+    """Only the server names this window. --fresh does not use it: another server may answer."""
     more = ("--model", lab.fake(Window(400)), "--axis", "separator=none", "--lengths")
     assert "do not fit" not in lab.bench_run(*more, "5,9000", "--dry-run").out
     lab.bench_run(*more, "5")

@@ -46,7 +46,7 @@ class Bins:
 
     @property
     def centres(self) -> Floats:
-        """Octaves of each bin's centre beyond the shortest length: shape (B,)."""
+        """How far each bin's centre is above the shortest length, in octaves: shape (B,)."""
         return _cells(self.shortest, self.longest, self.own)[1]
 
     @property

@@ -89,9 +89,7 @@ def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
 
 
 def _is_unknown(estimate: EffectiveLength) -> bool:
-    """Whether the effective length may be anything, below the shortest length asked and above the
-    longest.
-    """
+    """Whether the interval is open at both ends, so that the effective length is not known."""
     low, high = estimate.length_ci
     return low.sign == "<" and high.sign == ">"
 

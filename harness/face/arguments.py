@@ -44,7 +44,7 @@ def number(name: str, given: float | None) -> float | None:
 
 
 def whole_numbers(name: str, given: Iterable[int] | None) -> list[int] | None:
-    """The argument as a list; raises `UsageError` where it is empty or has others."""
+    """The argument as a list of `int`; raises `UsageError` if it is empty or has other values."""
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Iterable):

@@ -109,8 +109,10 @@ def task_plan(
     preset: str | None,
     adaptive: bool,
 ) -> Plan:
-    """What is asked of one task at most. With `adaptive`, given lengths are bands where the task
-    can have them and `spread` is not given, and a line has up to `MOST_SAMPLES` samples.
+    """The plan of one task: the most that a run of it may ask.
+
+    An adaptive run asks up to `MOST_SAMPLES` samples of a line, unless `samples` is given. Its
+    `lengths` become bands, unless `spread` is given or the task has ready items.
 
     Raises:
         UsageError: a value that no run can have.
