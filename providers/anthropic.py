@@ -32,6 +32,7 @@ from providers.base import (
 )
 from providers.catalog.endpoints import address_problem
 from providers.catalog.model_facts import model_facts
+from providers.destinations import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from providers.http.errors import error_of
 from providers.http.sdk import bad_reply, http_client
 from providers.openai.form import is_count, read_json, tier_of
@@ -40,10 +41,6 @@ from providers.secrets import keep_secret, redact_address
 if TYPE_CHECKING:
     import anthropic
 
-ADDRESS = "https://api.anthropic.com"
-BASE_URL = "ANTHROPIC_BASE_URL"
-"""Environment variable of another address, which the SDK reads as well."""
-KEY = "ANTHROPIC_API_KEY"
 TIMEOUT_S = 600.0
 """For one reply; long ones take minutes."""
 LEAST_THINK_TOKENS = 1024
@@ -212,9 +209,9 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
         keep_secret(value)
         if colon and settings.base_urls:
             headers[name.strip()] = anthropic.omit
-    address = next(iter(settings.base_urls), os.environ.get(BASE_URL) or ADDRESS)
+    address = next(iter(settings.base_urls), os.environ.get(ANTHROPIC_BASE_URL) or ANTHROPIC)
     if problem := address_problem(address):
-        raise SetupError(f"{BASE_URL} {redact_address(address)!r} {problem}")
+        raise SetupError(f"{ANTHROPIC_BASE_URL} {redact_address(address)!r} {problem}")
     client = anthropic.AsyncAnthropic(
         # otherwise the SDK looks for a key itself
         api_key=_NO_KEY if settings.base_urls else _key(),
@@ -227,9 +224,11 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
 
 
 def _key() -> str:
-    if key := environment_key(KEY):
+    if key := environment_key(ANTHROPIC_KEY):
         return key
-    raise SetupError(f"anthropic needs a key: set {KEY}, or try --model tiny, which needs none")
+    raise SetupError(
+        f"anthropic needs a key: set {ANTHROPIC_KEY}, or try --model tiny, which needs none"
+    )
 
 
 def reply_of(read: Any) -> Reply:

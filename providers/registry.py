@@ -23,6 +23,7 @@ from providers.base import (
 from providers.catalog.endpoints import USER_FILE, Endpoint, address_problem, endpoints
 from providers.catalog.model_facts import EFFORTS
 from providers.catalog.spelling import meant
+from providers.destinations import ANTHROPIC_KEY, AZURE_VARIABLES
 from providers.inside import Inside
 from providers.intervention import Intervention, read_intervention
 from providers.lm_eval.args import facts_of, label_of, read_args
@@ -339,7 +340,6 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
             return f"{package} {importlib.metadata.version(package)}"
         return f"missing: {install(name)}"
 
-    azure = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
     return [
         ("tiny", "the embedded model", "-"),
         ("oracle", "oracle:50 is right up to length 50, oracle:50/0.9 in 9 of 10", "-"),
@@ -351,7 +351,7 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
             )
             for name, endpoint in _endpoints(environ).items()
         ),
-        ("anthropic", "Anthropic", f"{key('ANTHROPIC_API_KEY')}, {extra('anthropic')}"),
+        ("anthropic", "Anthropic", f"{key(ANTHROPIC_KEY)}, {extra('anthropic')}"),
         ("vllm", "vLLM: a server that runs, or one of our own", f"--base-url, or {extra('vllm')}"),
         ("lm-eval", "models that lm-eval loads: hf, gguf, …", f"--model-arg, {extra('lm-eval')}"),
         (
@@ -359,7 +359,7 @@ def needs(environ: Mapping[str, str] = os.environ) -> list[tuple[str, str, str]]
             "a model of Hugging Face in a folder, for 'bench probe'",
             f"its folder, {extra('probe')}",
         ),
-        ("azure", "a deployment on Azure OpenAI", ", ".join(map(key, azure))),
+        ("azure", "a deployment on Azure OpenAI", ", ".join(map(key, AZURE_VARIABLES))),
         ("scripted", "replies from a text file, one on each line, in turn", "the file"),
     ]
 

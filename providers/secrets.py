@@ -100,6 +100,11 @@ def redact(text: str, secret: str = "") -> str:
     return _SCHEME.sub(_without_token, text)
 
 
+def has_secret(text: str) -> bool:
+    """Whether `redact` would take something out of `text`."""
+    return redact(text) != text
+
+
 def _without_value(match: re.Match[str]) -> str:
     return f"{match[1]}{match[2]}={HIDDEN}" if _SECRET_QUERY.search(match[2]) else match[0]
 

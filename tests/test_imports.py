@@ -54,7 +54,8 @@ ARROWS = {
     "harness.face": [
         "harness.study",
         *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.analysis"),
-        *("providers.base", "providers.registry"),
+        *("providers.base", "providers.destinations", "providers.registry"),
+        "providers.secrets",
     ],
     "harness.export": [
         *("harness.analysis", "harness.plan", "harness.task", "harness.score", "harness.journal"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from providers import base
-from providers.anthropic import ADDRESS, AnthropicProvider, open_provider
+from providers.anthropic import AnthropicProvider, open_provider
 from providers.base import (
     AuthError,
     BadReplyError,
@@ -32,6 +32,7 @@ from providers.base import (
     Usage,
 )
 from providers.catalog import model_facts
+from providers.destinations import ANTHROPIC
 from tests.fake_server import Asked, FakeServer, Response, fake_server
 
 anthropic = pytest.importorskip("anthropic")
@@ -366,7 +367,7 @@ def test_facts_and_counts(thinker: str) -> None:
     assert asyncio.run(there.count_tokens(["x"])) is None
     assert asyncio.run(opened(thinker).facts()) == {
         "engine": "anthropic",
-        "base_url": ADDRESS,
+        "base_url": ANTHROPIC,
         "think_tokens": 2000,
         "effort": "low",
     }

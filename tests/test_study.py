@@ -98,7 +98,7 @@ class TestRun:
         study = write(lab)
         assert lab.bench("run", "--task", lab.echo, "--model", "fake/a", "--out", lab.out).code == 0
         first.requests.clear()
-        done = lab.bench("run", study, "--out", lab.out)
+        done = lab.bench("run", study, "--trust", "--out", lab.out)
         assert done.code == 0, done.err
         assert len(first.requests) == len(second.requests) == 18
         (folder,) = (lab.out / "studies").iterdir()
@@ -122,7 +122,7 @@ class TestRun:
         assert known["study"] == folder.name
         assert len(known["runs"]) == 4
         assert all((lab.out / run / TABLE).is_file() for run in known["runs"])
-        again = lab.bench("run", study, "--out", lab.out)
+        again = lab.bench("run", study, "--trust", "--out", lab.out)
         assert again.code == 0
         assert len(first.requests) == len(second.requests) == 18
 
@@ -132,7 +132,7 @@ class TestRun:
         two_models(lab)
         study = write(lab)
         for model in ("fake/a", "other/b"):
-            done = lab.bench("run", study, "--model", model, "--out", lab.out)
+            done = lab.bench("run", study, "--trust", "--model", model, "--out", lab.out)
             assert done.code == 0, done.err
         assert {"fake/a", "other/b"} <= set(done.out.split())
         (folder,) = (lab.out / "studies").iterdir()
@@ -140,11 +140,11 @@ class TestRun:
         assert (known["models"], len(known["runs"])) == (["fake/a", "other/b"], 4)
         shutil.rmtree(lab.out / "runs" / "fake")
         (folder / "leaderboard.csv").unlink()
-        done = lab.bench("run", study, "--model", "other/b", "--out", lab.out)
+        done = lab.bench("run", study, "--trust", "--model", "other/b", "--out", lab.out)
         assert done.code == 0, done.err
         assert "fake/a" not in done.out
         (folder / "study.json").write_text("{")
-        done = lab.bench("run", study, "--model", "other/b", "--out", lab.out)
+        done = lab.bench("run", study, "--trust", "--model", "other/b", "--out", lab.out)
         assert done.code == 0
         assert f"{folder / 'study.json'} cannot be read and is written anew" in done.err
 
@@ -153,7 +153,7 @@ class TestRun:
         """Other commands add lengths and conditions to the same runs."""
         two_models(lab)
         study = write(lab, STUDY.replace("samples: 4", "samples: 4\nlengths: [5, 10]", 1))
-        assert lab.bench("run", study, "--out", lab.out).code == 0
+        assert lab.bench("run", study, "--trust", "--out", lab.out).code == 0
         (folder,) = (lab.out / "studies").iterdir()
 
         def ranks() -> list[dict[str, str]]:
@@ -164,7 +164,7 @@ class TestRun:
         before = ranks()
         more = ("--lengths", "3,5,10,20", "--samples", "4", "--out", lab.out)
         assert lab.bench("run", "--task", lab.ones, "--model", "fake/a", *more).code == 0
-        done = lab.bench("run", study, "--out", lab.out)
+        done = lab.bench("run", study, "--trust", "--out", lab.out)
         assert (done.code, "left out" in done.err) == (0, False)
         assert ranks() == before
 
@@ -176,7 +176,7 @@ class TestRun:
             raise BadRequestError("no such thing")
 
         two_models(lab, refuses, refuses)
-        done = lab.bench("run", write(lab), "--out", lab.out)
+        done = lab.bench("run", write(lab), "--trust", "--out", lab.out)
         assert done.code == 1
         assert "sees to" not in done.out
         assert "leaderboard.csv: 0 rows" in done.out
@@ -186,13 +186,14 @@ class TestRun:
         two_models(lab)
         away = 'vllm/x, base_url: "http://127.0.0.1:9/v1"}'
         study = write(lab, STUDY.replace("  - fake/a", "  - fake/a\n  - {name: " + away, 1))
-        done = lab.bench("run", study, "--dry-run", "--out", lab.out)
+        asked = ("run", study, "--trust", "--dry-run", "--out", lab.out)
+        blind = lab.bench(*asked)
+        assert (blind.code, blind.out.count("not known: the window")) == (0, 1)
+        done = lab.bench(*asked, "--ask-server")
         assert done.code == 1
         assert "no connection to http://127.0.0.1:9/v1" in done.err
         assert {"fake/a", "other/b@bf16"} <= set(done.out.split())
-        document = orjson.loads(
-            lab.bench("run", study, "--dry-run", "--json", "--out", lab.out).out
-        )
+        document = orjson.loads(lab.bench(*asked, "--ask-server", "--json").out)
         assert [one["model"] for one in document["models"]] == ["fake/a", "other/b@bf16"]
         assert [one["model"] for one in document["failed"]] == ["vllm/x"]
 
@@ -217,7 +218,7 @@ class TestRun:
             ("other", Meets("other/b", "fake/a")),
         ):
             name_provider(lab, name, provider)
-        assert lab.bench("run", write(lab), "--out", lab.out).code == 0
+        assert lab.bench("run", write(lab), "--trust", "--out", lab.out).code == 0
 
     def test_models_of_this_machine_are_asked_in_turn(self, lab: Lab) -> None:
         """They share its processors."""
@@ -233,19 +234,19 @@ class TestRun:
     def test_a_model_that_fails_stops_no_other(self, lab: Lab) -> None:
         """It is said in one line, and asked by the next command."""
         two_models(lab, [AuthError("no such key")])
-        done = lab.bench("run", write(lab), "--out", lab.out)
+        done = lab.bench("run", write(lab), "--trust", "--out", lab.out)
         assert done.code == 1
         assert "bench: no such key" in done.err
         assert "1 of 2 models are complete; not:\n  fake/a: no such key" in done.err
         assert [read_manifest(run).model for run in find_runs(lab.out)].count("other/b@bf16") == 2
         two_models(lab)
-        assert lab.bench("run", write(lab), "--out", lab.out).code == 0
+        assert lab.bench("run", write(lab), "--trust", "--out", lab.out).code == 0
 
     @pytest.mark.usefixtures("no_page")
     def test_models_of_the_command_stand_in_place_of_those_of_the_file(self, lab: Lab) -> None:
         """So a study without models can be asked of any."""
         two_models(lab)
-        done = lab.bench("run", write(lab), "--model", "fake/c", "--out", lab.out)
+        done = lab.bench("run", write(lab), "--trust", "--model", "fake/c", "--out", lab.out)
         assert done.code == 0
         assert {read_manifest(run).model for run in find_runs(lab.out)} == {"fake/c"}
 
@@ -253,7 +254,7 @@ class TestRun:
     def test_it_is_one_document(self, lab: Lab) -> None:
         """With the numbers of the files."""
         two_models(lab)
-        done = lab.bench("run", write(lab), "--out", lab.out, "--json")
+        done = lab.bench("run", write(lab), "--trust", "--out", lab.out, "--json")
         document = orjson.loads(done.out)
         assert list(document) == ["study", "folder", "models", "runs", "leaderboard"]
         assert [model["exit_code"] for model in document["models"]] == [0, 0]
@@ -266,7 +267,7 @@ class TestRun:
     def test_the_table_is_that_of_a_run(self, lab: Lab) -> None:
         """The same data give the same numbers, whatever asks."""
         two_models(lab)
-        assert lab.bench("run", write(lab), "--out", lab.out).code == 0
+        assert lab.bench("run", write(lab), "--trust", "--out", lab.out).code == 0
         out = lab.folder / "alone"
         asked = ("--task", lab.ones, "--model", "fake/a", "--samples", "4", "--out", out)
         assert lab.bench("run", *asked).code == 0
@@ -278,7 +279,7 @@ class TestRun:
     def test_a_killed_one_goes_on(self, lab: Lab) -> None:
         """Nothing that was answered is asked again."""
         study = write(lab, STUDY.replace("fake/a", "slow/x").replace("other/b", "slow/y"))
-        command = ("run", str(study), "--out", str(lab.out))
+        command = ("run", str(study), "--trust", "--out", str(lab.out))
         process = lab.slow(*command, delay_s=0.3)
         journals = (lab.out / "runs").rglob
         try:
@@ -321,7 +322,7 @@ class TestFile:
         two_models(lab)
         path = write(lab, STUDY.replace(old, new, 1))
         for verb in (("run",), ("study", "check")):
-            done = lab.bench(*verb, path)
+            done = lab.bench(*verb, path, "--trust")
             assert done.code == 2, done
             assert words in done.err
             assert "Traceback" not in done.err
@@ -331,17 +332,17 @@ class TestFile:
         """Of tasks, and of models where the tasks are sound."""
         two_models(lab)
         path = write(lab, STUDY.replace("ones.yaml", "one.yaml").replace("plain.y", "plane.y"))
-        said = lab.bench("study", "check", path).err
+        said = lab.bench("study", "check", path, "--trust").err
         assert ["study.yaml:8:5: " in said, "study.yaml:9:5: " in said] == [True, True]
         path = write(lab, STUDY.replace("fake/a", "nobody/a").replace("other/b", "nobody/b"))
-        said = lab.bench("study", "check", path).err
+        said = lab.bench("study", "check", path, "--trust").err
         assert ["study.yaml:5:5: " in said, "study.yaml:6:5: " in said] == [True, True]
 
     def test_one_without_models_needs_some(self, lab: Lab) -> None:
         """From the command."""
         path = write(lab, "name: a\ntitle: b\ntasks: [lab/ones.yaml]\n")
-        lab.bench("run", path).one_line(2, "'a' names no models", "--model")
-        assert lab.bench("study", "check", path).code == 0
+        lab.bench("run", path, "--trust").one_line(2, "'a' names no models", "--model")
+        assert lab.bench("study", "check", path, "--trust").code == 0
 
     def test_a_name_that_is_none(self, lab: Lab) -> None:
         """What was meant."""
@@ -382,7 +383,7 @@ class TestFile:
     ) -> None:
         """At their place in the file, and without a key or a server."""
         path = write(lab, f"name: a\ntitle: b\nmodels:\n  - {model}\ntasks: [counting/ones]\n")
-        done = lab.bench("study", "check", path)
+        done = lab.bench("study", "check", path, "--trust")
         assert done.code == 2
         assert f"{path}:4:" in done.err
         assert words in done.err
@@ -411,7 +412,7 @@ class TestFile:
 
         def digest(text: str) -> str:
             study = read_study(write(lab, base + text))
-            return study_runs(study, out=lab.out, notify=print).digest
+            return study_runs(study, out=lab.out, notify=print, trusts=True).digest
 
         assert len({digest(text) for text in same}) == 1
         assert len({digest(text) for text in (*same, *others)}) == 5
@@ -423,7 +424,7 @@ class TestFile:
         study.write_text("name: a\ntitle: b\nmodels: [tiny]\ntasks: [lab/ones.yaml]\n")
         lab.monkeypatch.chdir(lab.folder)
         assert (lab.folder / "lab" / "ones.yaml").exists()
-        done = lab.bench("study", "check", study)
+        done = lab.bench("study", "check", study, "--trust")
         done.one_line(2, "study.yaml:4:9: no file", "elsewhere/lab/ones.yaml")
 
     @pytest.mark.usefixtures("no_page")
@@ -433,7 +434,7 @@ class TestFile:
         path = write(lab)
         lab.monkeypatch.setenv("EYECHART_SAMPLES", "2")
         lab.monkeypatch.setenv("EYECHART_MODEL", "tiny")
-        assert lab.bench("run", path, "--out", lab.out).code == 0
+        assert lab.bench("run", path, "--trust", "--out", lab.out).code == 0
         sizes = {len(records(run)) for run in find_runs(lab.out)}
         assert sizes == {16, 2}
 
@@ -445,7 +446,7 @@ class TestFile:
         with pytest.raises(StudyFileError, match="tasks: must be a list"):
             read_study(write(lab, text))
         path = write(lab, text.replace("tasks: counting/ones", "tasks: [counting/ones]"))
-        runs = study_runs(read_study(path), out=lab.out, notify=print)
+        runs = study_runs(read_study(path), out=lab.out, notify=print, trusts=True)
         labels = [options.model.label for options in runs.models]
         assert labels == ["openai/gpt-5@low", "openai/gpt-5@high"]
 
@@ -459,11 +460,11 @@ class TestDryRun:
             "{name: other/b, label: bf16, max", "{name: gpt-4.1, max"
         )
         path = write(lab, text)
-        done = lab.bench("run", path, "--dry-run", "--out", lab.out)
+        done = lab.bench("run", path, "--trust", "--dry-run", "--out", lab.out)
         assert done.code == 0
         assert "| openai/gpt-4o " in done.out
         assert "together less than $0.01, at most $" in done.out
-        document = orjson.loads(lab.bench("run", path, "--dry-run", "--json").out)
+        document = orjson.loads(lab.bench("run", path, "--trust", "--dry-run", "--json").out)
         assert [one["model"] for one in document["models"]] == ["openai/gpt-4o", "openai/gpt-4.1"]
         assert sum(run["requests"] for run in document["runs"]) == 36
         assert not lab.out.exists()
@@ -489,13 +490,13 @@ class TestStandard:
             ("label: bf16, ", ""),
         ):
             study = read_study(write(lab, STUDY.replace("other/b", "fake/b").replace(old, new)))
-            labels.add(study_runs(study, out=lab.out, notify=print).label)
+            labels.add(study_runs(study, out=lab.out, notify=print, trusts=True).label)
         assert len(labels) == 1
         lab.ones.write_text(lab.ones.read_text().replace("How many", "Say how many"))
         study = read_study(write(lab, STUDY.replace("other/b", "fake/b")))
-        labels.add(study_runs(study, out=lab.out, notify=print).label)
+        labels.add(study_runs(study, out=lab.out, notify=print, trusts=True).label)
         study = read_study(write(lab, STUDY.replace("other/b", "fake/b") + "seed: 1\n"))
-        labels.add(study_runs(study, out=lab.out, notify=print).label)
+        labels.add(study_runs(study, out=lab.out, notify=print, trusts=True).label)
         assert len(labels) == 3
 
     def test_built_in_ones_are_listed_and_shown(self, lab: Lab) -> None:

@@ -39,6 +39,7 @@ from harness.cli.options import (
     SystemOption,
     TaskUnlessStudyOption,
     TemperatureOption,
+    TrustOption,
     command_of,
     examples,
     listed,
@@ -150,6 +151,13 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan, send nothing.")
     ] = False,
+    ask_server: Annotated[
+        bool,
+        typer.Option(
+            "--ask-server",
+            help="With --dry-run: ask a vLLM server at --base-url for its window and token counts.",
+        ),
+    ] = False,
     shard: ShardOption = None,
     engine: EngineOption = None,
     ray_address: RayAddressOption = None,
@@ -164,12 +172,15 @@ def run(
             "--repeat", help="Ask the samples of a complete run again; which verdicts change?"
         ),
     ] = False,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run tasks on models, one after another, and write accuracy-vs-length tables.
 
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
+    if ask_server and not dry_run:
+        raise UsageError("--ask-server needs --dry-run; a run asks the server anyway")
     if study is not None:
         raise typer.Exit(
             _run_study(
@@ -179,7 +190,9 @@ def run(
                 models=listed(model or ()),
                 budget=budget,
                 fresh=fresh,
+                trusts=trust,
                 is_dry=dry_run,
+                asks_server=ask_server,
                 as_json=as_json,
             )
         )
@@ -262,12 +275,14 @@ def run(
         if warning := selection.repeats(planned):
             warn(warning)
     if dry_run:
-        raise typer.Exit(show_plan(plans, models, chooser, as_json=as_json))
+        raise typer.Exit(show_plan(plans, models, chooser, asks_server=ask_server, as_json=as_json))
     debug = bool(context.find_root().params["debug"])
     raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
 
 
-_OF_STUDY = ("study", "out", "model", "budget", "fresh", "dry_run", "as_json")
+_OF_STUDY = (
+    *("study", "out", "model", "budget", "fresh", "dry_run", "ask_server", "trust", "as_json"),
+)
 """Parameters of `run` that go together with a study."""
 
 
@@ -279,7 +294,9 @@ def _run_study(
     models: list[str],
     budget: float | None,
     fresh: bool,
+    trusts: bool,
     is_dry: bool,
+    asks_server: bool,
     as_json: bool,
 ) -> int:
     """Runs or prices a study. Its settings are in its file, so it is the same study everywhere."""
@@ -298,9 +315,9 @@ def _run_study(
     asked = models if source is not None and source.name == "COMMANDLINE" else []
     source = context.get_parameter_source("budget")
     limit = budget if source is not None and source.name == "COMMANDLINE" else None
-    runs = study.read(name, out=out, models=asked, budget=limit, fresh=fresh)
+    runs = study.read(name, out=out, models=asked, budget=limit, fresh=fresh, trusts=trusts)
     if is_dry:
-        return study.dry_run(runs, as_json=as_json)
+        return study.dry_run(runs, asks_server=asks_server, as_json=as_json)
     debug = bool(context.find_root().params["debug"])
     return study.run(runs, out=out, as_json=as_json, debug=debug)
 

@@ -1,7 +1,7 @@
 """The files with defaults of options: `bench.toml`, or `[tool.eyechart]` in `pyproject.toml`.
 
-A file may have come with somebody else's folder. So it can neither send a key elsewhere nor load
-code in a command that names its own task and model.
+A file may have come with somebody else's folder: `harness.face.trust` says what it needs a
+confirmation for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
-from urllib.parse import urlsplit
 
 from harness.errors import UsageError
 
@@ -25,11 +24,8 @@ _HEADER = "tool.eyechart"
 """The table in the second."""
 FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
-ONCE = ("dry-run", "fresh", "repeat", "shard", "json")
+ONCE = ("dry-run", "ask-server", "fresh", "repeat", "shard", "trust", "json")
 """Options of `bench run` that are meant for one command, and have no default anywhere."""
-NOT_IN_FILES = ("model-arg", "ray-address", "vllm-arg")
-"""Options that can load code, or send keys or code to an address."""
-_LOCAL = ("127.0.0.1", "localhost", "::1")
 _SECRET = re.compile(r"key|secret|password|passwd|credential|token$|token[^s]", re.IGNORECASE)
 
 
@@ -154,11 +150,6 @@ def _problem(option: str, value: object) -> str | None:
     known = options_of_run()
     if option in ONCE:
         return f"{option!r} is for one command: give it on the command line"
-    if option in NOT_IN_FILES:
-        return (
-            f"{option!r} can load code and send keys elsewhere, and this file may be another's: "
-            f"give it on the command line or in {variable(option)}"
-        )
     if option not in known:
         if _SECRET.search(option):
             return (
@@ -168,13 +159,33 @@ def _problem(option: str, value: object) -> str | None:
         close = difflib.get_close_matches(option, known, n=1)
         guess = f"did you mean {close[0]!r}?" if close else "'bench run --help' lists the options"
         return f"no option {option!r}; {guess}"
-    if option == "base-url" and not all(_is_local(url) for url in _texts(value)):
-        return (
-            "'base-url' is not on this machine: a key would be sent there, and this file may be "
-            f"another's: give it on the command line or in {variable(option)}, or name the server "
-            "in the file of EYECHART_ENDPOINTS"
-        )
     return _type_problem(option, value, known[option])
+
+
+def doubt(folder: Path, option: str, value: object, *, can_confirm: bool) -> str | None:
+    """Why the default of an option in a file of `folder` needs a confirmation, and how it is given;
+    `None` if it needs none. `can_confirm` is whether the verb has the option for that.
+    """
+    from harness.face.trust import TRUST, WHY_NOT, is_outside, why_model, why_tasks
+
+    parts = [part.strip() for text in _texts(value) for part in text.split(",")]
+    reasons: Iterable[str | None] = ()
+    if option in WHY_NOT:
+        reasons = [f"{option!r} {WHY_NOT[option]}"]
+    elif option == "out":
+        reasons = ["'out' leads out of this folder"] * is_outside(folder, str(value))
+    elif option == "model":
+        reasons = (why_model(folder, name) for name in parts)
+    elif option == "task":
+        reasons = why_tasks(folder, ",".join(parts))
+    why = next(filter(None, reasons), None)
+    if why is None:
+        return None
+    confirm = f"add {TRUST}, or " if can_confirm else ""
+    return (
+        f"{why}, and this file may be another's: {confirm}give the option on the command line or "
+        f"in {variable(option)}"
+    )
 
 
 def _type_problem(option: str, value: object, wanted: Any) -> str | None:
@@ -211,10 +222,3 @@ def _as_option(option: str, value: Any) -> Any:
 
 def _texts(value: object) -> list[str]:
     return [str(one) for one in (value if isinstance(value, list) else [value])]
-
-
-def _is_local(url: str) -> bool:
-    try:
-        return urlsplit(url).hostname in _LOCAL
-    except ValueError:
-        return False

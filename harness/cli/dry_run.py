@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.power import FROM, POWER
 from harness.cli.documents import print_document
 from harness.cli.dry_run_document import dry_run_document
-from harness.cli.preview import CanShow, Preview, can_show, previews_of
+from harness.cli.preview import CanShow, Preview, can_show, not_known, previews_of
 from harness.cli.terminal import echo, take_logs
 from harness.errors import COMPLETE
 from harness.face.run_options import RunOptions
@@ -32,24 +32,32 @@ def dry_run(
     models: Sequence[RunOptions],
     chooser: AdaptiveChooser | None = None,
     *,
+    asks_server: bool = False,
     as_json: bool = False,
 ) -> int:
     """Prints for each model the requests and the cost of the runs, and a prompt of each; sends
-    nothing. With a `chooser` the requests are those of all waves up to
+    nothing, unless `asks_server`. With a `chooser` the requests are those of all waves up to
     the next one.
     """
     take_logs()
     if as_json:
-        found = [(options, previews_of(plans, options, chooser)) for options in models]
+        found = [
+            (options, previews_of(plans, options, chooser, asks_server=asks_server))
+            for options in models
+        ]
         print_document(dry_run_document(found))
         return COMPLETE
     for options in models:
-        previews = previews_of(plans, options, chooser)
+        previews = previews_of(plans, options, chooser, asks_server=asks_server)
         for preview in previews:
             _show(preview, is_fresh=options.fresh)
+        if (where := options.destination) is not None:
+            echo(f"asked at: {where}")
         _show_cost(
             options, [preview.forecast for preview in previews], is_adaptive=chooser is not None
         )
+        if unknown := not_known(options, asks_server=asks_server):
+            echo(unknown)
     return COMPLETE
 
 

@@ -31,6 +31,7 @@ from harness.cli.options import (
     TaskOption,
     TemperatureOption,
     ThresholdOption,
+    TrustOption,
     command_of,
     examples,
     folder,
@@ -80,6 +81,7 @@ def batch(
     system: SystemOption = None,
     logprobs: LogprobsOption = False,
     out: OutOption = Path("results"),
+    trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
 ) -> None:
     """Write the requests of a run as a file for OpenAI's Batch API or 'vllm run-batch'.
@@ -147,6 +149,7 @@ def lm_eval(
     seed: SeedOption = 0,
     api: ApiOption = "chat",
     max_tokens: MaxTokensOption = "auto",
+    trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
 ) -> None:
     """Write tasks, samples and scoring as a folder that lm-eval runs as it is.

@@ -232,6 +232,14 @@ OutOption = Annotated[
     Path,
     typer.Option("--out", metavar="FOLDER", parser=folder, help="Folder that holds the runs."),
 ]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Use what a study or bench.toml names and may be another's: addresses, code, files "
+        "elsewhere.",
+    ),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, as docs/json.md says.")
 ]

@@ -103,9 +103,13 @@ def _is_asked(folder: Path, plan: Plan) -> bool:
 
 
 def previews_of(
-    plans: Sequence[Plan], options: RunOptions, chooser: AdaptiveChooser | None
+    plans: Sequence[Plan],
+    options: RunOptions,
+    chooser: AdaptiveChooser | None,
+    *,
+    asks_server: bool = False,
 ) -> list[Preview]:
-    """A preview of each run of a model."""
+    """A preview of each run of a model; opens a connection only with `asks_server`."""
     requests = options.requests(plans)
     waves: Sequence[Waves | None] = [None] * len(requests)
     if chooser is not None:
@@ -113,7 +117,7 @@ def previews_of(
         requests = [
             replace(request, plan=_plan_of_next(request, options, chooser)) for request in requests
         ]
-    counter = _counter(options, requests)
+    counter = _counter(options, requests, asks_server=asks_server)
     previews = run_in_loop(_counted(requests, counter, is_fresh=options.fresh))
     return [replace(preview, waves=its) for preview, its in zip(previews, waves, strict=True)]
 
@@ -137,10 +141,26 @@ def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -
     return Waves(options.precision, most, may_grow, options.max_requests)
 
 
-def _counter(options: RunOptions, requests: Sequence[RunRequest]) -> Provider | None:
-    """A provider that counts tokens without cost: the embedded model, or vLLM servers that run."""
-    provider = options.model.provider
-    if provider != "tiny" and not (provider == "vllm" and options.base_urls):
+def not_known(options: RunOptions, *, asks_server: bool) -> str:
+    """What a dry run does not know of a server that it has not asked; "" where nothing."""
+    if asks_server or not _has_server(options):
+        return ""
+    return (
+        "not known: the window and the tokenizer of the server, which a dry run does not ask; "
+        "--ask-server asks it"
+    )
+
+
+def _has_server(options: RunOptions) -> bool:
+    """Whether there is a server that says its window and counts tokens."""
+    return options.model.provider == "vllm" and bool(options.base_urls)
+
+
+def _counter(
+    options: RunOptions, requests: Sequence[RunRequest], *, asks_server: bool
+) -> Provider | None:
+    """A provider that counts tokens without cost: the embedded model, or servers that run."""
+    if options.model.provider != "tiny" and not (asks_server and _has_server(options)):
         return None
     with suppress(SetupError):
         return options.open_provider(requests)

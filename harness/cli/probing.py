@@ -24,6 +24,7 @@ from harness.cli.options import (
     SpreadOption,
     SystemOption,
     TaskOption,
+    TrustOption,
     command_of,
     examples,
     listed,
@@ -135,6 +136,7 @@ def probe(
         ),
     ] = False,
     out: OutOption = Path("results"),
+    trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
 ) -> None:
     """Measure the inside of a model on the samples that 'bench run' asks.

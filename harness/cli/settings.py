@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
 
-from harness.cli.defaults import Default, options_of_run, read_defaults, variable
+from harness.cli.defaults import Default, doubt, options_of_run, read_defaults, variable
 from harness.cli.failures import lines_of
 from harness.cli.terminal import warn
 from harness.errors import UnknownTaskError, UsageError
@@ -46,7 +46,7 @@ class Verb(TyperCommand):
                 if option in self._file
             }
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except Exception as error:
             # errors of the parser, from whichever click typer uses
             parameter = getattr(error, "param", None)
@@ -58,17 +58,21 @@ class Verb(TyperCommand):
                 given = os.environ.get(place, "")
                 raise UsageError(f"{place} must be 1 or 0, not {given!r}") from error
             raise UsageError(f"{place}: {error.format_message()}") from error
+        if not ctx.resilient_parsing and not ctx.params.get("trust"):
+            self._refuse_doubtful(ctx)
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Says which options come from the file, and of a wrong value where it comes from."""
         settable = self._settable().items()
+        used = self._used(ctx)
         from_file = [
             argument
             for option, parameter in settable
-            if _source(ctx, parameter) == "DEFAULT_MAP"
+            if option in used and _source(ctx, parameter) == "DEFAULT_MAP"
             for argument in as_arguments(option, ctx.params[parameter.name])
         ]
-        if self.asks and from_file:
+        if from_file:
             (file,) = {one.place.rpartition(":")[0] for one in self._file.values()}
             warn(f"{file}: {shlex.join(from_file)}")
         try:
@@ -96,6 +100,19 @@ class Verb(TyperCommand):
         if source == "ENVIRONMENT":
             return variable(option)
         return self._file[option].place if source == "DEFAULT_MAP" else ""
+
+    def _used(self, ctx: Any) -> Collection[str]:
+        """The options whose defaults the command uses; a study has its own settings."""
+        return {"out"} if ctx.params.get("study") else self._settable()
+
+    def _refuse_doubtful(self, ctx: Any) -> None:
+        """Raises `UsageError` where a value that is used needs a confirmation and has none."""
+        used = self._used(ctx)
+        for option, default in self._file.items():
+            if option in used and self.place(ctx, option) == default.place:
+                why = doubt(Path(), option, default.value, can_confirm=self.asks)
+                if why is not None:
+                    raise UsageError(f"{default.place}: {why}")
 
     def _settable(self) -> dict[str, Any]:
         """Option -> its parameter."""

@@ -15,7 +15,7 @@ from harness.cli import leaderboard as ranks
 from harness.cli.documents import print_document
 from harness.cli.dry_run import cost_text
 from harness.cli.failures import FAILURES, explain, lines_of
-from harness.cli.models import ModelResult, warn_of_unknown
+from harness.cli.models import ModelResult, say_destination, warn_of_unknown
 from harness.cli.progress import TogetherDisplay
 from harness.cli.run import RunsOfModel, show_asked
 from harness.cli.terminal import echo, say, show, take_logs, warn
@@ -31,6 +31,7 @@ from harness.run.event_loop import run_in_loop
 from harness.study.reading import built_in, find_study, read_study
 from harness.study.spec import StudyModel, StudySpec, StudyTask
 from providers.base import ProviderError
+from providers.secrets import redact
 
 if TYPE_CHECKING:
     from harness.face.adaptive import AdaptiveChooser
@@ -43,7 +44,13 @@ STUDY, MANIFEST, LEADERBOARD = "study.yaml", "study.json", "leaderboard.csv"
 
 
 def read(
-    name: str, *, out: Path, models: Sequence[str], budget: float | None, fresh: bool
+    name: str,
+    *,
+    out: Path,
+    models: Sequence[str],
+    budget: float | None,
+    fresh: bool,
+    trusts: bool,
 ) -> StudyRuns:
     """The runs of a study; raises what `study_runs` does."""
     return study_runs(
@@ -53,6 +60,7 @@ def read(
         models=models,
         budget=budget,
         fresh=fresh,
+        trusts=trusts,
     )
 
 
@@ -64,20 +72,21 @@ def _chooser(runs: StudyRuns) -> AdaptiveChooser | None:
     return adaptive_chooser(runs.models[0], further=runs.finds_longer)
 
 
-def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
-    """Prints what the study would ask and what it would cost, a row a model; sends nothing. The
-    failure of one model does not stop the others.
+def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
+    """Prints what the study would ask and what it would cost, a row a model; sends nothing, unless
+    `asks_server`. The failure of one model does not stop the others.
     """
     from harness.cli.dry_run_document import dry_run_document
     from harness.cli.layout import Column, table
-    from harness.cli.preview import previews_of
+    from harness.cli.preview import not_known, previews_of
 
     take_logs()
     chooser = _chooser(runs)
     found, failed = [], []
     for options in runs.models:
         try:
-            found.append((options, previews_of(runs.plans, options, chooser)))
+            previews = previews_of(runs.plans, options, chooser, asks_server=asks_server)
+            found.append((options, previews))
         except FAILURES as error:
             failed.append(_failed(options, error))
     code = _code(failed, len(runs.models))
@@ -104,6 +113,9 @@ def dry_run(runs: StudyRuns, *, as_json: bool) -> int:
         about = sum(total.dollars[0] for total in priced if total.dollars)
         most = sum(total.dollars[1] for total in priced if total.dollars)
         echo(f"together {cost_text(about, most)}")
+    unknown = (not_known(options, asks_server=asks_server) for options, _ in found)
+    if said := list(dict.fromkeys(filter(None, unknown))):
+        echo(*said)
     if chooser is not None:
         echo(
             "The requests are those of all waves up to the next one. Each later wave follows from "
@@ -163,6 +175,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         except (EyechartError, ProviderError) as error:
             results[options.model.label] = _failed(options, error)
     for job in jobs:
+        say_destination(job.options)
         job.budget.shared_with += [one.budget for one in jobs if one is not job]
     display = TogetherDisplay()
     try:
@@ -261,7 +274,7 @@ def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path], out: Path) -> 
             ),
             "runs": [*kept, *here],
         }
-        replace_file(folder / STUDY, runs.study.text.encode())
+        replace_file(folder / STUDY, redact(runs.study.text).encode())
         replace_file(folder / MANIFEST, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     return [out / path for path in [*kept, *here]]
 
@@ -296,24 +309,26 @@ def list_studies(*, as_json: bool) -> None:
     echo(*(f"{one.name}@{one.version}  {one.title}" for one in studies))
 
 
-def show_study(name: str) -> None:
+def show_study(name: str, *, trusts: bool) -> None:
     """Prints a study's file and how it is cited."""
     study = read_study(find_study(name))
     spec = study.spec
     echo(*study.text.rstrip("\n").split("\n"), "")
-    runs = study_runs(study, out=Path("results"), notify=warn, models=["tiny"])
+    runs = study_runs(study, out=Path("results"), notify=warn, models=["tiny"], trusts=trusts)
     echo(f"cited as: Eyechart study {spec.name}, version {spec.version} ({runs.label})")
 
 
-def check_studies(names: Sequence[str], *, as_json: bool) -> int:
-    """Checks studies; prints what each would ask, or its mistakes."""
+def check_studies(names: Sequence[str], *, trusts: bool, as_json: bool) -> int:
+    """Checks studies; prints what each would ask, or its mistakes. The code of the tasks that they
+    name is executed, with `trusts` also that of files of the user's own.
+    """
     code = COMPLETE
     documents: list[dict[str, Any]] = []
     for name in names:
         try:
             study = read_study(find_study(name))
             models = [] if study.spec.models else ["tiny"]
-            runs = study_runs(study, out=Path("results"), notify=warn, models=models)
+            runs = study_runs(study, out=Path("results"), notify=warn, models=models, trusts=trusts)
         except (EyechartError, ProviderError) as error:
             code = max(code, error.exit_code)
             if as_json:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, examples
+from harness.cli.options import JsonOption, TrustOption, examples
 from harness.errors import UsageError
 
 study_app = typer.Typer(
@@ -33,11 +33,11 @@ def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
 
 
 @study_app.command(epilog=examples("bench study show standard"))
-def show(name: StudyArgument) -> None:
+def show(name: StudyArgument, *, trust: TrustOption = False) -> None:
     """Print a study's file, and the name under which it is cited."""
     from harness.cli import study
 
-    study.show_study(name)
+    study.show_study(name, trusts=trust)
 
 
 @study_app.command(epilog=examples("bench study check study.yaml", "bench study check standard"))
@@ -46,9 +46,13 @@ def check(
         list[str], typer.Argument(metavar="STUDY…", help="Studies' files, or built-in names.")
     ],
     *,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check studies without asking anything: the file, its tasks and axes, its models."""
+    """Check studies: the file, its tasks and axes, its models.
+
+    No model is asked. The tasks' generators are executed.
+    """
     from harness.cli import study
 
-    raise typer.Exit(study.check_studies(files, as_json=as_json))
+    raise typer.Exit(study.check_studies(files, trusts=trust, as_json=as_json))

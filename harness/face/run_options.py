@@ -29,17 +29,20 @@ from harness.run.run_request import RunRequest
 from harness.shard import WHOLE, Shard
 from harness.spec import Settings
 from providers.base import Api, ModelSettings, Provider
+from providers.destinations import Destination, destination
 from providers.registry import (
     ModelName,
     check_effort,
     check_intervention,
     check_tier,
+    checked,
     has_batches,
     has_replies,
     known_facts,
     open_model,
     parse_model,
 )
+from providers.secrets import has_secret
 
 _TIERS = ("default", "flex")
 """Tiers of single requests."""
@@ -57,6 +60,11 @@ def read_settings(
     """The settings that shape the answers; raises `UsageError` for a value that no run can have."""
     limit = selection.max_tokens(max_tokens)
     check_text("--system", system)
+    if system is not None and has_secret(system):
+        raise UsageError(
+            "--system has a key or a password in it, which would be sent to the model and written "
+            "to the manifest; leave it out"
+        )
     if not math.isfinite(temperature):
         raise UsageError(f"--temperature must be a number, not {temperature}")
     if abs(seed) >= 2**63:
@@ -222,6 +230,17 @@ class RunOptions:
             ray=ray,
             command=command,
         )
+
+    @property
+    def destination(self) -> Destination | None:
+        """Where the requests go, and which key goes along; `None` where the model computes here.
+
+        Raises:
+            SetupError: an address is invalid.
+        """
+        name = self.name
+        checked(name, self.model_settings())
+        return destination(name.provider, self.base_urls, self.model_args, plugin=name.plugin)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
         """One run for each plan; a plan without a row in the shard is left out.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from harness.errors import EyechartError, StudyFileError, UsageError
 from harness.face.run_options import RunOptions, read_settings
+from harness.face.trust import TRUST, WHY_NOT, why_model, why_tasks
 from harness.journal.record import Warn
 from harness.plan import selection
 from harness.plan.plan import Plan
@@ -17,7 +19,8 @@ from harness.spec import Cell, Settings
 from harness.study.reading import Study
 from harness.study.spec import StudyModel, StudyTask
 from providers.base import ProviderError
-from providers.registry import checked
+from providers.destinations import destination
+from providers.registry import checked, parse_model
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,18 @@ def study_runs(
     models: Sequence[str] = (),
     budget: float | None = None,
     fresh: bool = False,
+    trusts: bool = False,
 ) -> StudyRuns:
     """The runs of a study; `models` stand in place of those of its file, and `budget` of its own.
+    With `trusts` it may name addresses, code and files elsewhere.
 
     Raises:
         StudyFileError: a task or model of the file cannot be asked.
         UsageError: there are no models, or one of `models` cannot be asked.
     """
     spec = study.spec
+    if not trusts:
+        _refuse_doubtful(study, () if models else spec.models)
     plans = _plans(study, notify)
     wanted = [StudyModel.model_construct(name=name) for name in models] or spec.models
     if not wanted:
@@ -115,6 +122,48 @@ def study_runs(
     return StudyRuns(
         study, plans, list(options.values()), finds_longer=finds_longer and spec.lengths is None
     )
+
+
+def _refuse_doubtful(study: Study, models: Sequence[StudyModel]) -> None:
+    """Raises `StudyFileError` where the file, which may be another's, needs a confirmation; no code
+    that it names is executed.
+    """
+    folder = study.path.parent
+    doubts = [
+        *(
+            ("tasks", number, why)
+            for number, task in enumerate(study.spec.tasks)
+            for why in why_tasks(folder, study.task_text(task))
+        ),
+        *(
+            ("models", number, why)
+            for number, model in enumerate(models)
+            for why in _why_model(folder, model)
+        ),
+    ]
+    if doubts:
+        lines = [
+            line for key, number, why in doubts for line in study.error_at([key, number], why).lines
+        ]
+        raise StudyFileError(*lines, f"this study may be another's: add {TRUST} if you trust it")
+
+
+def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
+    """Why a model of a study needs a confirmation."""
+    if why := why_model(folder, model.name):
+        yield why
+    for key, arguments in (("vllm-arg", model.vllm_arg), ("model-arg", model.model_arg)):
+        if arguments:
+            yield f"{_in_file(f'--{key}')} {WHY_NOT[key]}"
+    if not model.base_url:
+        return
+    with suppress(ProviderError):  # the model is refused later, with the reason
+        name = parse_model(model.name, base_urls=model.base_url)
+        own = destination(name.provider, plugin=name.plugin)
+        given = destination(name.provider, model.base_url, plugin=name.plugin)
+        known = () if own is None else {url.rstrip("/") for url in own.addresses}
+        if any(url.rstrip("/") not in known for url in model.base_url):
+            yield f"{name.label} would be asked at {given}"
 
 
 def _in_file(message: str) -> str:

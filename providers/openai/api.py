@@ -29,6 +29,7 @@ from providers.base import (
 )
 from providers.catalog.endpoints import Endpoint, address_problem, endpoints
 from providers.catalog.model_facts import ModelFacts, model_facts
+from providers.destinations import AZURE_VARIABLES
 from providers.http.errors import error_of, rejected_parameter
 from providers.http.replicas import Replicas
 from providers.http.sdk import bad_reply, http_client
@@ -37,7 +38,6 @@ from providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
 """Longest wait for one reply, in seconds; long replies take minutes."""
-AZURE_VARIABLES = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
 _NO_KEY = "none"
 """Sent to servers that need no key: the SDK requires one."""
 _REJECTED = (openai.BadRequestError, openai.UnprocessableEntityError)

@@ -29,6 +29,7 @@ from providers.base import (
     StopRunError,
     environment_key,
 )
+from providers.destinations import VLLM_KEY
 from providers.documents import as_document
 from providers.http.bodies import ACCEPTED, OK, read_body
 from providers.http.errors import error_of
@@ -39,8 +40,6 @@ from providers.vllm.server import VllmServer
 
 TIMEOUT_S = 600.0
 """For one reply."""
-KEY = "VLLM_API_KEY"
-"""Environment variable of the key that `vllm serve --api-key` requires."""
 _FACTS_S = 60.0
 """Time limit for requests for facts."""
 _FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
@@ -61,7 +60,7 @@ class VllmProvider:
         self._server = server
         self._replicas = Replicas[str]([url.rstrip("/") for url in settings.base_urls])
         self._path = path_of(settings)
-        self._key = environment_key(KEY)
+        self._key = environment_key(VLLM_KEY)
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import aiohttp
 
 from providers.base import ModelSettings, SetupError, install
+from providers.destinations import VLLM_KEY
 from providers.secrets import redact, scrub
 
 _HOST = "127.0.0.1"
@@ -232,7 +233,7 @@ def check_arguments(arguments: Sequence[str]) -> None:
         if _SECRET.match(name):
             raise SetupError(
                 f"--vllm-arg {name}: set keys in the environment "
-                "(VLLM_API_KEY, HF_TOKEN), because arguments are written to the manifest"
+                f"({VLLM_KEY}, HF_TOKEN), because arguments are written to the manifest"
             )
         if _OURS.match(name):
             raise SetupError(

@@ -1,0 +1,71 @@
+"""What a file that may be somebody else's needs a confirmation for.
+
+A study, `bench.toml` and `[tool.eyechart]` can come with a stranger's folder. Such a file must not
+send a key to an address that it names, load code, or reach outside its folder, unless the command
+line says so with `--trust`. The functions say why a part of a file needs that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from harness.errors import EyechartError
+from harness.task.catalogue import find, installed_file, open_task
+
+TRUST = "--trust"
+"""The option that confirms what a file asks for."""
+WHY_NOT: Mapping[str, str] = {
+    "base-url": "names an address that requests and keys would be sent to",
+    "model-arg": "can load code and send keys elsewhere",
+    "ray-address": "names a cluster that code and keys would be sent to",
+    "vllm-arg": "can load code",
+}
+"""Option that always needs a confirmation -> why."""
+
+
+def is_outside(folder: Path, path: str) -> bool:
+    """Whether a path leads out of `folder`, also through a link."""
+    try:
+        return not Path(path).expanduser().resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # no such user, a loop of links, no file's name
+        return True
+
+
+def why_model(folder: Path, name: str) -> str | None:
+    """Why the name of a model in a file of `folder` needs a confirmation; `None` if it does not.
+    A name that is no path, such as that of a model on a hub, needs none.
+    """
+    given = name.partition("/")[2]
+    is_path = given[:1] in ("/", "~", ".") or ".." in Path(given).parts or _exists(given)
+    is_doubtful = bool(given) and is_path and is_outside(folder, given)
+    return f"{name!r} is a file outside this folder" if is_doubtful else None
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def why_tasks(folder: Path, names: str) -> Iterator[str]:
+    """Why tasks that a file of `folder` names need a confirmation; their code is not executed.
+
+    Tasks that do not exist or have mistakes need none: the command says what is wrong with them.
+    """
+    with suppress(EyechartError):
+        for name, path in find(names).items():
+            if installed_file(name) == path:
+                continue
+            spec = open_task(name, path, trial=False).spec
+            if is_outside(folder, str(path)):
+                yield f"task {name!r} is a file outside this folder"
+            elif codes := _code_of(spec.generator, spec.scorer):
+                yield f"task {name!r} executes the code in {' and '.join(codes)}"
+
+
+def _code_of(*functions: str | None) -> Sequence[str]:
+    """The files of `file.py:function`, each once."""
+    return list(dict.fromkeys(function.rpartition(":")[0] for function in functions if function))
