@@ -39,7 +39,7 @@ from tests.conftest import right
 if TYPE_CHECKING:
     from tests.conftest import Lab
 
-PNG = b"\x89PNG\r\n"
+PNG, PDF = b"\x89PNG\r\n", b"%PDF-"
 READABLE = 3.0
 """Contrast that WCAG 2.2 (1.4.11) asks of graphics."""
 
@@ -165,7 +165,7 @@ def test_no_single_threshold_is_said_in_the_chart(lab: Lab, tmp_path: Path) -> N
 def test_files_lie_by_task_and_model(counted: Section, tmp_path: Path) -> None:
     """One a panel and format, and none where none is asked for."""
     figures = [("lab/ones", list(all_figures(counted)))]
-    written = write_charts(figures, tmp_path, ["png", "svg"])
+    written = write_charts(figures, tmp_path, ["png", "svg", "pdf"])
     folder = tmp_path / "lab-ones" / "scripted-test"
     assert {path.parent for path in written} == {folder}
     assert sorted(path.name for path in written if path.suffix == ".svg") == [
@@ -177,9 +177,29 @@ def test_files_lie_by_task_and_model(counted: Section, tmp_path: Path) -> None:
         "outcomes-comma.svg",
         "outcomes-none.svg",
     ]
-    assert (folder / "accuracy.png").read_bytes().startswith(PNG)
+    for begin, kind in ((PNG, "png"), (PDF, "pdf")):
+        files = [path for path in written if path.suffix == f".{kind}"]
+        assert len(files) == 7
+        assert all(path.read_bytes().startswith(begin) for path in files)
     assert write_charts(figures, tmp_path / "none", []) == []
     assert not (tmp_path / "none").exists()
+
+
+def test_the_command_writes_each_format_alone(lab: Lab) -> None:
+    """It prints the paths, and refuses a format that it does not know."""
+    wanted = lab.wanted(lab.plain)
+    lab.run(wanted)
+    page = lab.folder / "r.html"
+    done = lab.bench("report", wanted.folder, "-o", page, "--format", "pdf")
+    written = list(map(Path, done.out.splitlines()))
+    assert (done.code, page.exists(), len(written)) == (0, False, len(set(written)))
+    assert written
+    assert all(path.read_bytes().startswith(PDF) for path in written)
+    refused = lab.bench("report", wanted.folder, "-o", page, "--format", "jpg")
+    assert (refused.code, refused.err) == (
+        2,
+        "bench: --format is one of html, pdf, png, svg, not 'jpg'\n",
+    )
 
 
 def test_no_file_is_written_over(counted: Section, tmp_path: Path) -> None:

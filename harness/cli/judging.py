@@ -199,7 +199,9 @@ def report(
     formats: Annotated[
         list[str],
         typer.Option(
-            "--format", metavar="html,png,svg", help="Pictures go to a folder beside the page."
+            "--format",
+            metavar="html,pdf,png,svg",
+            help="Pictures go to a folder beside the page.",
         ),
     ] = ["html"],  # noqa: B006  typer copies it
     tasks: OwnTasksOption = "",

@@ -28,7 +28,7 @@ from harness.spec import Condition
 if TYPE_CHECKING:
     from harness.report.inside import ProbeOfRun
 
-FORMATS = ("html", "png", "svg")
+FORMATS = ("html", "pdf", "png", "svg")
 
 
 def read_threshold(share: float, *, relative: bool) -> Threshold:

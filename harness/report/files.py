@@ -75,6 +75,8 @@ def _write(spec: Spec, path: Path, kind: str) -> Path:
     _outline_legends(compiled)
     if kind == "svg":
         target.write_text(vl_convert.vega_to_svg(compiled), encoding="utf-8")
+    elif kind == "pdf":
+        target.write_bytes(vl_convert.vega_to_pdf(compiled))
     else:
         target.write_bytes(vl_convert.vega_to_png(compiled, scale=_SCALE))
     return target

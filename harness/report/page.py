@@ -1,4 +1,4 @@
-"""The page about runs: a self-contained HTML file that needs no network, and charts as PNG and SVG.
+"""The page about runs: a self-contained HTML file that needs no network, and its charts as files.
 
 Everything is a pure function of the runs' folders.
 """
@@ -56,7 +56,7 @@ def write_report(
     probes: Sequence[ProbeOfRun] = (),
     warn: Warn,
 ) -> list[Path]:
-    """Writes the page to `out`, and with `png` or `svg` its charts into a folder beside it; returns
+    """Writes the page to `out`, and with `pdf`, `png` or `svg` its charts into a folder beside it; returns
     the paths of the written files.
 
     What `probes` measured stands under the accuracy of the runs of the same model and task.
