@@ -6,6 +6,7 @@ import ast
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import vl_convert
 
 import eyechart
 from harness.columns import OUTCOMES
@@ -283,7 +285,16 @@ class TestResult:
             label: str(estimate.length) for label, estimate in seen.items()
         }
         one = ask(lengths=[4], seed=2, axes={"separator": "none"}).plot().to_dict()
-        assert one["layer"][0]["encoding"]["x"]["scale"]["domain"] == [2.0, 8.0]
+        assert one["layer"][0]["encoding"]["x"]["scale"]["domain"] == [8.0, 2.0]
+
+    def test_the_longest_length_of_the_chart_has_its_label(
+        self, ask: Callable[..., eyechart.Run]
+    ) -> None:
+        """Of lengths without room for all labels."""
+        svg = vl_convert.vegalite_to_svg(ask(lengths=[4, 5, 390, 395, 400]).plot().to_dict())
+        shown = re.findall(r'opacity="1">(\d+)</text>', svg)
+        assert "400" in shown
+        assert "395" not in shown
 
     def test_html_is_escaped(self, ask: Callable[..., eyechart.Run]) -> None:
         """Names are of others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -225,10 +226,44 @@ def test_legend_marks_are_solid(counted: Section, tmp_path: Path) -> None:
     assert not [mark for mark in marks if "stroke-dasharray" in mark]
 
 
+LENGTHS = [5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500]
+
+
+def length_labels(svg: str) -> list[tuple[str, float]]:
+    """The labels of the lengths that are seen, from the left, each with the place of its middle."""
+    found = re.findall(
+        r'<text text-anchor="middle" transform="translate\(([\d.]+),[^>]*opacity="1">(\d+)<', svg
+    )
+    return sorted(((text, float(x)) for x, text in found), key=lambda label: label[1])
+
+
+def test_the_longest_length_has_its_label(lab: Lab, tmp_path: Path) -> None:
+    """Also where the labels have no room for all lengths; then others are left out, and none covers
+    another.
+    """
+    wanted = lab.wanted(lengths=[*LENGTHS, 520, 540], samples=2)
+    lab.run(wanted)
+    figures = [
+        figure
+        for figure in all_figures(section_of(wanted.folder))
+        if figure.kind in ("accuracy", "outcomes", "error", "effect-separator")
+    ]
+    written = write_charts([("lab/ones", figures)], tmp_path, ["svg"])
+    assert len(written) == 5
+    for path in written:
+        labels = length_labels(path.read_text())
+        assert (labels[0][0], labels[-1][0]) == ("5", "540"), path.name
+        assert len(labels) > len(LENGTHS) // 2
+        ends = [(x - 3 * len(text), x + 3 * len(text)) for text, x in labels]
+        assert all(right < left for (_, right), (left, _) in pairwise(ends)), labels
+
+
 def test_ticks_go_as_far_as_what_was_published() -> None:
     """Also where the lengths measured end before."""
     spec = published_chart(Look(("all",), ()), [5, 10], [5, 95, 185], "true count")
     assert spec["layer"][0]["encoding"]["x"]["axis"]["values"] == [5, 10, 20, 50, 100]
+    spec = published_chart(Look(("all",), ()), [5, 45], [5, 95, 185], "true count")
+    assert spec["layer"][0]["encoding"]["x"]["axis"]["values"] == [5, 45, 100]  # 50 is too close
 
 
 def test_intervals_are_sorted_by_their_lower_end() -> None:

@@ -29,7 +29,10 @@ def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
     x = alt.X(
         "length:Q",
         title="length (symbols)",
-        scale=alt.Scale(type="log", domain=domain, nice=False, clamp=True, padding=8),
+        # the longest first: where labels overlap, Vega hides the later one in this order
+        scale=alt.Scale(
+            type="log", domain=domain[::-1], reverse=True, nice=False, clamp=True, padding=8
+        ),
         axis=alt.Axis(values=tested, grid=False),
     )
     y = alt.Y(

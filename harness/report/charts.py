@@ -6,6 +6,7 @@ A spec is made once for a section and refers to its data by name; each panel has
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -16,6 +17,8 @@ WIDTH, HEIGHT = 300, 170
 _ROW = 18
 _AIR = 8
 """Pixels between the outermost marks and the edge."""
+_TICK = 32
+"""Pixels from the label of the longest tested length to that of a longer published one."""
 MANY = 6
 """Charts with more series than this have fainter bands and no fitted curves."""
 
@@ -29,13 +32,22 @@ def _x(
     title: str = "length (symbols)",
 ) -> alt.X:
     """The length axis; the page's script sets domain, ticks and title for the chosen unit."""
-    scale = alt.Scale(type="log", domain=_around([*lengths, *reach]), nice=False)
+    ends = _around([*lengths, *reach])
+    scale = alt.Scale(type="log", nice=False, **longest_first(ends))
     if bare:
         axis = alt.Axis(labels=False, ticks=False, domain=False, grid=False, title=None)
     else:
-        beyond = [x for x in _DECADES if max(lengths) < x <= max(reach, default=0)]
+        after = max(lengths) * (ends[1] / ends[0]) ** (_TICK / WIDTH)
+        beyond = [x for x in _DECADES if after < x <= max(reach, default=0)]
         axis = alt.Axis(values=[*lengths, *beyond], grid=False, title=title)
     return alt.X(f"{field}:Q", scale=scale, axis=axis)
+
+
+def longest_first(ascending: Sequence[float]) -> dict[str, Any]:
+    """The domain of a scale whose longest length keeps its label: where labels overlap, Vega
+    hides the later one in the order of the domain.
+    """
+    return {"domain": list(reversed(ascending)), "reverse": True}
 
 
 def _around(ticks: Sequence[float]) -> list[float]:
@@ -135,7 +147,7 @@ def outcomes_chart(ticks: Sequence[int]) -> Spec:
             alt.X(
                 "length:O",
                 axis=alt.Axis(title="length (symbols)", labelAngle=0),
-                scale=alt.Scale(domain=list(ticks), paddingInner=0.12),
+                scale=alt.Scale(paddingInner=0.12, **longest_first(ticks)),
             ),
             alt.Y(
                 "share:Q",

@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from harness.analysis.interval import Z95
-from harness.report.charts import HEIGHT, WIDTH, spec_of
+from harness.report.charts import HEIGHT, WIDTH, longest_first, spec_of
 from harness.report.looks import LABEL, Spec
 from harness.report.panels import Figure, Panel, Rows
 from harness.report.section import Section, Series, key_of
@@ -124,9 +124,8 @@ def _chart(measure: _Measure, lengths: Sequence[int]) -> Spec:
     models = alt.Chart(alt.NamedData(name="models"))
     names = alt.Chart(alt.NamedData(name="names"))
     scale = alt.Scale(type="log", nice=False, padding=20)
-    lines = alt.Scale(
-        type="log", nice=False, domain=[min(lengths) / 1.1, max(lengths) * 1.1], clamp=True
-    )
+    ends = min(lengths) / 1.1, max(lengths) * 1.1
+    lines = alt.Scale(type="log", nice=False, clamp=True, **longest_first(ends))
     x_axis = alt.Axis(title=measure.axis, grid=False, tickCount=5, format="~g")
     y_axis = alt.Axis(title="effective length (symbols)", values=list(lengths))
     x = alt.X("x:Q", scale=scale, axis=x_axis)

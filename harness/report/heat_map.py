@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from harness.analysis.interval import wilson
-from harness.report.charts import WIDTH, spec_of
+from harness.report.charts import WIDTH, longest_first, spec_of
 from harness.report.looks import LABEL, Spec
 from harness.report.panels import Figure, Panel, Rows
 from harness.report.section import Section
@@ -58,7 +58,7 @@ def _heat_map(positions: list[str], lengths: list[int]) -> Spec:
     cells = alt.Chart(alt.NamedData(name="cells"))
     x = alt.X(
         "length:O",
-        scale=alt.Scale(domain=lengths),
+        scale=alt.Scale(**longest_first(lengths)),
         axis=alt.Axis(title="length (symbols)", labelAngle=0),
     )
     y = alt.Y(

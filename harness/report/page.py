@@ -56,8 +56,8 @@ def write_report(
     probes: Sequence[ProbeOfRun] = (),
     warn: Warn,
 ) -> list[Path]:
-    """Writes the page to `out`, and with `pdf`, `png` or `svg` its charts into a folder beside it; returns
-    the paths of the written files.
+    """Writes the page to `out`, and with `pdf`, `png` or `svg` its charts into a folder beside it;
+    returns the paths of the written files.
 
     What `probes` measured stands under the accuracy of the runs of the same model and task.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -66,7 +67,7 @@ def errors_figure(section: Section, files: Files) -> Figure | None:
         return None
     title = "length (symbols)" if over_length else "true count"
     ticks = section.lengths if over_length else _middles(section)
-    ticks = [tick for tick in ticks if tick <= most] or ticks[:1]
+    ticks = ticks[: bisect_left(ticks, most) + 1]
     spec = charts.published_chart(look_of(section), ticks, published["length"].tolist(), title)
     note = (
         "Over the length of the row, seven tenths of which are ones on both sides."

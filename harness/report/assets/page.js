@@ -63,7 +63,7 @@ function lengthAxis(figure, shownUnit) {
   const low = Math.min(...at);
   const high = Math.max(...at);
   const air = high > low ? (high / low) ** 0.04 : 1.5;
-  return { domain: [low / air, high * air], values: ticksBetween(low, high) };
+  return { domain: [high * air, low / air], values: ticksBetween(low, high) };
 }
 
 function setAxis(node, axis, title) {
