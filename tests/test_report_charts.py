@@ -19,7 +19,7 @@ from harness.analysis.judged_run import read_run
 from harness.analysis.standing import standing
 from harness.columns import OUTCOMES
 from harness.report.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
-from harness.report.charts import published_chart
+from harness.report.charts import effects_chart, published_chart
 from harness.report.effects import effects
 from harness.report.figures import (
     answer_figures,
@@ -256,6 +256,29 @@ def test_the_longest_length_has_its_label(lab: Lab, tmp_path: Path) -> None:
         assert len(labels) > len(LENGTHS) // 2
         ends = [(x - 3 * len(text), x + 3 * len(text)) for text, x in labels]
         assert all(right < left for (_, right), (left, _) in pairwise(ends)), labels
+
+
+@pytest.mark.parametrize(
+    ("largest", "end"), [(0, 0.1), (0.1, 0.1), (0.11, 0.2), (0.27, 0.4), (0.81, 1), (1, 1)]
+)
+def test_the_axis_of_differences_follows_them(largest: float, end: float) -> None:
+    """Symmetric around 0, which has a tick, and not shorter than where chance would look large."""
+    y = effects_chart(Look(("a", "b"), ()), [5, 10], largest)["layer"][1]["encoding"]["y"]
+    assert y["scale"]["domain"] == [-end, end]
+    assert y["axis"]["values"] == [-end, -end / 2, 0, end / 2, end]
+
+
+def test_every_interval_of_a_difference_is_whole(lab: Lab) -> None:
+    """The axis ends after the farthest end of one; with many equal answers it is short."""
+    wanted = lab.wanted(lengths=[2, 4], samples=60)
+    lab.run(wanted)
+    section = section_of(wanted.folder)
+    (figure,) = effect_figures(section, effects(section))
+    low, high = figure.spec["layer"][2]["encoding"]["y"]["scale"]["domain"]
+    rows = figure.panels[0].data["effects"]
+    assert len(rows) == 2
+    assert all(low <= row["low"] < row["high"] <= high for row in rows)
+    assert (low, high) == (-0.1, 0.1)
 
 
 def test_ticks_go_as_far_as_what_was_published() -> None:

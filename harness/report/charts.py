@@ -19,6 +19,8 @@ _AIR = 8
 """Pixels between the outermost marks and the edge."""
 _TICK = 32
 """Pixels from the label of the longest tested length to that of a longer published one."""
+_ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)
+"""Where an axis of differences may end; a shorter one would make chance look large."""
 MANY = 6
 """Charts with more series than this have fainter bands and no fitted curves."""
 
@@ -364,19 +366,21 @@ def inside_chart(
     return spec_of(chart)
 
 
-def effects_chart(look: Look, ticks: Sequence[int]) -> Spec:
-    """Paired differences from the first value of an axis, with intervals, at each length.
+def effects_chart(look: Look, ticks: Sequence[int], largest: float) -> Spec:
+    """Paired differences from the first value of an axis, with intervals, at each length. The
+    y axis is symmetric around 0 and shows `largest`, the farthest end of an interval.
 
     Data: `effects` (x, y, low, high, n, colour).
     """
     data = _data("effects")
     x = _x("x", ticks)
+    end = next(end for end in _ENDS if end >= min(largest, 1))
     y = alt.Y(
         "y:Q",
-        scale=alt.Scale(domain=[-1, 1]),
+        scale=alt.Scale(domain=[-end, end]),
         axis=alt.Axis(
             labelExpr="datum.value ? format(datum.value, '+.0%') : '0'",
-            values=[-1, -0.5, 0, 0.5, 1],
+            values=[-end, -end / 2, 0, end / 2, end],
             title="difference",
         ),
     )

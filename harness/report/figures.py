@@ -206,11 +206,13 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
             rows = panels.setdefault((effect.run_details.name, effect.where), [])
             rows += _effect_rows(section, effect, look)
         if panels:
+            drawn = [row for panel_rows in panels.values() for row in panel_rows]
+            largest = max((abs(row[end]) for row in drawn for end in ("low", "high")), default=0)
             axis_figures.append(
                 Figure(
                     f"effect-{axis}",
                     f"What {axis.replace('_', ' ')} changes",
-                    charts.effects_chart(look, section.lengths),
+                    charts.effects_chart(look, section.lengths, largest),
                     tuple(
                         Panel(model, where, {"effects": rows, "zero": [{"y": 0}]})
                         for (model, where), rows in panels.items()
