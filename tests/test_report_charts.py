@@ -342,6 +342,42 @@ def test_all_models_are_in_one_panel(lab: Lab, tmp_path: Path) -> None:
     assert svg == tmp_path / "lab-ones" / "all-models" / "together-separator-none.svg"
 
 
+def test_equal_curves_are_all_seen(lab: Lab, tmp_path: Path) -> None:
+    """Their marks lie side by side at each length, and not as far as the next length; a mark that
+    is alone at its point stays there.
+    """
+    folders = []
+    for name in ("a", "b", "c"):
+        wanted = lab.wanted(lab.plain, lengths=[2, 4, 8], samples=5, model=f"scripted/{name}")
+
+        def answer(request: Request, name: str = name) -> str:
+            is_wrong = at(request) == 8 and name == "c"
+            return "Final answer: 100" if is_wrong else right(request)
+
+        lab.asked(wanted, answer)
+        folders.append(wanted.folder)
+    (figure,) = top_figures(section_of(*folders))
+    lanes = {
+        (row["length"], row["colour"][-1]): row["lane"] for row in figure.panels[0].data["curve"]
+    }
+    assert [lanes[4, name] for name in "abc"] == [-1, 0, 1]
+    assert [lanes[8, name] for name in "abc"] == [-0.5, 0.5, 0]
+    (svg,) = write_charts([("lab/plain", [figure])], tmp_path, ["svg"])
+    places = [
+        (float(x), float(y))
+        for x, y in re.findall(
+            r'aria-label="x: [^"]*; y: [^"]*"[^>]*aria-roledescription="point" '
+            r'transform="translate\(([\d.]+),([\d.]+)\)',
+            svg.read_text(),
+        )
+    ]
+    top = sorted(x for x, y in places if y == 0)
+    assert (len(places), len(set(places)), len(top)) == (9, 9, 8)
+    groups = [top[:3], top[3:6], top[6:]]
+    assert all(3 < right - left < 5 for group in groups for left, right in pairwise(group))
+    assert all(after[0] - before[-1] > 50 for before, after in pairwise(groups))
+
+
 def test_one_condition_needs_no_other_panels(lab: Lab) -> None:
     """Of too many models the best are shown, and then each has a panel of its own."""
     folders = []

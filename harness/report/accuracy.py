@@ -10,7 +10,16 @@ from harness.analysis.interval import Bound
 from harness.analysis.standing import Standing
 from harness.report import charts
 from harness.report.looks import SERIES_LIGHT, Look, Spec
-from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
+from harness.report.panels import (
+    Figure,
+    Panel,
+    Rows,
+    look_of,
+    marks_of,
+    panels_of,
+    told_apart,
+    units_of,
+)
 from harness.report.section import UNITS, Section, Series, key_of
 from harness.spec import Condition
 
@@ -95,6 +104,7 @@ def _panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dic
         data["estimate"] += _estimate_rows(section, series, marks, row)
         if len(marked) <= charts.MANY:
             data["fit"] += _fit_rows(section, series, marks)
+    data["curve"] = told_apart(data["curve"])
     return data
 
 

@@ -6,6 +6,7 @@ A spec is made once for a section and refers to its data by name; each panel has
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
@@ -17,6 +18,10 @@ WIDTH, HEIGHT = 300, 170
 _ROW = 18
 _AIR = 8
 """Pixels between the outermost marks and the edge."""
+_LANE, _LANES = 4.5, 0.7
+"""Pixels between marks that lie side by side, at most; and the share of the room between two
+lengths that the marks of all series may take.
+"""
 _TICK = 32
 """Pixels from the label of the longest tested length to that of a longer published one."""
 _ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)
@@ -63,6 +68,18 @@ def _data(name: str) -> alt.Chart:
     return alt.Chart(alt.NamedData(name=name))
 
 
+def _beside(data: alt.Chart, look: Look, lengths: Sequence[int]) -> alt.Chart:
+    """`data` with each row moved to its lane: by few pixels, and never to the next length."""
+    low, *_, high = _around(lengths)
+    series = len(look.colours) * max(1, len(look.dashes))
+    nearest = min(
+        (long / short for short, long in pairwise(sorted(set(lengths)))), default=high / low
+    )
+    lane = min((high / low) ** (_LANE / WIDTH), nearest ** (_LANES / series))
+    moved: alt.Chart = data.transform_calculate(x=f"datum.x * pow({lane:.5f}, datum.lane)")
+    return moved
+
+
 _TIPS = {
     "where": alt.Tooltip("where:N", title="condition"),
     "length": alt.Tooltip("length:Q", title="length", format=","),
@@ -83,8 +100,8 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Sp
     """Accuracy over length with its intervals and the fitted curve, and above it the effective
     length of each series.
 
-    Data: `curve` (x, y, low, high, n), `fit` (x, y), `estimate` (row, x, low, high, label, span,
-    lapse), `threshold`. `note` is the meaning of a star after a label; empty if there is none.
+    Data: `curve` (x, y, low, high, n, lane), `fit` (x, y), `estimate` (row, x, low, high, label,
+    span, lapse), `threshold`. `note` is the meaning of a star after a label, or empty.
     """
     colour, dash = look.colour(), look.dash()
     y = alt.Y(
@@ -104,7 +121,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Sp
         .mark_line(strokeWidth=0.8, opacity=0.7)
         .encode(x, y, colour, alt.Detail("dash:N")),
         curve.mark_line(strokeWidth=2, strokeJoin="round").encode(x, y, colour, dash),
-        look.points(curve).encode(x, y, tooltip=tips),
+        look.points(_beside(curve, look, ticks)).encode(x, y, tooltip=tips),
     ).properties(width=WIDTH, height=HEIGHT)
     place = alt.Y("row:O", axis=None, scale=alt.Scale(domain=list(range(rows)), paddingOuter=0.4))
     hidden = _x("x", ticks, bare=True)
@@ -216,9 +233,9 @@ def common_answers_chart() -> Spec:
 def error_chart(look: Look, ticks: Sequence[int]) -> Spec:
     """Median signed error over length and the middle 80 % of it.
 
-    Data: `error` (x, y, low, high, n).
+    Data: `error` (x, y, low, high, n, lane).
     """
-    data = _data("error")
+    data = _beside(_data("error"), look, ticks)
     x, y = _x("x", ticks), _symlog("y", "answer − true count")
     tips = _tips("where", "length", median="y:Q", middle_four_fifths="interval:N", answers="n:Q")
     chart = alt.layer(
@@ -246,7 +263,7 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
     """Mean size of the error: measured in colour, published in grey behind it, out to `reach`;
     `over` is the title of the x axis.
 
-    Data: `published` (x, y, model, note, mark), `names` (x, y, label), `error` (x, y, n).
+    Data: `published` (x, y, model, note, mark), `names` (x, y, label), `error` (x, y, n, lane).
     """
     x, y = _x("x", ticks, reach=reach, title=over), _symlog("y", "mean |error|")
     tips = _tips(published="model:N", at="x:Q", error="y:Q", note="note:N")
@@ -263,7 +280,7 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
         .mark_text(color="var(--soft)", fontSize=LABEL, align="left", dx=8)
         .encode(x, y, alt.Text("label:N")),
         measured.mark_line(strokeWidth=2).encode(x, y, look.colour(), look.dash()),
-        look.points(measured).encode(
+        look.points(_beside(measured, look, ticks)).encode(
             x, y, tooltip=_tips("where", at="x:Q", error="y:Q", answers="n:Q")
         ),
     ).properties(width=WIDTH, height=HEIGHT + 40)
@@ -274,7 +291,7 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
 def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
     """Accuracy over length: measured in colour, published in grey, each mark over its lengths.
 
-    Data: `published` (x, x2, y, model, mark), `curve` (x, y, n).
+    Data: `published` (x, x2, y, model, mark), `curve` (x, y, n, lane).
     """
     y = alt.Y(
         "y:Q",
@@ -287,7 +304,7 @@ def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[i
     chart = alt.layer(
         published.mark_rule(color="var(--ghost)").encode(x, y, alt.X2("x2:Q")),
         measured.mark_line(strokeWidth=2).encode(x, y, look.colour(), look.dash()),
-        look.points(measured).encode(
+        look.points(_beside(measured, look, ticks)).encode(
             x,
             y,
             tooltip=[*_tips("where", length="x:Q"), _TIPS["accuracy"], *_tips("n")],
@@ -345,9 +362,9 @@ def inside_chart(
     """What was measured inside a model, by length, with the effective lengths as vertical lines;
     a share has the whole range from 0 to 1.
 
-    Data: `inside` (x, y, low, high, n), `estimate` (x), `line` (y).
+    Data: `inside` (x, y, low, high, n, lane), `estimate` (x), `line` (y).
     """
-    inside, x = _data("inside"), _x("x", ticks)
+    inside, x = _beside(_data("inside"), look, ticks), _x("x", ticks)
     scale = alt.Scale(type="log" if is_log else "linear", zero=False)
     if is_share:
         scale = alt.Scale(domain=[0, 1])
@@ -370,9 +387,9 @@ def effects_chart(look: Look, ticks: Sequence[int], largest: float) -> Spec:
     """Paired differences from the first value of an axis, with intervals, at each length. The
     y axis is symmetric around 0 and shows `largest`, the farthest end of an interval.
 
-    Data: `effects` (x, y, low, high, n, colour).
+    Data: `effects` (x, y, low, high, n, colour, lane).
     """
-    data = _data("effects")
+    data = _beside(_data("effects"), look, ticks)
     x = _x("x", ticks)
     end = next(end for end in _ENDS if end >= min(largest, 1))
     y = alt.Y(

@@ -14,7 +14,16 @@ from harness.columns import OUTCOMES
 from harness.report import charts
 from harness.report.effects import Effect
 from harness.report.looks import Look
-from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
+from harness.report.panels import (
+    Figure,
+    Panel,
+    Rows,
+    look_of,
+    marks_of,
+    panels_of,
+    told_apart,
+    units_of,
+)
 from harness.report.section import Section, Series
 
 _COMMON = 12
@@ -73,7 +82,8 @@ def answer_figures(section: Section) -> list[Figure]:
     for model, title, panel_series in panels_of(section):
         rows = [row for series in panel_series for row in _error_rows(section, series)]
         if rows:
-            errors.append(Panel(model, title, {"error": rows, "zero": [{"y": 0}]}))
+            data = {"error": told_apart(rows, always=True), "zero": [{"y": 0}]}
+            errors.append(Panel(model, title, data))
     answer_charts = [
         Figure(
             "answers",
@@ -214,7 +224,11 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
                     f"What {axis.replace('_', ' ')} changes",
                     charts.effects_chart(look, section.lengths, largest),
                     tuple(
-                        Panel(model, where, {"effects": rows, "zero": [{"y": 0}]})
+                        Panel(
+                            model,
+                            where,
+                            {"effects": told_apart(rows, always=True), "zero": [{"y": 0}]},
+                        )
                         for (model, where), rows in panels.items()
                     ),
                     look,
@@ -236,13 +250,9 @@ def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
         and series.condition[effect.axis] == effect.value
         and all(series.condition[axis] == value for axis, value in effect.others.items())
     )
-    values = section.axes[effect.axis]
-    # side by side, so that intervals do not hide each other
-    aside = 1.02 ** (values.index(effect.value) - len(values) / 2)
     rows = []
     for row, p in effect.compared.lines:
         low, high = row.difference_ci
-        places = {unit: x and x * aside for unit, x in series.at(row.length).items()}
         rows.append(
             {
                 "colour": effect.value,
@@ -250,7 +260,7 @@ def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
                 "size": look.size(effect.value),
                 "solid": 1,
                 "where": f"{effect.value} − {effect.baseline}",
-                **units_of(places, "x"),
+                **units_of(series.at(row.length), "x"),
                 "length": row.length,
                 "y": row.difference,
                 "low": low,

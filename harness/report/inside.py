@@ -13,7 +13,16 @@ from harness.probe.shown import SHOWN, Shown, rows_with, shown_values
 from harness.probe.table import probe_frame
 from harness.report import charts
 from harness.report.looks import Look
-from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, panels_of, units_of
+from harness.report.panels import (
+    Figure,
+    Panel,
+    Rows,
+    look_of,
+    marks_of,
+    panels_of,
+    told_apart,
+    units_of,
+)
 from harness.report.section import Section, Series, key_of
 
 
@@ -94,7 +103,15 @@ def _panel(
         marks += _marks(section, series) if is_own else []
     if not rows:
         return None
-    return Panel(model, title, {"inside": rows, "estimate": marks, "line": _line(shown)})
+    return Panel(
+        model,
+        title,
+        {
+            "inside": told_apart(rows, always=True),
+            "estimate": marks,
+            "line": _line(shown),
+        },
+    )
 
 
 def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel]) -> Figure:

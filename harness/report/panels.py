@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,27 @@ def marks_of(section: Section, series: Series) -> dict[str, str | float]:
         "solid": look.solid(dash),
         "where": (series.label(varied) or "all") + ", adaptive" * series.judged.adaptive,
     }
+
+
+def told_apart(rows: Rows, *, always: bool = False) -> Rows:
+    """The rows of a panel's curves with their `lane`, which keeps equal curves visible: the place
+    of a mark beside the others at the same point, 0 in the middle. With `always` each series has a
+    lane of its own, so that intervals do not hide each other.
+    """
+    series = list(dict.fromkeys((row["colour"], row["dash"]) for row in rows))
+    at: dict[tuple[float, float], list[tuple[str, str]]] = {}
+    for row in rows:
+        at.setdefault((_x_of(row), row["y"]), []).append((row["colour"], row["dash"]))
+    apart = []
+    for row in rows:
+        beside = series if always else at[_x_of(row), row["y"]]
+        place = beside.index((row["colour"], row["dash"]))
+        apart.append(row | {"lane": place - (len(beside) - 1) / 2})
+    return apart
+
+
+def _x_of(row: Mapping[str, Any]) -> float:
+    return float(row["x"] if "x" in row else row["x@symbols"])
 
 
 def units_of(values: dict[str, float | None], name: str) -> dict[str, float | None]:

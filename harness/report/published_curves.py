@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.report import charts
 from harness.report.beside import LARGEST, Files, beside, series_of
-from harness.report.panels import Figure, Panel, Rows, look_of, marks_of
+from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, told_apart
 from harness.report.reported import Reported
 from harness.report.section import Section, Series
 
@@ -60,7 +60,11 @@ def errors_figure(section: Section, files: Files) -> Figure | None:
                 for row in _mean_errors(section, series, over_length=over_length)
             ]
             if points and rows:
-                data = {"published": points, "names": _label_rows(points), "error": rows}
+                data = {
+                    "published": points,
+                    "names": _label_rows(points),
+                    "error": told_apart(rows),
+                }
                 panels.append(Panel(run_details.name, f"strategy {strategy}", data))
                 most = max(most, *(row["x"] for row in rows))
     if not panels:
@@ -215,7 +219,9 @@ def _accuracies(
                 if cell["n"]
             ]
             if rows and points:
-                panels.append(Panel(run_details.name, name, {"published": points, "curve": rows}))
+                panels.append(
+                    Panel(run_details.name, name, {"published": points, "curve": told_apart(rows)})
+                )
     reach = [int(row["x2"]) for _, points in wanted.values() for row in points]
     spec = charts.published_accuracy_chart(look_of(section), section.lengths, reach)
     title, note = "Beside published accuracies", f"{models}: {note}"
