@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import types
+import weakref
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,15 @@ import orjson
 import pytest
 
 from harness.analysis.results import TABLE
+from harness.cli import preview
 from harness.errors import StudyFileError
 from harness.face.engine import Job
 from harness.face.run_options import RunOptions
 from harness.face.study import study_runs
 from harness.journal.manifest import find_runs, read_manifest
+from harness.plan import plan as plan_module
 from harness.plan.cost import Budget, MaxUsage
+from harness.plan.plan import make_sample
 from harness.report import page
 from harness.spec import Settings
 from harness.study.reading import built_in, find_study, read_study
@@ -46,6 +50,7 @@ tasks:
   - lab/ones.yaml
   - {task: lab/plain.yaml, samples: 2}
 """
+TASKS = "tasks:" + STUDY.partition("tasks:")[2]
 
 
 def write(lab: Lab, text: str = STUDY) -> Path:
@@ -196,6 +201,52 @@ class TestRun:
         document = orjson.loads(lab.bench(*asked, "--ask-server", "--json").out)
         assert [one["model"] for one in document["models"]] == ["fake/a", "other/b@bf16"]
         assert [one["model"] for one in document["failed"]] == ["vllm/x"]
+
+    def test_a_dry_run_of_many_models_makes_each_prompt_once(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What models have in common is made once, and no model's previews are kept; a model with
+        another window or reasoning has numbers of its own, as alone.
+        """
+        drawn: list[str] = []
+        loops: list[object] = []
+        alive: list[weakref.ref[Previews]] = []
+
+        class Previews(list[preview.Preview]):
+            pass
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            drawn.append("")
+            return make_sample(*arguments, **options)
+
+        def previews_of(*arguments: Any) -> Previews:
+            assert sum(one() is not None for one in alive) <= 1
+            found = Previews(preview_of(*arguments))
+            alive.append(weakref.ref(found))
+            return found
+
+        def total(models: list[str]) -> tuple[list[str], int]:
+            listed = "".join(f"  - {model}\n" for model in models)
+            study = write(lab, STUDY.partition("models:")[0] + "models:\n" + listed + TASKS)
+            alive.clear()
+            drawn.clear()
+            done = lab.bench("run", study, "--dry-run", "--out", lab.out)
+            assert done.code == 0
+            return [line for line in done.out.splitlines() if "openai/" in line], len(drawn)
+
+        preview_of = preview.previews_of
+        monkeypatch.setattr(preview, "previews_of", previews_of)
+        monkeypatch.setattr(preview, "run_in_loop", loops.append)
+        monkeypatch.setattr(plan_module, "make_sample", counted)
+        other = ["{name: openai/gpt-5, effort: high}", "openai/gpt-4"]
+        labels = [f"{{name: openai/gpt-4o, label: m{number:02}}}" for number in range(40)]
+        (alone,), samples = total(labels[:1])
+        both = [total([model]) for model in other]
+        rows, made = total([*labels, *other])
+        assert made == samples + sum(each for _, each in both) > samples
+        assert rows[:40] == [alone.replace("m00", f"m{number:02}") for number in range(40)]
+        assert [row.split() for row in rows[40:]] == [row.split() for (row,), _ in both]
+        assert loops == []
 
     @pytest.mark.usefixtures("no_page")
     def test_models_are_asked_at_the_same_time(self, lab: Lab) -> None:

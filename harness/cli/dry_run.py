@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from harness.analysis.power import FROM, POWER
 from harness.cli.documents import print_document
 from harness.cli.dry_run_document import dry_run_document
-from harness.cli.preview import CanShow, Preview, can_show, not_known, previews_of
+from harness.cli.preview import (
+    CanShow,
+    Forecasts,
+    Preview,
+    can_show,
+    not_known,
+    previews_of,
+)
 from harness.cli.terminal import echo, take_logs
 from harness.errors import COMPLETE
 from harness.face.run_options import RunOptions
@@ -40,15 +47,16 @@ def dry_run(
     the next one.
     """
     take_logs()
+    made: Forecasts = {}
     if as_json:
-        found = [
-            (options, previews_of(plans, options, chooser, asks_server=asks_server))
+        found = (
+            (options, previews_of(plans, options, chooser, made, asks_server=asks_server))
             for options in models
-        ]
+        )
         print_document(dry_run_document(found))
         return COMPLETE
     for options in models:
-        previews = previews_of(plans, options, chooser, asks_server=asks_server)
+        previews = previews_of(plans, options, chooser, made, asks_server=asks_server)
         for preview in previews:
             _show(preview, is_fresh=options.fresh)
         if (where := options.destination) is not None:

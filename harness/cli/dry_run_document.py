@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,17 +14,14 @@ from harness.spec import CellKey
 
 
 def dry_run_document(
-    previews: Sequence[tuple[RunOptions, Sequence[Preview]]],
+    previews: Iterable[tuple[RunOptions, Sequence[Preview]]],
 ) -> Mapping[str, Any]:
     """The cost of each model, and each run; `previews` has the runs of each model."""
-    return {
-        "models": [_model(options, of_model) for options, of_model in previews],
-        "runs": [
-            _run(preview, is_fresh=options.fresh)
-            for options, of_model in previews
-            for preview in of_model
-        ],
-    }
+    models, runs = [], []
+    for options, of_model in previews:
+        models.append(_model(options, of_model))
+        runs += [_run(preview, is_fresh=options.fresh) for preview in of_model]
+    return {"models": models, "runs": runs}
 
 
 def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:

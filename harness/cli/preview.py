@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.analysis.power import smallest_factor, smallest_fall
 from harness.cli.terminal import warn
@@ -102,14 +102,21 @@ def _is_asked(folder: Path, plan: Plan) -> bool:
     )
 
 
+Forecasts: TypeAlias = dict[Hashable, tuple[Mapping[CellKey, CellFit], Forecast]]
+"""Fits and forecasts by all that they depend on where nothing counts tokens."""
+
+
 def previews_of(
     plans: Sequence[Plan],
     options: RunOptions,
     chooser: AdaptiveChooser | None,
+    made: Forecasts,
     *,
     asks_server: bool = False,
 ) -> list[Preview]:
-    """A preview of each run of a model; opens a connection only with `asks_server`."""
+    """A preview of each run of a model; opens a connection only with `asks_server`. What holds for
+    further models is kept in `made`.
+    """
     requests = options.requests(plans)
     waves: Sequence[Waves | None] = [None] * len(requests)
     if chooser is not None:
@@ -118,8 +125,21 @@ def previews_of(
             replace(request, plan=_plan_of_next(request, options, chooser)) for request in requests
         ]
     counter = _counter(options, requests, asks_server=asks_server)
-    previews = run_in_loop(_counted(requests, counter, is_fresh=options.fresh))
+    counted = _counted(requests, counter, made, is_fresh=options.fresh)
+    # a loop for each of thousands of models would take longer than their forecasts
+    previews = _result_of(counted) if counter is None else run_in_loop(counted)
     return [replace(preview, waves=its) for preview, its in zip(previews, waves, strict=True)]
+
+
+def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
+    """The result of a coroutine that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        found: list[Preview] = done.value
+        return found
+    coroutine.close()
+    raise AssertionError("without a counter there is nothing to wait for")
 
 
 def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
@@ -168,14 +188,21 @@ def _counter(
 
 
 async def _counted(
-    requests: Sequence[RunRequest], counter: Provider | None, *, is_fresh: bool
+    requests: Sequence[RunRequest],
+    counter: Provider | None,
+    made: Forecasts,
+    *,
+    is_fresh: bool,
 ) -> list[Preview]:
     """A preview of each run; closes `counter`."""
     try:
         now = {} if counter is None else await counter.facts()
         return [
             await _preview(
-                request, now if is_fresh else {**_earlier_facts(request.folder), **now}, counter
+                request,
+                now if is_fresh else {**_earlier_facts(request.folder), **now},
+                counter,
+                made,
             )
             for request in requests
         ]
@@ -190,9 +217,21 @@ def _earlier_facts(folder: Path) -> Mapping[str, object]:
 
 
 async def _preview(
-    request: RunRequest, server: Mapping[str, object], counter: Provider | None
+    request: RunRequest,
+    server: Mapping[str, object],
+    counter: Provider | None,
+    made: Forecasts,
 ) -> Preview:
     plan, model, settings = request.plan, request.model, request.settings
+    same = (
+        *(id(plan.task), tuple(plan.conditions), tuple(plan.lines), plan.samples, plan.seed),
+        *(plan.counts and tuple(plan.counts.items()), plan.shard),
+        *(settings.max_tokens, settings.system, model.think_tokens, model.likely_thought),
+        *(model.window(server), model.max_reply),
+    )
+    if counter is None and same in made:
+        fits, run_forecast = made[same]
+        return Preview(request, run_forecast, fits)
     fits = await context_fits(plan, model, server, counter, settings.max_tokens)
     run_forecast = await forecast(
         plan,
@@ -203,6 +242,8 @@ async def _preview(
         system=settings.system,
         fits=fits,
     )
+    if counter is None:
+        made[same] = fits, run_forecast
     return Preview(request, run_forecast, fits)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from providers.base import ProviderError
 from providers.secrets import redact
 
 if TYPE_CHECKING:
+    from harness.cli.preview import Forecasts, Preview
     from harness.face.adaptive import AdaptiveChooser
     from harness.report.section import Section
 
@@ -82,19 +83,23 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
 
     take_logs()
     chooser = _chooser(runs)
-    found, failed = [], []
-    for options in runs.models:
-        try:
-            previews = previews_of(runs.plans, options, chooser, asks_server=asks_server)
-            found.append((options, previews))
-        except FAILURES as error:
-            failed.append(_failed(options, error))
-    code = _code(failed, len(runs.models))
+    failed: list[ModelResult] = []
+    made: Forecasts = {}
+
+    def found() -> Iterator[tuple[RunOptions, Sequence[Preview]]]:
+        for options in runs.models:
+            try:
+                previews = previews_of(runs.plans, options, chooser, made, asks_server=asks_server)
+            except FAILURES as error:
+                failed.append(_failed(options, error))
+            else:
+                yield options, previews
+
     if as_json:
-        why = {"failed": [asdict(result) for result in failed]}
-        print_document({"study": runs.label, **dry_run_document(found), **why})
-        return code
-    totals = [_Total(options, previews) for options, previews in found]
+        document = {"study": runs.label, **dry_run_document(found())}
+        print_document(document | {"failed": [asdict(result) for result in failed]})
+        return _code(failed, len(runs.models))
+    totals = [_Total(options, previews) for options, previews in found()]
     echo(f"{runs.label}: {runs.study.spec.title}")
     echo(*(f"  {plan.task.name}: {_conditions(plan)}" for plan in runs.plans), "")
     columns = [
@@ -113,7 +118,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
         about = sum(total.dollars[0] for total in priced if total.dollars)
         most = sum(total.dollars[1] for total in priced if total.dollars)
         echo(f"together {cost_text(about, most)}")
-    unknown = (not_known(options, asks_server=asks_server) for options, _ in found)
+    unknown = (not_known(one.options, asks_server=asks_server) for one in totals)
     if said := list(dict.fromkeys(filter(None, unknown))):
         echo(*said)
     if chooser is not None:
@@ -122,7 +127,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
             "the replies, until each length is known to "
             f"{precision_text(runs.models[0].precision)}."
         )
-    return code
+    return _code(failed, len(runs.models))
 
 
 class _Total:

@@ -54,9 +54,18 @@ class Forecast:
     most_output_tokens: int
     """At most: every reply uses its whole budget."""
     samples: Sequence[_Likely] = field(default=(), repr=False)
+    _priced: list[tuple[Prices, tuple[float, float]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    """The last prices with their dollars: thousands of variants of a model have the same prices."""
 
     def dollars(self, prices: Prices) -> tuple[float, float]:
         """Expected, at the prices of this hour and without caches; and at most."""
+        if not self._priced or self._priced[0][0] != prices:
+            self._priced[:] = [(prices, self._dollars(prices))]
+        return self._priced[0][1]
+
+    def _dollars(self, prices: Prices) -> tuple[float, float]:
         now_s = time()
         expected = most = 0.0
         for weight, prompt, most_prompt, output, most_output in self.samples:

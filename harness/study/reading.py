@@ -114,8 +114,11 @@ def _problems(file: YamlFile, spec: StudySpec) -> list[Problem]:
     for number, task in enumerate(spec.tasks):
         if task in spec.tasks[:number]:
             found.append(Problem(file.position(["tasks", number]), f"{task.task!r} is here twice"))
+    earlier: set[str] = set()  # there may be thousands of models
     for number, model in enumerate(spec.models):
-        if model in spec.models[:number]:
+        fields = model.model_dump_json()
+        if fields in earlier:
             place = file.position(["models", number])
             found.append(Problem(place, f"{model.name!r} is here twice"))
+        earlier.add(fields)
     return found
