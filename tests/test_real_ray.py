@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,7 +17,11 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
-from harness.journal.record import SAMPLES
+from harness.journal.record import SAMPLES, record_of
+from harness.run.ray import rows
+from harness.run.ray.rows import Asked, Back
+from harness.spec import Condition, Line, Sample
+from providers.base import AuthError, StopRunError
 from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,
@@ -77,6 +83,104 @@ def same(one: Path, other: Path) -> None:
     """Two runs have the same tables."""
     for name in (TABLE, EFFECTIVE_LENGTHS):
         assert (one / name).read_bytes() == (other / name).read_bytes()
+
+
+def family(root: int) -> dict[int, str]:
+    """A process and all that come from it, by their ids, with their command lines."""
+    said, parents = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+                said[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ")
+                parents[int(entry.name)] = int(stat[1])
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {pid: said[pid] for pid in found & said.keys()}
+
+
+def listening(root: int) -> set[str]:
+    """The addresses at which a process and all that come from it listen: hexadecimal, as in
+    `/proc/net/tcp`.
+    """
+    sockets = {}
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":
+                sockets[f"socket:[{fields[9]}]"] = fields[1].partition(":")[0]
+    found = set()
+    for pid in family(root):
+        with contextlib.suppress(OSError):
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    found.add(sockets.get(str(file.readlink()), ""))
+    return found - {""}
+
+
+INTRUDER = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": "0" * 64,
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+}
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", f"{0:024X}01000000"}
+"""127.0.0.1, the same as an IPv6 address, and ::1."""
+
+
+def test_a_cluster_of_our_own_is_for_this_command_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It listens on the loopback address, lets in nobody without its token, has no dashboard, and
+    writes no token into the home folder.
+    """
+    monkeypatch.setitem(ENVIRONMENT, "HOME", str(tmp_path))
+    process = start(tmp_path, *ASKED[:-1], "2000", *TINY, *RAY)
+    try:
+        wait(lambda: lines(tmp_path) > 200, process)
+        found, processes = listening(process.pid), family(process.pid)
+        port = re.search(r"--gcs-address=127\.0\.0\.1:(\d+)", " ".join(processes.values()))
+        assert port is not None
+        intruder = subprocess.run(
+            [sys.executable, "-c", f"import ray; ray.init('127.0.0.1:{port[1]}')"],
+            env={**os.environ, **INTRUDER},
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    assert found
+    assert found <= LOOPBACK
+    for command in processes.values():
+        assert "dashboard.py" not in command or "--disable-frontend" in command
+    assert intruder.returncode != 0
+    assert b"AuthenticationError" in intruder.stderr
+    assert not (tmp_path / ".ray").exists()
+
+
+def test_tables_of_python_objects_are_not_read() -> None:
+    """Ray would unpickle them; a table of ours comes through as it was."""
+    import pyarrow as pa
+
+    sample = Sample("x", Condition({"a": "b"}), Line(3, 3, 3), 3, 0, "1 1 1", 3)
+    back = [Back(0, record_of(sample, reply="3")), Back(1, None, AuthError("no such key"))]
+    table = rows.back_table(back)
+    again = rows.read_table(table)
+    assert again[0] == back[0]
+    assert (type(again[1].stop), str(again[1].stop)) == (AuthError, "no such key")
+    (asked,) = rows.tables([Asked(0, sample, 5)])
+    assert rows.read_asked(asked.to_pylist()[0]) == Asked(0, sample, 5)
+    kind = pa.opaque(pa.binary(), "objects", "ray")  # as the type of Ray's own for them
+    objects = pa.ExtensionArray.from_storage(kind, pa.array([b"", b""], pa.binary()))
+    for bad in (
+        table.set_column(1, "record", objects),
+        table.set_column(2, "stop", pa.array([1, 2])),
+        table.drop_columns(["run"]),
+    ):
+        with pytest.raises(StopRunError, match="a table without a proper column"):
+            rows.read_table(bad)
 
 
 def test_a_killed_worker_costs_nothing(alone: Path, tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import pickle
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -23,6 +24,7 @@ from harness.run.ray.options import RayOptions
 from harness.run.ray.rows import Asked, Back
 from harness.run.ray.worker import Order, Worker
 from harness.run.records import failed
+from harness.spec import Condition, Line, Sample
 from providers.base import (
     AuthError,
     BadRequestError,
@@ -32,6 +34,7 @@ from providers.base import (
     Reply,
     Request,
     SetupError,
+    StopRunError,
     Usage,
 )
 from providers.registry import parse_model
@@ -53,6 +56,10 @@ class StandIn:
     ends_after: list[int] = field(default_factory=list)
     twice: bool = False
     """Whether each block comes back twice."""
+    forge: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    """What another machine makes of the rows of the second block."""
+    says: bytes | None = None
+    """What it says in place of facts and counts."""
     resources: dict[str, float] = field(default_factory=dict)
     nodes: int = 2
     address: str = "local"
@@ -62,7 +69,8 @@ class StandIn:
     closed: int = 0
 
     async def call(self, actor: type, order: Order, method: str, *arguments: Any, **_: Any) -> Any:
-        return await asyncio.to_thread(getattr(actor(order), method), *arguments)
+        said = await asyncio.to_thread(getattr(actor(order), method), *arguments)
+        return said if self.says is None else self.says
 
     async def answers(
         self, asked: Iterable[Asked], pipeline: Callable[[Any], Any]
@@ -76,8 +84,10 @@ class StandIn:
         for number, block in enumerate(batched_lists(given, BLOCK)):
             if number == most:
                 raise JobError("an engine died")
-            back = await asyncio.to_thread(Worker(order).answers, block)
-            again = [rows.read_back(rows.row_of(one)) for one in back]
+            arrived = [rows.read_asked(rows.row_of_asked(one)) for one in block]
+            back = await asyncio.to_thread(Worker(order).answers, arrived)
+            sent = [rows.row_of(one) for one in back]
+            again = [rows.read_back(self.forge(row) if number == 1 else row) for row in sent]
             yield again
             if self.twice:
                 yield again
@@ -237,6 +247,115 @@ class TestRefused:
         done.one_line(2, "no Ray cluster at 127.0.0.1:1")
 
 
+def changed(**values: object) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A machine that writes other values into its records."""
+
+    def forge(row: dict[str, Any]) -> dict[str, Any]:
+        return {**row, "record": json.dumps({**json.loads(row["record"]), **values}).encode()}
+
+    return forge
+
+
+def other(**values: object) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A machine that sends other values in its rows."""
+    return lambda row: {**row, **values}
+
+
+class Opened:
+    """Unpickled, it creates a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self._path,)
+
+
+class TestRows:
+    """What goes to another machine and comes back is plain data, checked like any from outside."""
+
+    @pytest.mark.parametrize("target", [7, 10**30, 2.5, "ä\u2028"])
+    def test_a_sample_arrives_as_it_was(self, target: Any) -> None:
+        """As JSON, which no code is needed to read."""
+        condition = Condition({"separator": "none", "hint": "yes"})
+        sample = Sample("x", condition, Line(10, 8, 12), 9, 3, "1 1\n", target, ("a", "b"))
+        row = rows.row_of_asked(Asked(2, sample, 5))
+        assert json.loads(row["sample"])["prompt"] == "1 1\n"
+        assert rows.read_asked(row) == Asked(2, sample, 5)
+
+    def test_no_pickle_is_opened(self, tmp_path: Path) -> None:
+        """Neither as a sample nor as a record: it could run anything."""
+        path = tmp_path / "opened"
+        content = pickle.dumps(Opened(path))
+        with pytest.raises(ValueError, match="UTF-8"):
+            rows.read_asked({"run": 0, "sample": content, "max_tokens": 5})
+        with pytest.raises(StopRunError, match="a row without a record"):
+            rows.read_back({"run": 0, "record": content, "stop": ""})
+        assert not path.exists()
+
+    @pytest.mark.parametrize("name", ["redact", "Path", "Reply", "StopRunErro", ""])
+    def test_only_errors_of_providers_come_back_as_errors(self, name: str) -> None:
+        """Not whatever has that name in the module of the errors."""
+        stop = rows.read_back({"run": 0, "record": b"", "stop": f"{name} rm\n -rf"}).stop
+        assert (type(stop), str(stop)) == (StopRunError, "rm -rf")
+
+    @pytest.mark.parametrize(
+        ("forge", "words"),
+        [
+            (changed(target=1000), "a sample that was not sent"),
+            (changed(accept=["7", "8"]), "a sample that was not sent"),
+            (changed(index=999), "a sample that was not sent"),
+            (changed(condition={"separator": "none"}), "a sample that was not sent"),
+            (changed(prompt_hash="0"), "a sample that was not sent"),
+            (changed(id="other"), "a sample that was not sent"),
+            (changed(origin="mine"), "a sample that was not sent"),
+            (changed(length=-1), "a row without a record"),
+            (other(run=-1), "a sample that was not sent"),
+            (other(run=1), "a sample that was not sent"),
+            (other(run="x"), "a row without a record"),
+            (other(record=b"{"), "a row without a record"),
+            (other(record=None), "a row without a record"),
+        ],
+    )
+    def test_a_false_row_ends_the_run(
+        self, lab: Lab, cluster: StandIn, forge: Callable[..., Any], words: str
+    ) -> None:
+        """With one line; nothing of it is written, and the same command goes on."""
+        cluster.forge = forge
+        done = lab.bench_run("--model", lab.fake(right), *RAY)
+        assert done.code == 1
+        last = done.err.strip().splitlines()[-1]
+        assert last.startswith("bench: a worker of Ray sent")
+        assert words in last
+        assert "the same version of Eyechart" in last
+        assert len(records(lab.the_run())) == BLOCK
+        assert len(cluster.jobs) == cluster.closed == 1
+        cluster.forge = dict
+        assert lab.bench_run("--model", lab.fake(right), *RAY).code == 0
+        assert len(records(lab.the_run())) == 16
+
+    @pytest.mark.parametrize(
+        "says", [b"", b"[]", b"{}", b'{"value": 3}', b'{"value": [1]}', pickle.dumps({})]
+    )
+    def test_facts_are_read_as_strictly(self, lab: Lab, cluster: StandIn, says: bytes) -> None:
+        """Before anything is asked."""
+        cluster.says = says
+        done = lab.bench_run("--model", lab.fake(right), *RAY)
+        assert done.code == 1
+        assert done.err.strip().splitlines()[-1].startswith("bench: a worker of Ray said no proper")
+        assert not cluster.jobs
+
+    def test_counts_are_of_all_prompts(self, cluster: StandIn) -> None:
+        """One for each, and none below zero."""
+        workers = fleet.Workers(cast("Cluster", cluster), order(), 1, 0.0)
+        for says, words in ((b"[1]", "1 of 2"), (b"[1, -2]", "no proper"), (b'["1"]', "no proper")):
+            cluster.says = b'{"value": %s}' % says
+            with pytest.raises(StopRunError, match=words):
+                asyncio.run(workers.count_tokens(["a", "b"]))
+        cluster.says = b'{"value": [1, 2]}'
+        assert asyncio.run(workers.count_tokens(["a", "b"])) == [1, 2]
+
+
 def order(limits: RunLimits | None = None) -> Order:
     """An order for one of two workers."""
     settings = ModelSettings("model", provider="fake")
@@ -363,7 +482,7 @@ class TestOfflineVllm:
         """It fails alone; one that is too long is said to be."""
         (sample,) = lab.wanted(lab.plain, samples=1).plan
         exchange = fleet._Exchange(self.PLAN, 0.0, 0)
-        (asked,) = [{"run": 3, "max_tokens": 5, "sample": pickle.dumps(sample)}]
+        asked = rows.row_of_asked(Asked(3, sample, 5))
         why = "The prompt (length 200) is longer than the maximum model length of 100"
         back = rows.read_back(exchange.failed({**asked, "__inference_error__": why}))
         expected = failed(sample, PromptOverflowError(why), attempts=1)

@@ -137,7 +137,8 @@ def _condition(values: tuple[tuple[str, str], ...]) -> Condition:
     return Condition(values)
 
 
-def _decode_condition(kind: type, read: Any) -> Condition:
+def decode_condition(kind: type, read: Any) -> Condition:
+    """The condition in a JSON object, for msgspec; raises `ValueError` where it is none."""
     if kind is not Condition or not isinstance(read, dict):
         raise ValueError("the condition is no mapping")
     if not all(type(value) is str for value in read.values()):
@@ -145,7 +146,7 @@ def _decode_condition(kind: type, read: Any) -> Condition:
     return _condition(tuple(read.items()))
 
 
-_DECODER = msgspec.json.Decoder(Record, dec_hook=_decode_condition)
+_DECODER = msgspec.json.Decoder(Record, dec_hook=decode_condition)
 _FIELDS = Record.__struct_fields__
 _OF_REPLY = frozenset(
     ("reply", "finish_reason", "refusal", "reasoning", "model", "prompt_tokens", "output_tokens")
@@ -190,7 +191,7 @@ def _without_wrong_details(line: bytes) -> Record:
             if name == "kind" or isinstance(value, str)
         }
     try:
-        return msgspec.convert(kept, Record, dec_hook=_decode_condition)
+        return msgspec.convert(kept, Record, dec_hook=decode_condition)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
 

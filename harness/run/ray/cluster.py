@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import socket
 import sys
 import threading
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.run.ray.rows import Asked, Back, read_back, tables
+from harness.run.ray.rows import Asked, Back, read_table, tables
 from providers.base import SetupError, StopRunError, install, redact
 
 _LOCAL_SPARE = 8
@@ -29,6 +30,12 @@ _SETTINGS = {
     # Ray starts a new cluster when a function of it is called after `shutdown`, as the thread of a
     # job does that is ended; read when Ray is imported
     "RAY_ENABLE_AUTO_CONNECT": "0",
+}
+_LOCAL_SETTINGS = {
+    # listens on the loopback address alone, as Ray does on macOS and Windows by default; Ray
+    # replaces `_node_ip_address="127.0.0.1"` by an address that other machines reach
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "token",  # other users of this machine do not get in, from Ray 2.52 on
 }
 
 
@@ -49,14 +56,17 @@ class Cluster:
 
     def __init__(self, address: str | None, workers: int) -> None:
         """Raises `SetupError` where Ray is not installed, or no cluster is at `address`."""
-        for name, value in _SETTINGS.items():
+        address = address or os.environ.get("RAY_ADDRESS") or "local"
+        settings = dict(_SETTINGS)
+        if address == "local":
+            settings |= {**_LOCAL_SETTINGS, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        for name, value in settings.items():
             os.environ.setdefault(name, value)
         try:
             import ray  # noqa: PLC0415  an extra
             import ray.data  # noqa: PLC0415
         except ImportError as error:
             raise SetupError(f"--engine ray needs Ray: {install('ray')} ({error})") from error
-        address = address or os.environ.get("RAY_ADDRESS") or "local"
         options: dict[str, Any] = {}
         if address == "local":
             cpus = max(os.cpu_count() or 1, workers) + _LOCAL_SPARE
@@ -120,6 +130,7 @@ class Cluster:
 
         Raises:
             JobError: the job ended before all came back.
+            StopRunError: what came back is not what a worker of ours sends.
         """
         arrived: asyncio.Queue[list[Back] | BaseException | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -135,7 +146,7 @@ class Cluster:
                 for table in back.iter_batches(
                     batch_size=None, batch_format="pyarrow", prefetch_batches=0
                 ):
-                    give([read_back(row) for row in table.to_pylist()])
+                    give(read_table(table))
             except BaseException as error:  # noqa: BLE001  raised where the job is waited for
                 give(error)
             else:
@@ -145,6 +156,8 @@ class Cluster:
             self._job = threading.Thread(target=work, name="ray-job", daemon=True)
             self._job.start()
             while (item := await arrived.get()) is not None:
+                if isinstance(item, StopRunError):
+                    raise item
                 if isinstance(item, BaseException):
                     raise JobError(_line(item)) from item
                 yield item

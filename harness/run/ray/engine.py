@@ -22,7 +22,7 @@ from harness.run.fresh import OldRuns
 from harness.run.outcome import RunOutcome
 from harness.run.ray.cluster import Cluster, JobError
 from harness.run.ray.fleet import Fleet
-from harness.run.ray.rows import Asked, Back
+from harness.run.ray.rows import Asked, Back, Sent
 from harness.run.run_request import RunRequest
 from harness.run.task_run import TaskRun
 from providers.base import StopRunError, Usage
@@ -141,7 +141,7 @@ class RayEngine:
                     job = _Counted(islice(samples, MOST_SAMPLES))
                     try:
                         async for block in cluster.answers(job, fleet.pipeline):
-                            job.back += sum(self._take(runs[back.run], back) for back in block)
+                            job.back += sum(self._take(runs, job, back) for back in block)
                             shown.update()
                     except JobError as error:
                         barren = 0 if job.back else barren + 1
@@ -158,12 +158,13 @@ class RayEngine:
                 for run in runs:
                     run.end()
 
-    def _take(self, run: TaskRun, back: Back) -> bool:
+    def _take(self, runs: Sequence[TaskRun], job: _Counted, back: Back) -> bool:
         """Writes and charges what came back of a sample; returns whether it is new."""
         record = back.record
         if record is None:
             raise back.stop or StopRunError("a worker of Ray ended the run")
-        if not run.take(record):
+        job.check(back.run, record)
+        if not runs[back.run].take(record):
             return False
         if record.prompt_tokens is not None and record.output_tokens is not None:
             self._budget.charge(
@@ -197,10 +198,11 @@ class RayEngine:
         return self._samples(runs)
 
 
-class _Counted:
+class _Counted(Sent):
     """Samples of a job, and how many went out and came back."""
 
     def __init__(self, samples: Iterator[Asked]) -> None:
+        super().__init__()
         self._samples = samples
         self.sent = 0
         self.back = 0
@@ -208,6 +210,7 @@ class _Counted:
     def __iter__(self) -> Iterator[Asked]:
         for sample in self._samples:
             self.sent += 1
+            self.add(sample)
             yield sample
 
 

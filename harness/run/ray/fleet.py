@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Annotated, Any, Protocol, TypeAlias
 
+import msgspec
+
+from harness import exact_json
 from harness.plan.request import request_of
 from harness.run.limits import RunLimits
 from harness.run.ray.cluster import Cluster
 from harness.run.ray.options import RayOptions
-from harness.run.ray.rows import BLOCK, MAX_TOKENS, RUN, SAMPLE, Back, read_asked, row_of
+from harness.run.ray.rows import BLOCK, MAX_TOKENS, RUN, SAMPLE, Back, read_asked, read_stop, row_of
 from harness.run.ray.worker import Facts, Order, Worker
 from harness.run.records import answered, failed
-from providers.base import ModelSettings, ProviderError
+from providers.base import ModelSettings, StopRunError
 from providers.registry import ModelName
 from providers.vllm.offline import OfflinePlan, OfflineVllm
 from providers.vllm.server import first_error
 
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 _GPU_PROVIDERS = ("lm-eval",)
 """Providers that load a model onto a GPU where there is one."""
 
@@ -70,17 +74,28 @@ class Workers:
 
     async def facts(self) -> Mapping[str, object]:
         """The provider's facts, from a worker."""
-        return cast("Mapping[str, object]", await self._call("facts"))
+        facts: Mapping[str, object] = await self._call(dict[str, object], "facts")
+        return facts
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
         """The provider's counts, from a worker."""
-        return cast("list[int] | None", await self._call("count_tokens", list(prompts)))
+        counts: list[int] | None = await self._call(
+            list[_Count] | None, "count_tokens", list(prompts)
+        )
+        if counts is not None and len(counts) != len(prompts):
+            raise StopRunError(f"a worker of Ray counted {len(counts)} of {len(prompts)} prompts")
+        return counts
 
-    async def _call(self, method: str, *arguments: Any) -> Any:
-        result = await self.cluster.call(Facts, self.order, method, *arguments, gpus=self.gpus)
-        if isinstance(result, ProviderError):
-            raise result
-        return result
+    async def _call(self, kind: Any, method: str, *arguments: Any) -> Any:
+        """What a worker says in JSON, checked to be of `kind`."""
+        said = await self.cluster.call(Facts, self.order, method, *arguments, gpus=self.gpus)
+        try:
+            read = msgspec.convert(exact_json.loads(said), dict[str, Any])
+            if "stop" in read:
+                raise read_stop(str(read["stop"]))
+            return msgspec.convert(read["value"], kind)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StopRunError(f"a worker of Ray said no proper {method}: {error}") from error
 
     def pipeline(self, dataset: Any) -> Any:
         """Each block through one worker."""
@@ -90,7 +105,7 @@ class Workers:
             Worker,
             fn_constructor_args=(self.order,),
             batch_size=None,
-            batch_format="numpy",
+            batch_format="pyarrow",
             compute=ray.data.ActorPoolStrategy(size=self.number),
             num_gpus=self.gpus or None,
         )

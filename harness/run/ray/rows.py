@@ -1,13 +1,20 @@
-"""What goes to a cluster and comes back, as Arrow tables. A block is neighbours of a plan."""
+"""What goes to a cluster and comes back, as Arrow tables. A block is neighbours of a plan.
+
+All of it is plain data: numbers, texts, and JSON as bytes. What comes back may be from another
+machine, so it is checked like any file from outside, and nothing in it is unpickled.
+"""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.journal.record import Record, decode, encode
+import msgspec
+
+from harness import exact_json
+from harness.journal.answers import text_mark
+from harness.journal.record import Record, decode, decode_condition, encode, record_of
 from harness.spec import Sample
 from providers import base
 from providers.base import ProviderError, StopRunError
@@ -18,8 +25,19 @@ if TYPE_CHECKING:
 BLOCK = 128
 """Samples of a block. What a worker that is killed loses is its blocks in flight."""
 RUN, SAMPLE, MAX_TOKENS, RECORD, STOP = "run", "sample", "max_tokens", "record", "stop"
-"""Columns: number of the run, the pickled sample and its output budget; then the record as a line
+"""Columns: number of the run, the sample as JSON and its output budget; then the record as a line
 of the journal, or in its place the error that ends the run."""
+_STOP_CHARS = 400
+_ERRORS = {
+    kind.__name__: kind
+    for kind in vars(base).values()
+    if isinstance(kind, type) and issubclass(kind, ProviderError)
+}
+_IDENTITY = (
+    *("id", "condition", "length", "index", "line", "target", "accept", "prompt_hash", "chars"),
+    *("prompt", "origin", "batch"),
+)
+"""Fields of a record that its sample alone gives, or that no record of a cluster has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +73,100 @@ def tables(asked: Iterable[Asked]) -> Iterator[pa.Table]:
 def _table(block: Sequence[Asked]) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
-    return pa.table(
-        {
-            RUN: pa.array([one.run for one in block], pa.int64()),
-            SAMPLE: pa.array([pickle.dumps(one.sample) for one in block], pa.binary()),
-            MAX_TOKENS: pa.array([one.max_tokens for one in block], pa.int64()),
-        }
-    )
+    schema = {RUN: pa.int64(), SAMPLE: pa.binary(), MAX_TOKENS: pa.int64()}
+    return pa.Table.from_pylist([row_of_asked(one) for one in block], pa.schema(schema))
+
+
+def row_of_asked(asked: Asked) -> dict[str, Any]:
+    """The row of a sample."""
+    sample = asked.sample
+    fields = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}
+    fields |= {"condition": dict(sample.condition), "line": asdict(sample.line)}
+    return {RUN: asked.run, SAMPLE: exact_json.dumps(fields), MAX_TOKENS: asked.max_tokens}
 
 
 def read_asked(row: Mapping[str, Any]) -> Asked:
-    """The sample of a row, on a worker: a row comes only from `tables`."""
-    return Asked(int(row[RUN]), pickle.loads(row[SAMPLE]), int(row[MAX_TOKENS]))  # noqa: S301
+    """The sample of a row, on a worker; raises `ValueError` where there is none in it."""
+    fields = exact_json.loads(row[SAMPLE])
+    sample = msgspec.convert(fields, Sample, dec_hook=decode_condition)
+    return Asked(int(row[RUN]), sample, int(row[MAX_TOKENS]))
 
 
 def row_of(back: Back) -> dict[str, Any]:
     """The row of what comes back."""
     record = b"" if back.record is None else encode(back.record)
-    stop = "" if back.stop is None else f"{type(back.stop).__name__} {back.stop}"
-    return {RUN: back.run, RECORD: record, STOP: stop}
+    return {RUN: back.run, RECORD: record, STOP: "" if back.stop is None else stop_text(back.stop)}
+
+
+def back_table(answers: Sequence[Back]) -> pa.Table:
+    """The table of what comes back."""
+    import pyarrow as pa  # noqa: PLC0415  comes with Ray
+
+    schema = {RUN: pa.int64(), RECORD: pa.binary(), STOP: pa.string()}
+    return pa.Table.from_pylist([row_of(back) for back in answers], pa.schema(schema))
+
+
+def read_table(table: pa.Table) -> list[Back]:
+    """What came back in a table.
+
+    Raises:
+        StopRunError: it is not such a table, or a row has no record.
+    """
+    import pyarrow as pa  # noqa: PLC0415  comes with Ray
+
+    if not table.num_rows:
+        return []
+    kinds = {RUN: (pa.int64(),), RECORD: (pa.binary(), pa.large_binary())}
+    kinds[STOP] = (pa.string(), pa.large_string())
+    for name, types in kinds.items():
+        # a column of Python objects, which Ray would unpickle, is not among the types
+        if name not in table.schema.names or table.schema.field(name).type not in types:
+            raise _unsound(f"a table without a proper column {name!r}")
+    return [read_back(row) for row in table.select(list(kinds)).to_pylist()]
 
 
 def read_back(row: Mapping[str, Any]) -> Back:
-    """What came back in a row."""
-    if not row[STOP]:
-        return Back(int(row[RUN]), decode(row[RECORD]))
-    name, _, message = row[STOP].partition(" ")
-    kind = getattr(base, name, StopRunError)
-    return Back(int(row[RUN]), None, kind(message))
+    """What came back in a row; raises `StopRunError` where it is neither a record nor an error."""
+    try:
+        run, record, stop = int(row[RUN]), row[RECORD], row[STOP]
+        return Back(run, None, read_stop(stop)) if stop else Back(run, decode(record))
+    except (TypeError, ValueError) as error:
+        raise _unsound(f"a row without a record ({error})") from error
+
+
+def stop_text(error: ProviderError) -> str:
+    """An error that ends a run, with its class, as a text."""
+    return f"{type(error).__name__} {error}"
+
+
+def read_stop(text: str) -> ProviderError:
+    """The error of such a text; a class that is none of the providers' is a `StopRunError`."""
+    name, _, message = text.partition(" ")
+    return _ERRORS.get(name, StopRunError)(" ".join(message.split())[:_STOP_CHARS])
+
+
+class Sent:
+    """Which samples of which runs a job has sent, by the marks of what their records must say."""
+
+    def __init__(self) -> None:
+        self._marks: set[int] = set()
+
+    def add(self, asked: Asked) -> None:
+        """Adds a sample."""
+        self._marks.add(_mark(asked.run, record_of(asked.sample, reply="")))
+
+    def check(self, run: int, record: Record) -> None:
+        """Raises `StopRunError` where the record is not of a sample that was sent."""
+        if _mark(run, record) not in self._marks:
+            raise _unsound(f"the reply to a sample that was not sent: {record.id}")
+
+
+def _mark(run: int, record: Record) -> int:
+    return text_mark(repr((run, *(getattr(record, name) for name in _IDENTITY))))
+
+
+def _unsound(what: str) -> StopRunError:
+    return StopRunError(
+        f"a worker of Ray sent {what[:_STOP_CHARS]}; install the same version of Eyechart on all "
+        "machines of the cluster"
+    )

@@ -7,28 +7,19 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harness import exact_json
 from harness.journal.record import Record
 from harness.run import pool
 from harness.run.event_loop import loop_factory
 from harness.run.limiter import RateLimiter
 from harness.run.limits import RunLimits
-from harness.run.ray.rows import (
-    MAX_TOKENS,
-    RECORD,
-    RUN,
-    SAMPLE,
-    STOP,
-    Asked,
-    Back,
-    read_asked,
-    row_of,
-)
+from harness.run.ray.rows import Asked, Back, back_table, read_asked, stop_text
 from harness.spec import Sample
 from providers.base import ModelSettings, Provider, ProviderError, redact
 from providers.registry import ModelName, open_model
 
 if TYPE_CHECKING:
-    import numpy as np
+    import pyarrow as pa
 
 _Result = TypeVar("_Result")
 
@@ -93,24 +84,28 @@ class OpenModel:
 
 
 class Facts:
-    """Says what the model's provider knows; an actor, since only workers may have room for it."""
+    """Says what the model's provider knows; an actor, since only workers may have room for it.
+
+    What it says is JSON: `value`, or `stop` with the error, which Ray would wrap if it were raised.
+    """
 
     def __init__(self, order: Order) -> None:
         self._model = OpenModel(order)
 
-    def facts(self) -> Mapping[str, object] | ProviderError:
-        """The provider's facts; an error is returned, since Ray would wrap a raised one."""
-        try:
-            return dict(self._model.do(lambda provider: provider.facts()))
-        except ProviderError as error:
-            return error
+    def facts(self) -> bytes:
+        """The provider's facts."""
+        return self._say(lambda: dict(self._model.do(lambda provider: provider.facts())))
 
-    def count_tokens(self, prompts: Sequence[str]) -> list[int] | ProviderError | None:
-        """Number of tokens of each prompt; `None` where that is not known."""
+    def count_tokens(self, prompts: Sequence[str]) -> bytes:
+        """Number of tokens of each prompt; null where that is not known."""
+        return self._say(lambda: self._model.do(lambda provider: provider.count_tokens(prompts)))
+
+    @staticmethod
+    def _say(value: Callable[[], object]) -> bytes:
         try:
-            return self._model.do(lambda provider: provider.count_tokens(prompts))
+            return exact_json.dumps({"value": value()})
         except ProviderError as error:
-            return error
+            return exact_json.dumps({"stop": stop_text(error)})
 
 
 @dataclass(slots=True)
@@ -132,15 +127,9 @@ class Worker:
         self._model = OpenModel(order)
         self._rates = RateLimiter(rpm=order.limits.rpm, tpm=order.limits.tpm)
 
-    def __call__(self, block: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
+    def __call__(self, block: pa.Table) -> pa.Table:
         """The rows of what came back; where the run must end, the last row has the error."""
-        columns = (block[RUN], block[SAMPLE], block[MAX_TOKENS])
-        asked = [
-            read_asked({RUN: run, SAMPLE: sample, MAX_TOKENS: tokens})
-            for run, sample, tokens in zip(*columns, strict=True)
-        ]
-        rows = [row_of(back) for back in self.answers(asked)]
-        return {name: [row[name] for row in rows] for name in (RUN, RECORD, STOP)}
+        return back_table(self.answers([read_asked(row) for row in block.to_pylist()]))
 
     def answers(self, asked: Sequence[Asked]) -> list[Back]:
         """What comes back of a block."""
