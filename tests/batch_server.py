@@ -36,6 +36,8 @@ class Plot:
     output_named: bool = True
     output_kept: bool = True
     model: str = "stand-in-1"
+    garble: Callable[[list[bytes]], list[bytes]] = list
+    """What the vendor makes of the lines of the output."""
 
 
 @dataclass
@@ -76,6 +78,8 @@ class BatchServer:
     created: int = 0
     page: int = 100
     """Most batches in a page of the list."""
+    lists_late: int = 0
+    """How often the list of batches is asked for before the newest batch is on it."""
     api: bool = True
     """Whether there is a Batch API."""
     usage: dict[str, int] | None = field(
@@ -173,6 +177,9 @@ class BatchServer:
 
     async def _list(self, request: web.Request) -> web.Response:
         newest = [batch.said for batch in reversed(self.batches.values())]
+        if self.lists_late and newest:
+            self.lists_late -= 1
+            del newest[0]
         after = request.query.get("after")
         if after is not None:
             newest = newest[[one["id"] for one in newest].index(after) + 1 :]
@@ -195,7 +202,7 @@ class BatchServer:
     def _end(self, batch: Batch) -> None:
         """Writes the files of a batch that has just ended."""
         plot = batch.plot
-        if plot.end == "failed":
+        if plot.end == "failed" and plot.answered is None:
             batch.said["errors"] = {"object": "list", "data": list(plot.problems)}
             return
         lines = [json.loads(line) for line in self.files[batch.said["input_file_id"]].splitlines()]
@@ -216,6 +223,7 @@ class BatchServer:
                 response = {"status_code": 200, "request_id": "r", "body": body}
                 output.append(_line(place, line, response=response, error=None))
         counts = {"total": len(lines), "completed": len(output), "failed": len(errors)}
+        output = plot.garble(output)
         batch.said["request_counts"] = counts
         for name, content in (("output_file_id", output), ("error_file_id", errors)):
             if content and (plot.output_named or name == "error_file_id"):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from harness.run.fresh import OldRuns
 from harness.task import functions, generator
 from providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
 from providers.registry import open_batch_form, open_batches, parse_model
+from tests import batch_server
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import records, wait_for
 from tests.fake_server import Response, fake_server
@@ -389,6 +391,62 @@ class TestBadly:
             assert batched(lab, server).code == 0
         assert set(server.paid.values()) == {2}
 
+    @pytest.mark.parametrize(
+        "garble",
+        [
+            lambda lines: lines[:9],
+            lambda lines: [lines[0][:50], *lines[1:]],  # in the order of a file the last one
+            lambda lines: [*lines[:9], b"[]\n", b"\xff\xfe{\n", b"\n"],
+        ],
+        ids=["missing", "torn", "no JSON"],
+    )
+    def test_half_a_file_is_fetched_again(self, lab: Lab, garble: Any) -> None:
+        """What the vendor counts as answered is paid for, so it is not asked again."""
+        with serve(Plot(garble=garble)) as server:
+            done = batched(lab, server)
+            assert done.code == 1
+            assert "batch_1 has 16 answered requests, and its files have" in done.err
+            assert 9 <= len(records(lab.the_run())) < 16
+            assert "--batch' waits for it" in direct(lab, server).err
+            batch = server.batches["batch_1"]
+            server.batches["batch_1"] = replace(batch, plot=Plot())
+            server.batches["batch_1"].said["status"] = "finalizing"
+            server.paid.clear()
+            assert batched(lab, server).code == 0
+            assert server.created == 1
+            assert_as_direct(lab, server)
+
+    def test_a_file_with_more_than_the_answers(self, lab: Lab) -> None:
+        """Lines that come twice or that nobody asked for, of whatever type, cost nothing."""
+        more = [
+            *(b"3\n", b"[[]]\n", b'{"custom_id": 3}\n', b'{"custom_id": "x", "response": []}\n'),
+            b'{"custom_id": "' + b"x" * 2**20 + b'"}\n',
+            b'{"response": {"status_code": "200", "body": 5}, "error": 7}\n',
+        ]
+        with serve(Plot(garble=lambda lines: [*more, *lines, *lines])) as server:
+            done = batched(lab, server)
+            assert done.code == 0
+            assert "the line has no custom_id of Eyechart (4 such)" in done.err
+            assert server.created == 1
+            assert len(records(lab.the_run())) == 16
+            assert_as_direct(lab, server)
+
+    def test_long_replies_are_kept(self, lab: Lab) -> None:
+        """A line of a megabyte is a reply like any other."""
+        with serve(says=lambda body: "x" * 2**20 + batch_server.right(body)) as server:
+            assert batched(lab, server, task=lab.plain).code == 0
+        assert all(len(record["reply"]) > 2**20 for record in records(lab.the_run()))
+
+    def test_answers_of_a_batch_that_failed_are_kept(self, lab: Lab) -> None:
+        """Where a vendor calls a batch failed that it began."""
+        with serve(Plot(end="failed", answered=7), Plot()) as server:
+            done = batched(lab, server)
+            assert done.code == 1
+            assert "batch_1 failed with 7 of 16 answered" in done.err
+            assert batched(lab, server).code == 0
+            assert server.created == 2
+            assert_as_direct(lab, server)
+
     def test_another_model_is_not_mixed_in(self, lab: Lab) -> None:
         """As for direct runs: what made the first answers makes all of them."""
         with serve(Plot(), Plot(model="stand-in-2")) as server:
@@ -505,6 +563,34 @@ class TestFaults:
             assert done.code == 0
             assert server.created == 3
             assert set(server.paid.values()) == {1}
+
+    def test_a_list_that_lags_makes_no_second_batch(self, lab: Lab) -> None:
+        """The service has time to list a batch of which it has not told us."""
+        waits: list[float] = []
+        lab.monkeypatch.setattr(batch_run, "SETTLE_S", 10.0)
+        with serve(lists_late=10**6) as server:
+
+            async def sleep(seconds: float) -> None:
+                waits.append(seconds)
+                if seconds == batch_run.SETTLE_S:
+                    server.lists_late = 0
+
+            server.lost["POST /v1/batches"] = 1
+            run_batches(lab, server, lab.wanted(model=NAME.label), clocks=Clocks(sleep=sleep))
+            assert waits[:2] == [context.FIRST_POLL_S, 10.0]
+            assert server.created == 1
+            assert set(server.paid.values()) == {1}
+
+    @pytest.mark.parametrize("status", [400, 401])
+    def test_a_refusal_after_a_lost_reply_forgets_nothing(self, lab: Lab, status: int) -> None:
+        """The batch may be there: the same command finds it."""
+        with serve(faults={"GET /v1/batches": [status]}) as server:
+            server.lost["POST /v1/batches"] = 1
+            assert batched(lab, server).code == 1
+            assert PENDING_FILE in leftovers(lab)
+            assert batched(lab, server).code == 0
+            assert server.created == 1
+            assert_as_direct(lab, server)
 
     def test_a_wrong_key_stops_at_once_and_loses_nothing(self, lab: Lab) -> None:
         """While it is waited for: with the right one the same command continues."""

@@ -179,14 +179,20 @@ class BatchRun:
             ProviderError: the service refuses it, or does not answer.
         """
         context = self._context
-        tried = False
+        lost = False  # the reply to a request, and perhaps not the request
 
         async def create() -> BatchState:
-            nonlocal tried
-            if tried and (state := await context.service.find(batch.token, batch.since_s)):
-                return state  # the reply to the request was lost, and not the request
-            tried = True
-            return await context.service.create(file, context.form.url, batch.token)
+            nonlocal lost
+            if lost:
+                await context.clocks.sleep(SETTLE_S)
+                if state := await context.service.find(batch.token, batch.since_s):
+                    return state
+            lost = False
+            try:
+                return await context.service.create(file, context.form.url, batch.token)
+            except TransientError:
+                lost = True
+                raise
 
         self._run.journal.sync()
         try:
@@ -196,7 +202,8 @@ class BatchRun:
         except TransientError:
             raise
         except ProviderError:
-            self.batches.close(batch)
+            if not lost:
+                self.batches.close(batch)
             raise
 
     async def recover(self) -> None:
@@ -248,7 +255,7 @@ class BatchRun:
         """
         context = self._context
         about = f"{self.name}: batch {state.id}"
-        if state.status == "failed":
+        if state.status == "failed" and not state.completed and state.output_file is None:
             why = state.problems[0] if state.problems else "no reason given"
             more = f" and {len(state.problems) - 1} more" if len(state.problems) > 1 else ""
             context.warn(f"{about} failed, and nothing was asked: {why}{more}{_remedy(why)}")
@@ -268,10 +275,14 @@ class BatchRun:
                 gone |= what == "output"
         for complaint in summary.complaints():
             context.warn(complaint)
-        if gone:  # answers that are paid for
+        self.progress.answered += summary.fates["answered"]
+        self.progress.failed += summary.fates["failed"]
+        self.progress.last_failure = self._importer.last_failure
+        if gone or summary.of_run < state.completed:  # answers that are paid for
+            has = f"{state.completed:,} answered requests, and its files have {summary.of_run:,}"
             context.warn(
-                f"{about}: give the same command again to look for its answers, or, to give them "
-                f"up, delete {self.batches.folder / PENDING_FILE}"
+                f"{about} has {has}; give the same command again to look for its answers, or, to "
+                f"give them up, delete {self.batches.folder / PENDING_FILE}"
             )
             return False
         if state.status != "completed":
@@ -279,9 +290,6 @@ class BatchRun:
                 f"{about} {state.status} with {state.completed:,} of {state.total:,} answered"
             )
         self._run.journal.sync()  # before the batch is forgotten
-        self.progress.answered += summary.fates["answered"]
-        self.progress.failed += summary.fates["failed"]
-        self.progress.last_failure = self._importer.last_failure
         self.batches.close(batch)
         return True
 

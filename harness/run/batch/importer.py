@@ -172,6 +172,11 @@ class ImportSummary:
         """How many lines could not be used."""
         return sum(self.fates[fate] for fate in _UNUSED)
 
+    @property
+    def of_run(self) -> int:
+        """How many lines were replies or errors of the run, of use or not."""
+        return sum(self.fates[fate] for fate in (*USED, "unknown", "changed"))
+
     def complaints(self) -> list[str]:
         """A message for each reason why lines could not be used."""
         return [
