@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.analysis.curve import Threshold
+from harness.analysis.judged_run import JudgedRun
+from harness.analysis.results import write_results
 from harness.cli.results import without_repeats
 from harness.journal.manifest import MANIFEST, find_runs, read_manifest
 from harness.journal.record import SAMPLES
@@ -49,6 +53,22 @@ class Small(ScriptedProvider):
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
         """A token a character."""
         return [len(prompt) for prompt in prompts]
+
+
+class _KilledError(BaseException):
+    """The process ends here."""
+
+
+def _killed_after(shown: int) -> Callable[[JudgedRun], Path]:
+    """Writes the tables of so many runs."""
+    calls = count()
+
+    def write(run: JudgedRun, *more: Threshold) -> Path:
+        if next(calls) == shown:
+            raise _KilledError
+        return write_results(run, *more)
+
+    return write
 
 
 class TestRepeat:
@@ -160,6 +180,48 @@ class TestRepeat:
         assert len(lab.slow_asked()) - asked == 16 - answered
         assert len({record["id"] for record in records(repeat)}) == len(records(repeat)) == 16
         assert [path.name for path in (folder / "repeats").iterdir()] == ["1"]
+
+    @pytest.mark.parametrize("shown", [0, 1, 2])
+    def test_a_repeat_that_was_killed_before_its_end_is_finished_first(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch, shown: int
+    ) -> None:
+        """Two models on two tasks: whichever tables are written by then, nothing is asked twice,
+        and the command after that begins the next repeat.
+        """
+        provider = ScriptedProvider(right)
+        models = f"{lab.fake(provider)},fake/other"
+        command = ("--task", f"{lab.ones},{lab.plain}", "--model", models)
+        assert lab.bench_run(*command).code == 0
+        size = len(provider.requests)
+        with monkeypatch.context() as patched:
+            patched.setattr("harness.cli.results.write_results", _killed_after(shown))
+            with pytest.raises(_KilledError):
+                lab.bench_run(*command, "--repeat")
+        done = lab.bench_run(*command, "--repeat")
+        assert (done.code, len(provider.requests)) == (0, 2 * size)
+        assert "lab/plain: repeat 1 had all its replies; nothing was asked" in done.err.splitlines()
+        assert "(repeat 2)" not in done.out
+        assert lab.bench_run(*command, "--repeat").code == 0
+        assert len(provider.requests) == 3 * size
+        repeats = sorted(path.name for path in lab.out.rglob("repeats/*"))
+        assert repeats == [*"1111", *"2222"]
+
+    def test_the_same_command_asks_only_the_model_that_failed(self, lab: Lab) -> None:
+        """A complete repeat of another model is not asked again before the command is complete."""
+        fails_at = 0
+
+        def script(request: Request) -> str | BadRequestError:
+            is_last = len(provider.requests) == fails_at
+            return BadRequestError("not now") if is_last else right(request)
+
+        provider = ScriptedProvider(script)
+        models = ("--model", f"{lab.fake(provider)},fake/other")
+        assert lab.bench_run(*models).code == 0
+        size = len(provider.requests)
+        fails_at = 2 * size
+        assert lab.bench_run(*models, "--repeat").code == 1
+        assert lab.bench_run(*models, "--repeat").code == 0
+        assert len(provider.requests) == 2 * size + 1
 
     def test_another_model_behind_the_name_is_said(self, lab: Lab) -> None:
         """The verdicts may have changed for that reason."""

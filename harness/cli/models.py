@@ -14,6 +14,7 @@ from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from harness.face.run_options import RunOptions
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
+from harness.run.repeat import finish
 from providers.catalog.model_facts import known_not_to_reason
 from providers.catalog.spelling import near
 
@@ -79,6 +80,9 @@ def run_models(
             f"{len(results) - len(failed)} of {len(models)} models are complete; not:",
             *(f"  {result.model}: {result.why}" for result in failed),
         )
+    for of_run in [] if failed else shown:
+        if of_run.followed.repeat:
+            finish(of_run.followed.folder)
     return max(result.exit_code for result in results)
 
 

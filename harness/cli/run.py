@@ -95,6 +95,7 @@ def show_asked(
     if interrupted:
         saved = "batches go on" if options.batch else "what was answered is saved"
         say(f"interrupted; {saved}, and {same_command} continues")
+    _say_how_it_went(asked.outcomes)
     begun = asked.begun
     try:
         _share_log([request.server_log for request in begun.values()])
@@ -119,6 +120,14 @@ def show_asked(
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
     return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs)
+
+
+def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
+    """Says which repeats had nothing left to ask."""
+    for outcome in outcomes:
+        request = outcome.request
+        if request.repeat and not outcome.progress.total:
+            say(f"{request.name}: repeat {request.repeat} had all its replies; nothing was asked")
 
 
 def _report_ends(

@@ -9,13 +9,17 @@ from pathlib import Path
 
 from harness.errors import IncompleteError
 from harness.journal.answers import answered
+from harness.journal.files import replace_file
 from harness.journal.manifest import MANIFEST, read_manifest, repeat_folder
 from harness.run.run_request import RunRequest
 from harness.spec import line_start
 
+_FINISHED = "finished"
+"""Empty file in the folder of a finished repeat."""
+
 
 def repeat_requests(requests: Sequence[RunRequest], *, adaptive: bool = False) -> list[RunRequest]:
-    """The same requests as repeats: each continues a repeat that is not complete, or begins one.
+    """The same requests as repeats: each continues a repeat that is not finished, or begins one.
 
     Of an adaptive condition, and with `adaptive` of all, the samples that the run has are asked
     again, whichever the request names.
@@ -76,21 +80,20 @@ def _problem(request: RunRequest) -> str:
     )
 
 
+def finish(folder: Path) -> None:
+    """Marks the repeat in `folder` as finished: its command asked all that was wanted and has shown
+    it, so the next command begins another repeat.
+
+    Raises:
+        JournalError: the mark cannot be written.
+    """
+    replace_file(folder / _FINISHED, b"")
+
+
 def _number(run: Path) -> int:
-    """The first number whose repeat is not there or not complete."""
-    return next(number for number in count(1) if not _is_complete(repeat_folder(run, number)))
-
-
-def _is_complete(folder: Path) -> bool:
-    if not (folder / MANIFEST).exists():
-        return False
-    manifest = read_manifest(folder)
-    start = line_start(int(manifest.settings["seed"]), manifest.task)
-    answers = answered(folder, _say_nothing, (cell.line for cell in manifest.cells), start)
-    return all(
-        answers.has(cell.key, index) or answers.unsent.has(cell.key, index)
-        for cell in manifest.cells
-        for index in range(cell.samples)
+    """The first number whose repeat is not there or not finished."""
+    return next(
+        number for number in count(1) if not (repeat_folder(run, number) / _FINISHED).exists()
     )
 
 
