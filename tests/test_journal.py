@@ -6,6 +6,7 @@ import errno
 import io
 import multiprocessing
 import os
+import shutil
 import signal
 import stat
 import time
@@ -27,12 +28,14 @@ from harness.journal.answers import Answered
 from harness.journal.files import replace_file
 from harness.journal.line_finder import LineFinder
 from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
-from harness.journal.record import SAMPLES, Failure, Record, decode, read_records
+from harness.journal.record import SAMPLES, Failure, Record, decode, encode, read_records
 from harness.journal.writer import Journal, set_aside
 from harness.spec import Cell, Condition, Line, Settings, TaskSpec, lines_of
 from harness.task.catalogue import open_task
 from harness.task.source import parse
-from tests.conftest import DEFAULTS, ONES
+from providers.base import Request
+from providers.scripted import ScriptedProvider
+from tests.conftest import DEFAULTS, ONES, right
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -211,6 +214,93 @@ class TestWriting:
             monkeypatch.undo()
             book.append(record(2))
         assert indices(tmp_path) == [0, 2]
+
+
+def _deleted(path: Path) -> None:
+    path.unlink()
+
+
+def _moved(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+
+
+def _folder_deleted(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+WRITTEN = len(encode(record(0))) + 1
+"""Bytes of a record's line in the file."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes and replaces no open file")
+class TestOtherPrograms:
+    """What another program does to the file of a writer stops it at the next write."""
+
+    @pytest.mark.parametrize("change", [_deleted, _moved, _folder_deleted])
+    def test_a_file_that_is_gone_is_written_again(
+        self, tmp_path: Path, change: Callable[[Path], None]
+    ) -> None:
+        """With each of its records and the new one; what comes after that is written as usual."""
+        folder = tmp_path / "run"
+        with Journal(folder, print) as book:
+            book.append(record(0))
+            book.append(record(1))
+            change(folder / SAMPLES)
+            with pytest.raises(JournalError) as caught:
+                book.append(record(2))
+            assert indices(folder) == [0, 1, 2]
+            book.append(record(3))
+        said = str(caught.value)
+        assert said.startswith(f"{folder / SAMPLES} was deleted or moved during the run")
+        assert "the same command goes on" in said
+        assert indices(folder) == [0, 1, 2, 3]
+
+    def test_a_file_that_replaced_it_stays(self, tmp_path: Path) -> None:
+        """Also one that looks longer; the records of the run are beside it."""
+        other = tmp_path / "other"
+        other.write_bytes(b"".join(line(index) for index in range(10, 20)))
+        with Journal(tmp_path, print) as book:
+            book.append(record(0))
+            other.replace(tmp_path / SAMPLES)
+            with pytest.raises(JournalError, match="another file replaced") as caught:
+                book.append(record(1))
+            book.append(record(2))
+        assert indices(tmp_path) == list(range(10, 20))
+        (saved,) = tmp_path.glob("samples-*.jsonl")
+        assert saved.name in str(caught.value)
+        saved.replace(tmp_path / SAMPLES)
+        assert indices(tmp_path) == [0, 1, 2]
+
+    @pytest.mark.parametrize("left", [0, WRITTEN, WRITTEN + 5])
+    def test_a_file_that_was_cut_goes_on_from_there(self, tmp_path: Path, left: int) -> None:
+        """The record that comes next is not lost in what is left of a line."""
+        with Journal(tmp_path, print) as book:
+            for index in range(3):
+                book.append(record(index))
+            size = (tmp_path / SAMPLES).stat().st_size
+            os.truncate(tmp_path / SAMPLES, left)
+            with pytest.raises(JournalError) as caught:
+                book.append(record(3))
+            book.append(record(4))
+        assert f"was cut from {size:,} to {left:,} bytes" in str(caught.value)
+        assert indices(tmp_path) == ([0, 3, 4] if left else [3, 4])
+
+    def test_nothing_that_was_paid_for_is_asked_again(self, lab: Lab) -> None:
+        """The run stops at once; the same command asks what was not asked."""
+        wanted = lab.wanted()
+        asked: list[str] = []
+
+        def script(request: Request) -> str:
+            asked.append(request.sample_id)
+            if len(asked) == 6:
+                (wanted.folder / SAMPLES).unlink()
+            return right(request)
+
+        with pytest.raises(JournalError, match="was deleted or moved"):
+            lab.run(wanted, ScriptedProvider(script), max_connections=1)
+        assert len(asked) == 6
+        lab.run(wanted, ScriptedProvider(script))
+        assert len(asked) == len(set(asked)) == wanted.plan.size
 
 
 class TestRepair:

@@ -3,13 +3,15 @@
 `samples.jsonl` only grows. Each record is one line, written with a single unbuffered write, so
 `kill -9` loses no written record. A power cut loses at most the records of the last second: a
 thread syncs the file to the disk once a second, and closing the run syncs it too. The next writer
-removes an incomplete last line. An unreadable line loses only its own sample.
+removes an incomplete last line. An unreadable line loses only its own sample. Where another program
+deletes, replaces or cuts the file meanwhile, the next write says so, and saves what can be saved.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -45,6 +47,8 @@ class Journal:
         self._warn = warn
         self._lock = FileLock(folder / _LOCK, timeout=0)
         self._file = -1
+        self._path = folder / SAMPLES
+        self._inode = self._size = 0
         self._unsynced = False
         self._sync_error: OSError | None = None
         self._sync_lock = threading.Lock()
@@ -65,7 +69,7 @@ class Journal:
             replace_file(self.folder / _WRITER, orjson.dumps(writer))
             self._repair()
             is_new = not (self.folder / SAMPLES).exists()
-            self._open()
+            self._open(self.folder / SAMPLES)
             for folder in (self.folder, *self.folder.parents)[:_NEW_FOLDERS] if is_new else ():
                 sync_folder(folder)
         except Timeout:
@@ -101,10 +105,12 @@ class Journal:
         one second a power cut.
 
         Raises:
-            JournalError: this record or an earlier one cannot be written.
+            JournalError: this record or an earlier one cannot be written, or another program
+                changed the file; then this record is written all the same.
         """
         if self._sync_error is not None:
             self.sync()
+        change = self._other_change()
         line = encode(record) + b"\n"
         written = 0
         try:
@@ -112,11 +118,68 @@ class Journal:
                 written += os.write(self._file, line[written:])
         except OSError as error:
             os.ftruncate(self._file, os.fstat(self._file).st_size - written)
-            raise JournalError(f"cannot write {self.folder / SAMPLES}: {error.strerror}") from error
+            raise JournalError(f"cannot write {self._path}: {error.strerror}") from error
+        self._size += len(line)
         self._unsynced = True
         if self._sync_thread is None:
             self._sync_thread = threading.Thread(target=self._sync_regularly, daemon=True)
             self._sync_thread.start()
+        if change:
+            raise JournalError(change)
+
+    def _other_change(self) -> str:
+        """What another program did to the file since the last write, and what helps; empty if
+        nothing. The records that can be saved are, and the next write goes where they are.
+        """
+        path = self._path
+        try:
+            now = os.stat(path)  # noqa: PTH116  Path.stat takes longer, and this is every write's
+            if now.st_ino == self._inode and now.st_size == self._size:
+                return ""
+            opened = os.fstat(self._file)
+        except (FileNotFoundError, NotADirectoryError):
+            self._save(path)
+            return (
+                f"{path} was deleted or moved during the run; it is there again with all its "
+                "records, and the same command goes on"
+            )
+        except OSError as error:
+            raise JournalError(f"cannot write {path}: {error.strerror}") from error
+        if not os.path.samestat(opened, now):
+            self._save(path.with_name(f"samples-{os.getpid()}.jsonl"))
+            return (
+                f"another file replaced {path} during the run; the run's records are in "
+                f"{self._path.name} beside it: give that file the name {SAMPLES}, and the same "
+                "command goes on"
+            )
+        before, self._size = self._size, opened.st_size
+        if opened.st_size >= before:
+            return ""
+        self._end_line()
+        return (
+            f"{path} was cut from {before:,} to {opened.st_size:,} bytes during the run; the same "
+            "command asks the lost samples again"
+        )
+
+    def _save(self, path: Path) -> None:
+        """Copies all records to a new file at `path`, to which the next writes go."""
+        try:
+            with self._sync_lock:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with open(self._file, "rb", closefd=False) as old, path.open("xb") as new:
+                    old.seek(0)
+                    shutil.copyfileobj(old, new)
+                os.close(self._file)
+                self._open(path)
+        except OSError as error:
+            raise JournalError(f"cannot write {path}: {error.strerror}") from error
+
+    def _end_line(self) -> None:
+        """Ends an incomplete last line, so that the next record has a line of its own."""
+        if self._size:
+            os.lseek(self._file, -1, os.SEEK_END)
+            if os.read(self._file, 1) != b"\n":
+                self._size += os.write(self._file, b"\n")
 
     def sync(self) -> None:
         """Writes all records to the disk before it returns.
@@ -127,7 +190,7 @@ class Journal:
         self._sync()
         if self._sync_error is not None:
             error = self._sync_error
-            raise JournalError(f"cannot write {self.folder / SAMPLES}: {error.strerror}") from error
+            raise JournalError(f"cannot write {self._path}: {error.strerror}") from error
 
     def _sync_regularly(self) -> None:
         while not self._closing.wait(SYNC_S):
@@ -164,11 +227,13 @@ class Journal:
                 self._file = -1
         finally:
             if self._file < 0:
-                self._open()
+                self._open(self.folder / SAMPLES)
 
-    def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._file = os.open(self.folder / SAMPLES, flags, 0o644)
+    def _open(self, path: Path) -> None:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._file = os.open(path, flags, 0o644)
+        opened = os.fstat(self._file)
+        self._path, self._inode, self._size = path, opened.st_ino, opened.st_size
 
     def _repair(self) -> None:
         path = self.folder / SAMPLES
