@@ -34,7 +34,7 @@ from providers.catalog.endpoints import address_problem
 from providers.catalog.model_facts import model_facts
 from providers.destinations import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from providers.http.errors import error_of
-from providers.http.sdk import bad_reply, http_client
+from providers.http.sdk import bad_reply, connection_error, http_client
 from providers.openai.form import is_count, read_json, tier_of
 from providers.secrets import keep_secret, redact_address
 
@@ -159,7 +159,7 @@ class AnthropicProvider:
             raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except anthropic.APIConnectionError as error:
             where, cause = redact_address(str(self._client.base_url)), error.__cause__ or error
-            broken = BrokenConnectionError(f"no connection to {where}: {cause}")
+            broken = connection_error(cause)(f"no connection to {where}: {cause}")
             raise bad_reply(error) or broken from error
         except anthropic.AnthropicError as error:
             raise BadReplyError(" ".join(str(error).split())) from error

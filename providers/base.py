@@ -15,6 +15,7 @@ ProviderError
     ├── ServerFaultError      408, 409, any other 5xx: a fault, not overload
     ├── ReplyTimeoutError     no reply in time
     ├── BrokenConnectionError no connection, or one that broke
+    │   └── ConnectError      no connection could be made
     ├── BadReplyError         an invalid reply: invalid JSON, no choices
     └── BatchExpiredError     a batch ended before this request was processed
 """
@@ -365,6 +366,10 @@ class ReplyTimeoutError(TransientError):
 
 class BrokenConnectionError(TransientError):
     """No connection, or one that broke."""
+
+
+class ConnectError(BrokenConnectionError):
+    """No connection could be made: nobody listens, or there is no such address."""
 
 
 class BadReplyError(TransientError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.analysis.judged_run import read_run
-from harness.analysis.results import write_results
+from harness.analysis.results import TABLE, write_results
 from harness.face import run_options
 from harness.journal.record import SAMPLES
 from harness.run.limits import RunLimits
@@ -176,7 +176,7 @@ class TestFaults:
         assert list(server.counters.answers.values()) == [1] * SIZE
 
     def test_through_the_command(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-        """`bench run` says nothing of the faults that asking again mended."""
+        """`bench run` says how many samples were tried again, and nothing else of the faults."""
         patient = partial(RunLimits, initial_backoff_s=0.0, max_backoff_s=0.01)
         monkeypatch.setattr(run_options, "RunLimits", patient)
         with serving(FaultyServer(Faults(FAULTS, most=4))) as server:
@@ -184,9 +184,46 @@ class TestFaults:
                 *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),
                 *("--lengths", "20,30", "--samples", str(SIZE // 4)),
             )
-        assert (done.code, done.err) == (0, "")
+        assert done.code == 0
+        (said,) = done.err.splitlines()
+        retried = sum(count > 1 for count in server.counters.requests.values())
+        assert said.startswith(f"{retried} samples were tried again (a reason: ")
         assert bed.table() == bed.undisturbed
         assert list(server.counters.answers.values()) == [1] * SIZE
+
+
+class TestNothingAnswered:
+    """A run without any answer says why, and shows no empty table."""
+
+    def test_nobody_listens(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The cause is said at once, and again at the end with what helps."""
+        impatient = partial(RunLimits, connect_timeout_s=0.0)
+        monkeypatch.setattr(run_options, "RunLimits", impatient)
+        with serving(FaultyServer()) as gone:
+            pass
+        done = bed.lab.bench_run("--model", "openai/fake", "--base-url", gone.base_url)
+        assert (done.code, done.out) == (1, "")
+        first, last = done.err.splitlines()
+        assert "trying again for up to 0 s" in first
+        assert "start the server or correct its address, and the same command goes on" in last
+
+    def test_an_unknown_model(self, bed: Bed) -> None:
+        """Or an address that leads nowhere."""
+        with serving(FaultyServer()) as server:
+            done = bed.lab.bench_run("--model", "openai/fake", "--base-url", f"{server.base_url}/x")
+        done.one_line(1, "no such model or address", "check the model's name and the address")
+        assert done.out == ""
+
+    def test_samples_that_all_failed(self, bed: Bed) -> None:
+        """The files are written all the same."""
+        with serving(FaultyServer(Faults(permanent=["bad"] * 8))) as server:
+            done = bed.lab.bench_run(
+                *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),
+                *("--lengths", "20,30", "--samples", "2"),
+            )
+        done.one_line(1, "8 samples have no reply", "this request cannot be served")
+        assert done.out == ""
+        assert (bed.lab.the_run() / TABLE).exists()
 
 
 class TestCutShort:

@@ -10,6 +10,7 @@ from providers.base import (
     BrokenConnectionError,
     OverloadedError,
     ProviderError,
+    RateLimitError,
     ReplyTimeoutError,
     ServerFaultError,
 )
@@ -50,6 +51,28 @@ def test_a_server_that_broke_rests_for_a_while(error: ProviderError, *, moves: b
     with replicas.use("row 1") as server:
         assert server == ("b" if moves else "a")
     now_s = REST_S
+    with replicas.use("row 2") as server:
+        assert server == "a"
+
+
+def test_a_server_that_asks_for_a_pause_gets_it() -> None:
+    """The others are asked meanwhile."""
+    now_s = 0.0
+    replicas = Replicas(["a", "b"], clock=lambda: now_s)
+
+    def asked() -> str:
+        with replicas.use("row 1") as server:
+            return server
+
+    with pytest.raises(RateLimitError), replicas.use("row 1"):
+        raise RateLimitError("429", retry_after_s=3.0)
+    assert asked() == "b"
+    now_s = 2.9
+    assert asked() == "b"
+    with pytest.raises(RateLimitError), replicas.use("row 1"):
+        raise RateLimitError("429")
+    assert asked() == "b"
+    now_s = 3.0
     with replicas.use("row 2") as server:
         assert server == "a"
 

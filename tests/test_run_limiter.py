@@ -46,7 +46,7 @@ def test_the_limit_doubles_with_each_round_of_replies() -> None:
     assert limits == [16, 32, 64, 100, 100]
 
 
-def test_trouble_halves_it_once_for_all_that_were_on_their_way() -> None:
+def test_a_storm_halves_it_once_for_all_that_were_on_their_way() -> None:
     """Those sent before the cut say nothing new; afterwards it grows by one a round."""
     time = Time()
     limiter = time.limiter(64)
@@ -54,14 +54,33 @@ def test_trouble_halves_it_once_for_all_that_were_on_their_way() -> None:
         limiter.grow(0.1)
     assert limiter.limit == 64
     time.now_s = 1.0
-    for sent_s in (0.2, 0.5, 0.9):
+    limits = []
+    for sent_s in (0.2, 0.3, 0.5, 0.9, 1.1):
         Permit(limiter, sent_s).on_overload()
-    assert limiter.limit == 32
-    Permit(limiter, 1.1).on_overload()
-    assert limiter.limit == 16
-    for _ in range(17):
+        limits.append(limiter.limit)
+    assert limits == [56, 49, 24, 24, 12]
+    for _ in range(13):
         limiter.grow(0.1)
-    assert limiter.limit == 17
+    assert limiter.limit == 13
+
+
+def test_overloads_among_replies_lower_it_a_little_and_pause_nobody() -> None:
+    """It grows back as before, since the server answers all the same."""
+
+    async def main() -> None:
+        time = Time()
+        limiter = time.limiter(64)
+        for _ in range(48):
+            limiter.grow(0.1)
+        for _ in range(5):
+            Permit(limiter, time.now_s).on_overload(60)
+            assert limiter.limit == 56
+            for _ in range(8):
+                limiter.grow(0.1)
+            assert limiter.limit == 64
+        assert (await limiter.acquire(0)).sent_s == 0
+
+    run(main())
 
 
 def test_it_never_falls_below_one() -> None:
@@ -250,7 +269,8 @@ def test_a_pause_holds_for_everybody_and_may_be_made_longer() -> None:
     async def main() -> None:
         time = Time()
         limiter = time.limiter(64)
-        Permit(limiter, 0.0).on_overload(5)
+        for _ in range(3):
+            Permit(limiter, 0.0).on_overload(5)
 
         async def lengthen() -> None:
             Permit(limiter, 0.0).on_overload(9)

@@ -22,6 +22,7 @@ from providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
+    ConnectError,
     OverloadedError,
     PromptOverflowError,
     ProviderError,
@@ -31,6 +32,7 @@ from providers.base import (
     ReplyTimeoutError,
     Request,
     SampleError,
+    ServerFaultError,
     SetupError,
     StopRunError,
     TransientError,
@@ -395,6 +397,62 @@ class TestStopping:
         assert "3 samples in a row" in str(done.raised)
         assert "busy" in str(done.raised)
         assert len(done.records) == 3
+
+    def test_a_server_that_never_answered_gets_little_time(self) -> None:
+        """What is wrong is said at the first attempt; the last one is at the end of the time."""
+        said: list[str] = []
+        done = Asked(lambda _request: ConnectError("refused"), 100, say=said.append)
+        assert isinstance(done.raised, StopRunError)
+        assert str(done.raised).startswith("no connection within 10 s; start the server")
+        assert said == ["refused; trying again for up to 10 s"]
+        assert done.waits_s == [1, 2, 4, 3]
+        assert done.records == []
+
+    def test_a_server_that_is_starting_is_waited_for(self) -> None:
+        """Any answer, also an error, shows that it is there."""
+        script = [ConnectError("refused"), ServerFaultError("loading"), *[ConnectError("no")] * 5]
+        done = Asked([*script, "2"])
+        assert done.raised is None
+        assert [record["attempts"] for record in done.records] == [8]
+
+    def test_a_server_that_is_away_for_a_minute_costs_no_sample(self) -> None:
+        """A sample is asked until it is back, more often than after any other fault."""
+        said: list[str] = []
+        away = [ConnectError("refused")] * ONE_BY_ONE.max_attempts
+        done = Asked([*["2"] * 20, *away, *["2"] * 20], 40, say=said.append)
+        assert done.raised is None
+        assert [record["reply"] for record in done.records] == ["2"] * 40
+        assert len(done.asked) == 40 + len(away)
+        assert said == ["refused; trying again for up to 120 s"]
+        assert (done.progress.retried, done.progress.failed) == (1, 0)
+        assert done.progress.waited_s == sum(done.waits_s) == 63
+
+    def test_a_server_that_is_away_for_good_stops_the_run(self) -> None:
+        """What was answered stays, and no sample is counted as failed."""
+        done = Asked(["2", *[ConnectError("refused")] * 50], 2)
+        assert isinstance(done.raised, StopRunError)
+        assert str(done.raised).startswith("no connection within 120 s")
+        assert [record["index"] for record in done.records] == [0]
+        assert sum(done.waits_s) == 120
+
+    def test_connections_that_only_one_sample_cannot_make_count(self) -> None:
+        """Where others are answered meanwhile the sample is to blame, and the run goes on."""
+        limits = RunLimits(max_connections=2)
+        done = Asked(
+            lambda request: ConnectError("refused") if request.sample_id == "id0" else "2",
+            5000,
+            limits=limits,
+            latency_s=0.01,
+        )
+        assert done.raised is None
+        assert (done.progress.answered, done.progress.failed) == (4999, 1)
+        assert done.asked.count("id0") < 2 * limits.max_attempts
+
+    def test_what_was_tried_again_is_counted_by_samples(self) -> None:
+        """And the time in which there was nothing but waiting, once for all samples that wait."""
+        done = Asked([RateLimitError("429"), RateLimitError("429"), "2", "2"], 2)
+        assert (done.progress.retries, done.progress.retried) == (2, 1)
+        assert done.progress.waited_s == 3
 
     def test_a_silent_server_stops_the_run(self) -> None:
         """Attempts that fail for twenty minutes, and nothing answered, are enough; it is said."""

@@ -123,11 +123,20 @@ def show_asked(
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
-    """Says which repeats had nothing left to ask."""
+    """Says which repeats had nothing left to ask, how many samples were tried again, and how long
+    the runs waited for that.
+    """
     for outcome in outcomes:
         request = outcome.request
         if request.repeat and not outcome.progress.total:
             say(f"{request.name}: repeat {request.repeat} had all its replies; nothing was asked")
+    tried = [outcome.progress for outcome in outcomes if outcome.progress.answered]
+    if retried := sum(progress.retried for progress in tried):
+        waited_s = sum(progress.waited_s for progress in tried)
+        samples = "1 sample was" if retried == 1 else f"{retried:,} samples were"
+        waited = f", and {waited_s:.0f} s passed with nothing but waiting" if waited_s >= 1 else ""
+        last = next(progress.last_failure for progress in tried if progress.retried)
+        say(f"{samples} tried again{waited} (a reason: {last})")
 
 
 def _report_ends(
@@ -175,11 +184,14 @@ def _show(request: RunRequest, *, as_json: bool) -> Shown:
     from harness.cli.results import show_run
 
     run, document = read_run(request.folder), None
+    is_empty = set(run.samples["outcome"]) <= {OUTCOMES.index("error")}
     if more := _more_than_asked(request.plan, run):
         warn(more)
     if as_json:
         write_results(run)
         document = run_document(run)
+    elif is_empty:  # the cause is said afterwards
+        write_results(run)
     else:
         show_run(run, conditions=request.plan.conditions)
     if request.repeat:

@@ -114,8 +114,11 @@ class RunEngine:
             )
             await run.begin()
             self._runs.append(run)
+            limits = self._limits
+            if any(earlier.progress.answered for earlier in self._runs):  # the server is there
+                limits = replace(limits, connect_timeout_s=limits.outage_timeout_s)
             with self._display.show(request, run.progress):
-                await run.ask(self._provider, self._limits)
+                await run.ask(self._provider, limits)
                 if choose is not None:
                     await self._ask_on(run, request, choose)
 

@@ -16,6 +16,13 @@ _MAX_SLEEP_S = 0.25
 """Longest sleep before the token rate is looked at again: replies may have used fewer tokens."""
 _SHARE_WEIGHT = 1 / 8
 """Weight of the newest reply in the share of their maximum that requests are expected to use."""
+_STORM = 3
+"""Overloads, one after another and without a reply between them, from which on the limit is halved
+and a pause that the server asks for holds for all requests. Before, only the request that was
+refused waits.
+"""
+_LONE_CUT, _CUT = 7 / 8, 1 / 2
+"""Factors of the limit after an overload among replies, and in a storm."""
 _CLOCK_S = 1e-6
 """Shortest latency that a clock can measure."""
 _TOO_SLOW = 2.0
@@ -106,7 +113,7 @@ class Permit:
         self.limiter.grow(latency_s)
 
     def on_overload(self, pause_s: float = 0.0) -> None:
-        """The server was overloaded; no request may be sent within `pause_s` seconds."""
+        """The server was overloaded, and asks for a pause of `pause_s` seconds."""
         self.limiter.shrink(self.sent_s, pause_s)
 
     def settle(self, tokens: int) -> None:
@@ -121,10 +128,11 @@ class Permit:
 class AdaptiveLimiter:
     """Limits the requests in flight; the workers of one event loop share it.
 
-    The limit doubles with each round of replies until the first overload, halves on each overload
-    (once for all requests that were sent before it), and then grows by one a round: additive
+    The limit doubles with each round of replies until overloads follow each other. Then it halves
+    (once for all requests that were sent before), and from there it grows by one a round: additive
     increase, multiplicative decrease, as TCP has it (Jacobson 1988, Congestion Avoidance and
-    Control).
+    Control). Overloads among replies lower it by an eighth each, for some servers refuse a few
+    requests whatever the load is.
     """
 
     def __init__(
@@ -145,6 +153,7 @@ class AdaptiveLimiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._cut_at_s = float("-inf")
         self._was_overloaded = False
+        self._overloads = 0
         self._latency_s: float | None = None
         self._replies = 0
         self._best_s = float("inf")
@@ -187,6 +196,7 @@ class AdaptiveLimiter:
     def grow(self, latency_s: float) -> None:
         """Raises the limit after a reply, unless more requests at once would only wait longer."""
         self._replies += 1
+        self._overloads = 0
         last_s = latency_s if self._latency_s is None else self._latency_s
         self._latency_s = last_s + _LATENCY_WEIGHT * (latency_s - last_s)
         if self._replies * _LATENCY_WEIGHT >= 1 and self._latency_s < self._best_s:
@@ -202,11 +212,18 @@ class AdaptiveLimiter:
         return slower > _TOO_SLOW and slower > _NO_GAIN * self._limit / self._best_limit
 
     def shrink(self, sent_s: float, pause_s: float = 0.0) -> None:
-        """Halves the limit, unless that was done after the overloaded request was sent."""
+        """Lowers the limit after an overload, unless it was halved after the overloaded request was
+        sent. In a storm no request may be sent within `pause_s` seconds.
+        """
         now_s = self._clock()
-        self.rates.pause(now_s + pause_s)
-        if sent_s >= self._cut_at_s:
-            self._limit = max(1.0, self._limit / 2)
+        self._overloads += 1
+        is_storm = self._overloads >= _STORM
+        if is_storm:
+            self.rates.pause(now_s + pause_s)
+        if sent_s < self._cut_at_s:
+            return
+        self._limit = max(1.0, self._limit * (_CUT if is_storm else _LONE_CUT))
+        if is_storm:
             self._cut_at_s = now_s
             self._was_overloaded = True
 

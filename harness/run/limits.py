@@ -27,6 +27,10 @@ class RunLimits:
     """Wait before the second attempt; it doubles before each further one."""
     max_backoff_s: float = 60.0
     """The longest of these waits; a server that asks for a longer one gets it."""
+    connect_timeout_s: float = 10.0
+    """The run stops where no connection can be made for so long and the server never answered."""
+    outage_timeout_s: float = 120.0
+    """The same where it answered before. Meanwhile attempts to connect do not count."""
     drain_timeout_s: float = 30.0
     """Requests that are in flight when the run stops get this long to finish."""
     interrupt_drain_s: float = 10.0

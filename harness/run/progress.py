@@ -21,6 +21,11 @@ class Progress:
     last_failure: str = ""
     """Why the latest attempt or sample failed."""
     retries: int = 0
+    """Attempts that were repeated."""
+    retried: int = 0
+    """Samples that were tried again."""
+    waited_s: float = 0.0
+    """Time in which no request was in flight and samples waited to be tried again."""
     connections: int = 0
     """Requests that may be in flight now."""
     budget: Budget = field(default_factory=Budget)

@@ -14,6 +14,7 @@ from harness.run.progress import Progress
 from harness.run.records import answered, failed
 from harness.spec import Sample
 from providers.base import (
+    ConnectError,
     OverloadedError,
     Provider,
     ProviderError,
@@ -52,9 +53,18 @@ class RetryingClient:
     """Whether the user was told that the server makes the run wait."""
     answered_at_s: float = field(init=False)
     """When the last answer came, or the run began."""
+    is_heard: bool = field(init=False)
+    """Whether the server has ever sent anything."""
+    unreached_since_s: float | None = None
+    """When the first connection after the last answer could not be made."""
+    waiting: int = 0
+    """Samples that wait to be tried again."""
+    idle_since_s: float | None = None
+    """Since when no request is in flight and samples wait; `None` where that is not so."""
 
     def __post_init__(self) -> None:
         self.answered_at_s = self.clock()
+        self.is_heard = self.progress.answered > 0
 
     async def ask(self, sample: Sample, request: Request) -> Record | None:
         """The sample's record, with its reply or the reason why it has none; `None` if the run
@@ -80,7 +90,25 @@ class RetryingClient:
             if self.stopped is not None:
                 return None
             self.progress.retries += 1
-            await self.sleep(result)
+            self.progress.retried += state.attempts == 1
+            await self._wait(result)
+
+    async def _wait(self, seconds: float) -> None:
+        """Waits before a sample is tried again."""
+        self.waiting += 1
+        self._note_idle()
+        try:
+            await self.sleep(seconds)
+        finally:
+            self.waiting -= 1
+            self._note_idle()
+
+    def _note_idle(self) -> None:
+        """Counts the time in which the run only waits; called whenever that may begin or end."""
+        if self.idle_since_s is not None:
+            self.progress.waited_s += self.clock() - self.idle_since_s
+        is_idle = self.waiting and not self.in_flight
+        self.idle_since_s = self.clock() if is_idle else None
 
     async def _attempt(
         self, sample: Sample, request: Request, state: RetryState, tokens: int
@@ -89,6 +117,8 @@ class RetryingClient:
         permit = await self.limiter.acquire(tokens)
         worker = asyncio.current_task()
         self.in_flight.add(worker)
+        if self.waiting:
+            self._note_idle()
         try:
             if self.progress.budget.exhausted or self.stopped is not None:
                 return None
@@ -107,16 +137,20 @@ class RetryingClient:
             wait_s = self._wait_after(error, state, permit)
             return failed(sample, error, attempts=state.attempts) if wait_s is None else wait_s
         except SampleError as error:
+            self.is_heard = True
             permit.settle(0)
             return failed(sample, error, attempts=state.attempts + 1)
         finally:
             self.in_flight.discard(worker)
+            if self.waiting:
+                self._note_idle()
             permit.release()
 
     def _settle(self, reply: Reply, request: Request, permit: Permit, latency_s: float) -> Reply:
         """Charges a reply; returns it without usage figures that cannot be true."""
         permit.on_success(latency_s)
         self.answered_at_s = self.clock()
+        self.is_heard = True
         reply, used = self.meter.settle(reply, request.prompt, request.max_tokens)
         permit.settle(used.prompt_tokens + used.output_tokens)
         return reply
@@ -128,18 +162,29 @@ class RetryingClient:
             StopRunError: the server asks for a pause that is longer than one sample may take, or
                 nothing was answered for too long.
         """
-        wait_s = state.wait_after(error, self.clock() - permit.sent_s)
+        now_s = self.clock()
+        silent_s = now_s - self.answered_at_s
+        is_unreached = isinstance(error, ConnectError)
+        answered = self.progress.answered
+        # nothing was answered since its last attempt, so the sample is not to blame
+        is_outage = is_unreached and self.is_heard and state.answered == answered
+        wait_s = state.wait_after(error, now_s - permit.sent_s, is_outage=is_outage)
+        state.answered = answered
         pause_s = error.retry_after_s or 0.0
         if pause_s > self.limits.max_elapsed_s:
             raise StopRunError(
                 f"the server asks for a pause of {pause_s:.0f} s: {error}"
             ) from error
-        silent_s = self.clock() - self.answered_at_s
         if silent_s > self.limits.stall_timeout_s + pause_s:
             raise StopRunError(
                 f"nothing was answered for {silent_s / 60:.0f} minutes; the last failure: {error}"
             ) from error
         self.progress.last_failure = str(error)
+        if is_unreached:
+            left_s = self._time_to_connect(error)
+            wait_s = None if wait_s is None else min(wait_s, left_s)
+        else:
+            self.is_heard = True
         is_long = wait_s is not None and wait_s >= _LONG_WAIT_S
         if (is_long or isinstance(error, ReplyTimeoutError)) and not self.has_said_waiting:
             self.has_said_waiting = True
@@ -147,6 +192,27 @@ class RetryingClient:
         if isinstance(error, RateLimitError | OverloadedError | ReplyTimeoutError):
             permit.on_overload(pause_s)
         return wait_s
+
+    def _time_to_connect(self, error: TransientError) -> float:
+        """Seconds that are left for a connection; says at once what the run waits for.
+
+        Raises:
+            StopRunError: no time is left.
+        """
+        limits, now_s = self.limits, self.clock()
+        timeout_s = limits.outage_timeout_s if self.is_heard else limits.connect_timeout_s
+        if self.unreached_since_s is None or self.unreached_since_s < self.answered_at_s:
+            self.unreached_since_s = now_s
+            if not self.has_said_waiting:
+                self.has_said_waiting = True
+                self.say(f"{error}; trying again for up to {timeout_s:.0f} s")
+        left_s = self.unreached_since_s + timeout_s - now_s
+        if left_s <= 0:
+            raise StopRunError(
+                f"no connection within {timeout_s:.0f} s; start the server or correct its address, "
+                f"and the same command goes on ({error})"
+            ) from error
+        return left_s
 
 
 @dataclass(slots=True)
@@ -157,17 +223,27 @@ class RetryState:
     failed: int = 0
     """Attempts that failed for another reason than a rate limit."""
     rate_limited: int = 0
+    waived: int = 0
+    """Attempts that failed while the server was away, and do not count."""
+    answered: int = -1
+    """Samples of the run that were answered before its last attempt failed."""
     elapsed_s: float = 0.0
 
     @property
     def attempts(self) -> int:
         """All attempts."""
-        return self.failed + self.rate_limited
+        return self.failed + self.rate_limited + self.waived
 
-    def wait_after(self, error: TransientError, latency_s: float) -> float | None:
-        """Seconds to wait after an attempt that ended with `error`; `None` if it was the last."""
+    def wait_after(
+        self, error: TransientError, latency_s: float, *, is_outage: bool = False
+    ) -> float | None:
+        """Seconds to wait after an attempt that ended with `error`; `None` if it was the last. In
+        an outage of the server the attempt does not count.
+        """
         limits = self.limits
-        if isinstance(error, RateLimitError):
+        if is_outage:
+            self.waived += 1
+        elif isinstance(error, RateLimitError):
             self.rate_limited += 1
         else:
             self.failed += 1

@@ -140,7 +140,9 @@ def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
     if too_large or _OVERFLOW.search(code_and_message):
         return PromptOverflowError(shown)
     if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(code_and_message):
-        return UnknownModelError(f"no such model or address ({shown})")
+        return UnknownModelError(
+            f"no such model or address ({shown}); check the model's name and the address"
+        )
     if _FILTERED.search(code_and_message) and not _WHO_ASKS.search(message):
         return RefusedError(shown)
     if status >= HTTPStatus.BAD_REQUEST:

@@ -12,6 +12,7 @@ from providers.base import (
     BadReplyError,
     BrokenConnectionError,
     OverloadedError,
+    RateLimitError,
     ReplyTimeoutError,
     ServerFaultError,
     TransientError,
@@ -83,6 +84,8 @@ class Replicas(Generic[Server]):
         down = isinstance(error, BrokenConnectionError | OverloadedError | ReplyTimeoutError)
         if down or replica.faults >= _FAULTS:
             replica.back_at_s = self._clock() + REST_S
+        elif isinstance(error, RateLimitError) and error.retry_after_s:
+            replica.back_at_s = self._clock() + error.retry_after_s
 
     def _pick(self, prefix: str) -> _Replica[Server]:
         if len(self._replicas) == 1:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import httpx2
 
-from providers.base import BadReplyError, SetupError
+from providers.base import BadReplyError, BrokenConnectionError, ConnectError, SetupError
 from providers.http.bodies import ACCEPTED, LIMITS, Limits, bounded
 from providers.secrets import keep_address, redact_address
 
@@ -87,3 +87,8 @@ def bad_reply(error: BaseException) -> BadReplyError | None:
     """The error of `bounded` that an SDK reported as a broken connection; `None` if it was not."""
     cause = error.__cause__
     return cause if isinstance(cause, BadReplyError) else None
+
+
+def connection_error(cause: BaseException) -> type[BrokenConnectionError]:
+    """The kind of a broken connection that an SDK reported with this cause."""
+    return ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError

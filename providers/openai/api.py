@@ -32,7 +32,7 @@ from providers.catalog.model_facts import ModelFacts, model_facts
 from providers.destinations import AZURE_VARIABLES
 from providers.http.errors import error_of, rejected_parameter
 from providers.http.replicas import Replicas
-from providers.http.sdk import bad_reply, http_client
+from providers.http.sdk import bad_reply, connection_error, http_client
 from providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
 from providers.secrets import keep_secret, redact_address
 
@@ -151,7 +151,7 @@ def mapped(error: openai.OpenAIError, client: openai.AsyncOpenAI) -> ProviderErr
         return ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s")
     if isinstance(error, openai.APIConnectionError):
         address, cause = redact_address(str(client.base_url)), error.__cause__ or error
-        return bad_reply(error) or BrokenConnectionError(f"no connection to {address}: {cause}")
+        return bad_reply(error) or connection_error(cause)(f"no connection to {address}: {cause}")
     return BadReplyError(" ".join(str(error).split()))
 
 

@@ -20,6 +20,7 @@ from providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
+    ConnectError,
     ModelSettings,
     ProviderError,
     Reply,
@@ -231,7 +232,10 @@ def _as_ours(error: Exception, url: str, within_s: float) -> ProviderError:
     if isinstance(error, TimeoutError):
         return ReplyTimeoutError(f"{redact_address(url)}: no reply within {within_s:.0f} s")
     why = " ".join(str(error).split()) or type(error).__name__
-    return BrokenConnectionError(f"no connection to {redact_address(url)}: {why}")
+    kind = (
+        ConnectError if isinstance(error, aiohttp.ClientConnectorError) else BrokenConnectionError
+    )
+    return kind(f"no connection to {redact_address(url)}: {why}")
 
 
 def open_provider(settings: ModelSettings) -> VllmProvider:
