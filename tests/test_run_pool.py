@@ -437,16 +437,25 @@ class TestStopping:
 
     def test_connections_that_only_one_sample_cannot_make_count(self) -> None:
         """Where others are answered meanwhile the sample is to blame, and the run goes on."""
-        limits = RunLimits(max_connections=2)
-        done = Asked(
-            lambda request: ConnectError("refused") if request.sample_id == "id0" else "2",
-            5000,
-            limits=limits,
-            latency_s=0.01,
-        )
-        assert done.raised is None
-        assert (done.progress.answered, done.progress.failed) == (4999, 1)
-        assert done.asked.count("id0") < 2 * limits.max_attempts
+
+        class OneRefused(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.sleep(0)
+                return await super().complete(request)
+
+        async def sleep(_pause_s: float) -> None:
+            for _ in range(10):  # others are answered
+                await asyncio.sleep(0)
+
+        def script(request: Request) -> str | ConnectError:
+            return ConnectError("refused") if request.sample_id == "id0" else "2"
+
+        provider, limits = OneRefused(script), RunLimits(max_connections=2)
+        asked = ask_all(samples(500), provider, lambda _record: None, limits=limits, sleep=sleep)
+        progress = asyncio.run(asked)
+        assert (progress.answered, progress.failed) == (499, 1)
+        attempts = [request.sample_id for request in provider.requests].count("id0")
+        assert attempts == limits.max_attempts
 
     def test_what_was_tried_again_is_counted_by_samples(self) -> None:
         """And the time in which there was nothing but waiting, once for all samples that wait."""
