@@ -261,7 +261,7 @@ class TestForeignText:
             with LiveProgress(f"[/red]{NASTY}") as live:
                 assert not live._bar.disable
                 live._bar.start()
-                live._bar.add_task(live._name, total=3, state="")
+                live._bar.add_task(live._name, total=3, state="", done="", left="")
         shown = plain(os.read(ours, 65536).decode())
         os.close(ours)
         assert "[/red]\\x1b]0;named" in shown

@@ -6,16 +6,15 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     TaskID,
     TextColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Column
 
@@ -35,12 +34,12 @@ def new_bar() -> Progress:
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=10),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[done]}"),
         TextColumn(
             "{task.fields[state]}",
             table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
         ),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         expand=True,
         console=live_console(),
         disable=not sys.stderr.isatty(),
@@ -69,12 +68,11 @@ class LiveProgress:
 
         async def watch() -> None:
             while True:
-                done, total, task = progress.done, progress.total, self._task
-                if task is not None:
-                    self._bar.update(task, total=total, completed=done, state=state(progress))
-                elif total:
+                if self._task is not None:
+                    self._bar.update(self._task, **fields(progress))
+                elif progress.total:
                     self._bar.start()
-                    self._task = self._bar.add_task(self._name, total=total, state="")
+                    self._task = self._bar.add_task(self._name, **fields(progress))
                     continue
                 await asyncio.sleep(_REFRESH_S)
 
@@ -145,21 +143,33 @@ class TogetherDisplay(LiveDisplay):
         self._bar.stop()
 
 
+def fields(progress: run_progress.Progress) -> dict[str, Any]:
+    """What a line shows. Of an adaptive run no share is shown, since its end is not known."""
+    total, left_s = progress.total, progress.left_s
+    return {
+        "total": None if progress.is_adaptive else total,
+        "completed": progress.done,
+        "done": f"{progress.done:,} " + ("asked" if progress.is_adaptive else f"of {total:,}"),
+        "state": state(progress),
+        "left": "" if left_s is None else f"{timedelta(seconds=round(left_s))} left",
+    }
+
+
 def state(progress: run_progress.Progress) -> str:
-    """Rate, accuracy, what is known, cost, connections and failures so far; what is 0 or empty is
-    left out.
+    """Rate, retries and failures, what is known, accuracy, cost and connections so far; what is 0
+    or empty is left out. A narrow terminal cuts off the end.
     """
     parts = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
-    if progress.judged:
-        parts.append(f"{100 * progress.correct / progress.judged:.0f} % correct")
+    if progress.retries:
+        parts.append(f"{progress.retries} {'retry' if progress.retries == 1 else 'retries'}")
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
     if progress.known:
         parts.append(progress.known)
+    if progress.judged:
+        parts.append(f"{100 * progress.correct / progress.judged:.0f} % correct")
     if progress.budget.spent:
         parts.append(f"${progress.budget.spent:.4f}")
     if progress.connections:
         parts.append(f"{progress.connections} in flight")
-    if progress.retries:
-        parts.append(f"{progress.retries} tried again")
-    if progress.failed:
-        parts.append(f"{progress.failed} failed")
     return ", ".join(parts)

@@ -7,6 +7,44 @@ from dataclasses import dataclass, field
 
 from harness.plan.cost import Budget
 
+_FEWEST = 8
+"""Replies from which on the time to the end is said."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long replies take, by the length of the rows: plans ask the short ones first, so the mean
+    of what was answered says too little of what comes. Least squares, a line through all replies.
+    """
+
+    symbols: int = 0
+    """Of all rows that were pending, together."""
+    count: int = 0
+    seconds: float = 0.0
+    """Of all replies together, also of those that were under way at the same time."""
+    _lengths: int = 0
+    _squares: int = 0
+    _products: float = 0.0
+
+    def note(self, length: int, latency_s: float) -> None:
+        """A reply to a row of `length` symbols came after `latency_s`."""
+        self.count += 1
+        self.seconds += latency_s
+        self._lengths += length
+        self._squares += length * length
+        self._products += length * latency_s
+
+    def work_left(self, samples: int) -> float:
+        """How much longer the pending samples take than those that were answered, as a factor.
+        Longer rows are taken to need no less time.
+        """
+        spread = self.count * self._squares - self._lengths**2
+        covaried = self.count * self._products - self._lengths * self.seconds
+        slope = max(0.0, covaried / spread) if spread else 0.0
+        base = (self.seconds - slope * self._lengths) / self.count
+        left = base * samples + slope * max(0, self.symbols - self._lengths)
+        return max(0.0, left) / max(self.seconds, 1e-9)
+
 
 @dataclass(slots=True)
 class Progress:
@@ -34,12 +72,22 @@ class Progress:
     """Of the judged samples; both stay 0 where the run has no judge."""
     known: str = ""
     """What an adaptive run knows before its present wave; empty in other runs."""
+    is_adaptive: bool = False
+    """Whether the replies decide how much is asked, so that the end is not known."""
+    pace: Pace = field(default_factory=Pace)
     started_s: float = field(default_factory=time.monotonic)
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since the run began."""
         return time.monotonic() - self.started_s
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds to the end; `None` where that cannot be known, or not yet."""
+        if self.is_adaptive or self.pace.count < _FEWEST:
+            return None
+        return self.elapsed_s * self.pace.work_left(self.total - self.done)
 
     @property
     def done(self) -> int:

@@ -14,7 +14,7 @@ from harness.run.batch.pending import refuse_if_under_way
 from harness.run.limiter import RateLimiter
 from harness.run.limits import RunLimits
 from harness.run.outcome import RunOutcome
-from harness.run.progress import Progress
+from harness.run.progress import Pace, Progress
 from harness.run.run_request import RunRequest
 from harness.run.writer import Judge, PlannedRun, RunWriter
 from harness.spec import Sample
@@ -52,7 +52,12 @@ class TaskRun:
         self._run = PlannedRun(request, run_journal, warn)
         self.pending = self._run.pending
         """How many samples of the plan had no answer when they were planned."""
-        self.progress = Progress(budget=budget or Budget(), total=self.pending)
+        self.progress = Progress(
+            budget=budget or Budget(),
+            total=self.pending,
+            is_adaptive=request.plan.counts is not None and not request.repeat,
+            pace=Pace(self._run.pending_symbols),
+        )
         self._rates: RateLimiter | None = None
         self._has_server = False
         self._has_asked = False

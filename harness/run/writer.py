@@ -125,6 +125,16 @@ class PlannedRun:
             answers.count_in(cell.key, cell.samples, plan.shard) for cell in self._cells
         )
 
+    @property
+    def pending_symbols(self) -> int:
+        """How many symbols the rows of these samples have together, at the lengths of the lines."""
+        shard, answers = self.request.plan.shard, self.answered
+        return sum(
+            cell.line.length
+            * (len(shard.rows(cell.samples)) - answers.count_in(cell.key, cell.samples, shard))
+            for cell in self._cells
+        )
+
     def save(self) -> None:
         """Writes the manifest."""
         write_manifest(self.request.folder, self.manifest)
@@ -275,6 +285,8 @@ class RunWriter:
             self._note_model(mask(record.model)[:_NAME_CHARS])
         self._journal.append(record)
         self.new += not record.is_error
+        if record.latency_s is not None:
+            self._progress.pace.note(record.length, record.latency_s)
         if self._judge is not None and (correct := self._judge(record)) is not None:
             self._progress.judged += 1
             self._progress.correct += correct
