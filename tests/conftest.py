@@ -164,8 +164,11 @@ class Done:
     err: str
 
     def one_line(self, code: int, *words: str) -> str:
-        """Asserts that the command failed with `code` and one line, which has all of `words`."""
-        said = self.err.strip()
+        """Asserts that the command failed with `code` and one line, which has all of `words`;
+        besides the line that says where a model is asked.
+        """
+        lines = self.err.strip().splitlines()
+        said = "\n".join(lines[1:] if lines and " is asked at " in lines[0] else lines)
         assert self.code == code, self
         assert self.out == ""
         assert len(said.splitlines()) == 1, said

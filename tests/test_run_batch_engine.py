@@ -185,6 +185,10 @@ def leftovers(lab: Lab) -> list[str]:
     return sorted(name for name in found if name.startswith(("batch", "replies")))
 
 
+STRANGE = '[{"token": "/../../x", "address": "", "requests": 1, "most": 0.0, "since_s": 0.0}]'
+"""A batch whose files would lie outside the run's folder."""
+
+
 class TestWell:
     """Batches that end as they should."""
 
@@ -216,7 +220,9 @@ class TestWell:
         """On stderr, once each, with counts; the tables alone on stdout."""
         with serve(Plot(way=("validating", *["in_progress"] * 4, "finalizing"))) as server:
             done = batched(lab, server)
-        states = [line.partition(" is ")[2].partition(",")[0] for line in done.err.splitlines()]
+        first, *others = done.err.splitlines()
+        assert first == f"openai/my-model is asked at {server.base_url}, without a key"
+        states = [line.partition(" is ")[2].partition(",")[0] for line in others]
         assert states == ["validating", "in progress", "finalizing", "completed"]
         assert "16 of 16 answered" in done.err
         assert done.out.startswith("lab/ones  openai/my-model")
@@ -812,7 +818,7 @@ class TestStopping:
             assert batched(lab, server, "--samples", "6").code == 0
             assert_as_direct(lab, server, "--samples", "6")
 
-    @pytest.mark.parametrize("content", ["[", "{}", '[{"token": 3}]'])
+    @pytest.mark.parametrize("content", ["[", "{}", '[{"token": 3}]', STRANGE])
     def test_a_broken_state_is_not_passed_over(self, lab: Lab, content: str) -> None:
         """It may name what is paid for."""
         with serve(Plot(way=["in_progress"] * 10**6)) as server:

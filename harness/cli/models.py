@@ -46,12 +46,6 @@ def warn_of_unknown(models: Sequence[RunOptions]) -> None:
         warn(f"{label} does not reason, so its vendor will refuse a reasoning effort")
 
 
-def say_destination(options: RunOptions) -> None:
-    """Says at which server a model is asked, and which key goes along."""
-    if (where := options.destination) is not None:
-        say(f"{options.model.label} is asked at {where}")
-
-
 def run_models(
     plans: Sequence[Plan],
     models: Sequence[RunOptions],
@@ -110,7 +104,6 @@ def _ask_each(
             continue
         asked = None
         try:
-            say_destination(options)
             asked = run(plans, options, budget, chooser, as_json=as_json)
             if asked.error is not None:
                 raise asked.error

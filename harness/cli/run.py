@@ -69,6 +69,7 @@ def run(
         display=LiveDisplay(),
         loop=run_in_loop,
         say=say,
+        announce=say,
         warn=warn,
         choose=chooser,
     )

@@ -15,7 +15,7 @@ from harness.cli import leaderboard as ranks
 from harness.cli.documents import print_document
 from harness.cli.dry_run import cost_text
 from harness.cli.failures import FAILURES, explain, lines_of
-from harness.cli.models import ModelResult, say_destination, warn_of_unknown
+from harness.cli.models import ModelResult, warn_of_unknown
 from harness.cli.progress import TogetherDisplay
 from harness.cli.run import RunsOfModel, show_asked
 from harness.cli.terminal import echo, say, show, take_logs, warn
@@ -180,11 +180,12 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         except (EyechartError, ProviderError) as error:
             results[options.model.label] = _failed(options, error)
     for job in jobs:
-        say_destination(job.options)
         job.budget.shared_with += [one.budget for one in jobs if one is not job]
     display = TogetherDisplay()
     try:
-        found = ask_together(jobs, display=display, loop=run_in_loop, say=say, warn=warn)
+        found = ask_together(
+            jobs, display=display, loop=run_in_loop, say=say, warn=warn, announce=say
+        )
     finally:
         display.close()
     shown: list[RunsOfModel] = []

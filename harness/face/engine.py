@@ -49,6 +49,10 @@ class Asked:
         }
 
 
+def _nothing(_: str) -> None:
+    """Says nothing."""
+
+
 def ask(
     requests: Sequence[RunRequest],
     options: RunOptions,
@@ -59,9 +63,11 @@ def ask(
     say: Warn,
     warn: Warn,
     choose: Chooser | None = None,
+    announce: Warn = _nothing,
 ) -> Asked:
     """Asks what is pending of `requests`, with one provider, by `loop`; with `choose` the runs are
     adaptive. An error while they are asked is not raised: what was answered can be shown first.
+    `announce` takes a line that says where the requests go, before any of them is sent.
 
     Raises:
         ProviderError: the provider cannot be opened.
@@ -70,6 +76,7 @@ def ask(
     engine = _engine(
         requests, options, budget, old_runs, display=display, choose=choose, say=say, warn=warn
     )
+    _announce(options, announce)
     ended_by: BaseException | None = None
     try:
         loop(engine.run())
@@ -77,6 +84,12 @@ def ask(
         ended_by = error
     put_back = frozenset(old_runs.restore())
     return Asked(engine.outcomes, put_back, bool(old_runs.moved), ended_by)
+
+
+def _announce(options: RunOptions, say: Warn) -> None:
+    """Says at which server a model is asked, and which key goes along."""
+    if (where := options.destination) is not None:
+        say(f"{options.model.label} is asked at {where}")
 
 
 def limit_of(budget: Budget, same: str) -> tuple[str, str] | None:
@@ -108,12 +121,18 @@ class Job:
 
 
 def ask_together(
-    jobs: Sequence[Job], *, display: Display, loop: Loop, say: Warn, warn: Warn
+    jobs: Sequence[Job],
+    *,
+    display: Display,
+    loop: Loop,
+    say: Warn,
+    warn: Warn,
+    announce: Warn = _nothing,
 ) -> list[Asked]:
     """Asks several models at the same time, each with limits of its own; those that compute on this
     machine one after another. An error of one does not stop the others; an interrupt stops all.
     """
-    under_way = [_UnderWay(job, display, say, warn) for job in jobs]
+    under_way = [_UnderWay(job, display, say, warn, announce) for job in jobs]
     here = [one for one in under_way if one.job.computes_here]
     lanes = [here, *([one] for one in under_way if one not in here)]
 
@@ -138,13 +157,14 @@ async def _in_turn(lane: Sequence[_UnderWay]) -> None:
 class _UnderWay:
     """A job while it is asked."""
 
-    def __init__(self, job: Job, display: Display, say: Warn, warn: Warn) -> None:
+    def __init__(self, job: Job, display: Display, say: Warn, warn: Warn, announce: Warn) -> None:
         self.job = job
         self.is_done = False
         self.ended_by: BaseException | None = None
         self._display = display
         self._say = say
         self._warn = warn
+        self._announce = announce
         self._old_runs = OldRuns(job.requests if job.options.fresh else (), say=say, warn=warn)
         self._engine: Engine | None = None
 
@@ -162,6 +182,7 @@ class _UnderWay:
                 say=self._say,
                 warn=self._warn,
             )
+            _announce(job.options, self._announce)
             await self._engine.run()
         except Exception as error:  # noqa: BLE001  each model has an error of its own
             self.ended_by = error

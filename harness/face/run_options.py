@@ -35,7 +35,6 @@ from providers.registry import (
     check_effort,
     check_intervention,
     check_tier,
-    checked,
     has_batches,
     has_replies,
     known_facts,
@@ -233,13 +232,8 @@ class RunOptions:
 
     @property
     def destination(self) -> Destination | None:
-        """Where the requests go, and which key goes along; `None` where the model computes here.
-
-        Raises:
-            SetupError: an address is invalid.
-        """
+        """Where the requests go, and which key goes along; `None` where the model computes here."""
         name = self.name
-        checked(name, self.model_settings())
         return destination(name.provider, self.base_urls, self.model_args, plugin=name.plugin)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import orjson
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from harness.errors import JournalError
 from harness.journal.answers import Answered
@@ -30,7 +31,8 @@ class BatchJob(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    token: str
+    token: Annotated[str, Field(pattern=r"^[0-9a-f]+$")]
+    """A part of the names of the batch's files."""
     address: str
     """Of the Batch API that has it."""
     requests: int
