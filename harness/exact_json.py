@@ -19,8 +19,16 @@ def loads(text: bytes | str) -> Any:
 
     Raises:
         json.JSONDecodeError: it is no JSON, with the place.
-        ValueError: it has an integer that Python does not read (more than 4,300 digits).
+        ValueError: it has an integer that Python does not read (more than 4,300 digits), or is
+            nested deeper than Python reads.
     """
+    try:
+        return _loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _loads(text: bytes | str) -> Any:
     try:
         read = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -29,7 +37,11 @@ def loads(text: bytes | str) -> Any:
     else:
         if not _may_be_rounded(read):
             return read
-    return json.loads(text, parse_float=_finite)
+    return json.loads(text, parse_float=_finite, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _finite(digits: str) -> float:

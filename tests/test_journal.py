@@ -890,7 +890,7 @@ class TestManifest:
     def test_a_broken_one_is_one_line_with_a_remedy(self, tmp_path: Path, content: bytes) -> None:
         """It names the file, and what helps a command that reads, or one that asks more."""
         (tmp_path / MANIFEST).write_bytes(content)
-        remedies = {False: "leave this run out", True: "start over with --fresh"}
+        remedies = {False: "move the folder away", True: "start over with --fresh"}
         for to_continue, remedy in remedies.items():
             with pytest.raises(JournalError) as refused:
                 read_manifest(tmp_path, to_continue=to_continue)

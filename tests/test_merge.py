@@ -191,7 +191,9 @@ class TestShards:
         (parts[1] / MANIFEST).unlink()
         for folder in (lab.out, parts[0].parents[1], lab.out / "runs"):
             done = lab.bench("merge", folder)
-            done.one_line(1, f"{parts[1]} has replies but no {MANIFEST}")
+            assert done.code == 1
+            assert f"left out: {parts[1]} has replies but no {MANIFEST}" in done.err
+            assert "not there" not in done.err
 
     def test_a_shard_may_be_of_another_number(self, lab: Lab) -> None:
         """Shards need not be of one division, as long as all rows are there."""

@@ -267,6 +267,8 @@ def read_run(
             column.
     """
     manifest = read_manifest(folder)
+    if not manifest.cells:
+        raise JournalError(f"{folder} has no samples; run its command again, or move the folder away")
     spec = manifest.task_spec()
     for axis in spec.axes:
         if table := columns.table_of(axis, with_axes=True):

@@ -8,9 +8,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.cli.readable import each_readable
 from harness.cli.terminal import echo, warn
 from harness.errors import COMPLETE, INCOMPLETE
 
@@ -88,8 +90,8 @@ def score(
     from harness.analysis.tables import to_csv
 
     documents = []
-    for folder in folders:
-        run = read_run(folder, warn, tasks=tasks)
+    unread: list[str] = []
+    for run in each_readable(folders, partial(read_run, warn=warn, tasks=tasks), unread):
         _, changed = changes(run)
         write_results(run, threshold)
         document = run_document(run, threshold)
@@ -103,7 +105,8 @@ def score(
             document["without_group"] = groups.without
         documents.append(document)
     print_document({"runs": documents})
-    return INCOMPLETE if any(document["missing"] for document in documents) else COMPLETE
+    missing = any(document["missing"] for document in documents)
+    return INCOMPLETE if missing or unread else COMPLETE
 
 
 @contextmanager

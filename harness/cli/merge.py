@@ -13,8 +13,9 @@ import typer
 
 from harness.cli.completion import complete_runs
 from harness.cli.options import JsonOption, OwnTasksOption, RunKeptCodeOption, examples
+from harness.cli.readable import each_readable
 from harness.cli.terminal import echo, say, warn
-from harness.errors import COMPLETE, INCOMPLETE, UsageError
+from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 
 if TYPE_CHECKING:
     from harness.analysis.judged_run import JudgedRun
@@ -62,15 +63,18 @@ def merge(
     from harness.cli.documents import print_document, run_document
     from harness.cli.results import show_run
 
+    def read(one: tuple[list[Part], Merged]) -> tuple[list[Part], Merged, JudgedRun]:
+        return *one, _judged(one[1].folder, tasks, run_kept_code=run_kept_code)
+
     judged = []
-    for parts, merged in _merged(folders, output):
-        run = _judged(merged.folder, tasks, run_kept_code=run_kept_code)
+    unread: list[str] = []
+    for parts, merged, run in each_readable(_merged(folders, output, unread), read, unread):
         judged.append(run)
         if not as_json:
             show_run(run)
         _report(merged)
         if run.missing:
-            _report_missing(run, parts)
+            _report_missing(run, parts, unread)
     if as_json:
         from harness.analysis.results import write_results
 
@@ -81,11 +85,15 @@ def merge(
         from harness.cli.following import after_runs, followed
 
         echo(after_runs([followed(run) for run in judged]))
-    raise typer.Exit(INCOMPLETE if any(run.missing for run in judged) else COMPLETE)
+    raise typer.Exit(INCOMPLETE if unread or any(run.missing for run in judged) else COMPLETE)
 
 
-def _merged(folders: Sequence[Path], output: Path | None) -> list[tuple[list[Part], Merged]]:
-    """The parts of each run that was merged, and what came of it."""
+def _merged(
+    folders: Sequence[Path], output: Path | None, unread: list[str]
+) -> list[tuple[list[Part], Merged]]:
+    """The parts of each run that was merged, and what came of it; the problem of each that cannot
+    be merged is added to `unread`.
+    """
     from harness.journal.merge import merge as merge_parts
     from harness.journal.parts import find_parts
     from harness.journal.writer import is_written
@@ -93,11 +101,11 @@ def _merged(folders: Sequence[Path], output: Path | None) -> list[tuple[list[Par
 
     wanted = [
         (parts, target)
-        for parts in find_parts(folders)
+        for parts in find_parts(folders, unread)
         if [part.folder.resolve() for part in parts]
         != [(target := _target(parts, output)).resolve()]
     ]
-    if not wanted:
+    if not wanted and not unread:
         names = ", ".join(map(str, folders))
         raise UsageError(
             f"nothing to merge in {names}: no run there has shards; name other folders too"
@@ -109,7 +117,10 @@ def _merged(folders: Sequence[Path], output: Path | None) -> list[tuple[list[Par
                 warn(f"{part.folder} is being written; merge again when its command has ended")
             if (part.folder / PENDING_FILE).exists():
                 warn(f"{part.folder} has a batch under way; merge again when it is imported")
-        merged.append((parts, merge_parts(parts, target, warn)))
+        try:
+            merged.append((parts, merge_parts(parts, target, warn)))
+        except JournalError as error:
+            unread += error.lines
     return merged
 
 
@@ -149,15 +160,20 @@ def _report(merged: Merged) -> None:
         )
 
 
-def _report_missing(run: JudgedRun, parts: Sequence[Part]) -> None:
-    """Says what has no reply, and which shards are not there."""
+def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
+    """Says what has no reply, and which shards are not there; those that are `unread` are."""
+    from harness.journal.shards import shard_folder
+    from harness.shard import Shard
+
     size = sum(cell.samples for cell in run.manifest.cells)
     shards = {part.shard for part in parts if not part.shard.is_whole}
+    home = parts[0].run
     absent = [
         f"{number}/{of}"
         for of in sorted({shard.of for shard in shards})
         for number in range(1, of + 1)
-        if number not in {shard.number for shard in shards if shard.of == of}
+        if (shard := Shard(number, of)) not in shards
+        and not any(str(shard_folder(home, shard)) in problem for problem in unread)
     ]
     more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
     why = f"; these shards are not there: {', '.join(absent[:_NAMED])}{more}" if absent else ""

@@ -10,15 +10,17 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
 from harness import exact_json
 from harness.analysis.curve import Threshold
 from harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
+from harness.cli.readable import each_readable
 from harness.cli.results import without_repeats
 from harness.cli.terminal import echo, warn
-from harness.errors import COMPLETE, IncompleteError, JournalError, UsageError
+from harness.errors import COMPLETE, INCOMPLETE, IncompleteError, JournalError, UsageError
 from harness.export.every_eval_ever.aggregate import Evaluation, Publisher, Relationship
 from harness.export.every_eval_ever.samples import lines
 from harness.export.hub import FOLDER, HEADER, Benchmark, hub_files
@@ -36,19 +38,22 @@ _DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCI
 
 
 def _publishables(
-    folders: Sequence[Path], *, incomplete: bool, tasks: str, run_kept_code: bool
+    folders: Sequence[Path],
+    unread: list[str],
+    *,
+    incomplete: bool,
+    tasks: str,
+    run_kept_code: bool,
 ) -> list[Publishable]:
-    """The runs to publish.
+    """The runs to publish; the problem of each that cannot be read is added to `unread`.
 
     Raises:
-        JournalError: a folder holds no run.
+        JournalError: no folder holds a run that can be read.
         IncompleteError: some runs have samples without a reply and `incomplete` is false.
     """
     distinct = {folder.resolve(): folder for folder in without_repeats(folders)}
-    publishables = [
-        read_publishable(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
-        for folder in distinct.values()
-    ]
+    read = partial(read_publishable, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
+    publishables = [*each_readable(distinct.values(), read, unread)]
     unfinished = [publishable for publishable in publishables if publishable.missing_text]
     if unfinished and not incomplete:
         raise IncompleteError(
@@ -82,8 +87,9 @@ def every_eval_ever(
 
     `tasks` names the user's own task files, as `--task` does, so that prompts can be made again.
     """
+    unread: list[str] = []
     publishables = _publishables(
-        folders, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
+        folders, unread, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
     )
     models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if publisher.model_id is not None and len(models) > 1:
@@ -104,7 +110,7 @@ def every_eval_ever(
         warn(f"the maker of {name!r} is unknown, and the datastore needs it: give --model-id")
     if publisher.organization == UNKNOWN:
         warn("the records do not name their publisher: give --organization and --relationship")
-    return COMPLETE
+    return INCOMPLETE if unread else COMPLETE
 
 
 def read_publisher(
@@ -254,8 +260,9 @@ def hf_eval_results(
     Raises:
         UsageError: the runs are of several models, which have a page each.
     """
+    unread: list[str] = []
     publishables = _publishables(
-        folders, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
+        folders, unread, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
     )
     models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if len(models) > 1:
@@ -279,7 +286,7 @@ def hf_eval_results(
         echo(str(path))
     if benchmark.dataset == DATASET:
         warn(f"there is no data set {DATASET} on the hub yet: name your benchmark with --dataset")
-    return COMPLETE
+    return INCOMPLETE if unread else COMPLETE
 
 
 def _refuse_others(path: Path, is_ours: Callable[[str], bool]) -> None:

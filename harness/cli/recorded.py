@@ -50,6 +50,8 @@ def import_files(
         if path.is_dir():
             raise UsageError(f"{str(path)!r} is a folder; name the files in it")
         if not path.is_file():
+            if path.exists():
+                raise UsageError(f"{str(path)!r} is a pipe or a device; name a file")
             raise UsageError(f"no file {str(path)!r}")
     request = ImportRequest(
         files=files,

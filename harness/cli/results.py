@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from harness.analysis.results import change_lines, write_results
 from harness.analysis.run_text import run_finding
 from harness.analysis.tables import to_csv
 from harness.cli.following import Followed, after_runs, followed
+from harness.cli.readable import each_readable
 from harness.cli.tables import print_groups, print_table
 from harness.cli.terminal import echo, say, tell, warn
 from harness.cli.verbs import check_output
@@ -55,8 +57,9 @@ def score(
     """
     missing = 0
     runs = []
-    for folder in folders:
-        judged_run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+    unread: list[str] = []
+    read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
+    for judged_run in each_readable(folders, read, unread):
         for line in change_lines(judged_run):
             say(line)
         runs.append(show_run(judged_run, threshold))
@@ -64,7 +67,7 @@ def score(
             _show_groups(judged_run, by, tasks, run_kept_code=run_kept_code)
         missing += judged_run.missing
     echo(after_runs(runs))
-    return INCOMPLETE if missing else COMPLETE
+    return INCOMPLETE if missing or unread else COMPLETE
 
 
 def show_run(
@@ -141,10 +144,10 @@ def report(
             f"{folders[0]} is a probe: name its run too, which stands under 'runs' in place of "
             "'probes'"
         )
-    runs = [
-        read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
-        for folder in without_repeats([folder for folder in folders if folder not in probed])
-    ]
+    unread: list[str] = []
+    read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
+    named = without_repeats([folder for folder in folders if folder not in probed])
+    runs = [*each_readable(named, read, unread)]
     written = write_report(
         runs,
         output,
@@ -157,7 +160,7 @@ def report(
     )
     for path in written:
         echo(str(path))
-    return COMPLETE
+    return INCOMPLETE if unread else COMPLETE
 
 
 def _probes(folders: Sequence[Path], runs: Sequence[JudgedRun]) -> list[ProbeOfRun]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import JournalError, UsageError
 from harness.journal.manifest import find_runs, read_manifest
 from harness.plan.resolved_model import ResolvedModel, is_effort
 from harness.spec import VARIANT
@@ -62,7 +62,10 @@ def refuse_other_arguments(
     if label is None:
         return
     for folder in find_runs(out, model.label):
-        before = read_manifest(folder).server.get("server_args")
+        try:
+            before = read_manifest(folder).server.get("server_args")
+        except JournalError:  # of another run; 'bench runs' names it
+            continue
         if isinstance(before, list) and before != list(server_args):
             was, now = (" ".join(map(str, args)) or "none" for args in (before, server_args))
             raise UsageError(

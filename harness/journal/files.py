@@ -1,8 +1,9 @@
-"""Replaces files atomically, and syncs them to the disk on request."""
+"""Opens files of others, replaces files atomically, and syncs them to the disk on request."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import stat
@@ -12,6 +13,24 @@ from pathlib import Path
 from typing import BinaryIO
 
 from harness.errors import JournalError
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a file for reading. A named pipe, a socket or a device is refused: a reader of it may
+    wait, or read, without end.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)  # with O_NONBLOCK a pipe without a writer is opened at once
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from harness import exact_json
 from harness.errors import JournalError
-from harness.journal.files import replace_file
+from harness.journal.files import open_regular, replace_file
 from harness.journal.manifest_fields import ManifestFields
 from harness.journal.record import SAMPLES
 from harness.journal.recorded import Recorded
@@ -30,6 +30,8 @@ REPEATS = "repeats"
 """In a run's folder: the runs that asked its samples again, numbered from 1."""
 _MASKED = ("server", "answered_by", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
+_MOST_PROBLEM = 200
+"""Characters of a message about a manifest, which may quote a value from it."""
 
 
 @dataclass(slots=True)
@@ -229,14 +231,29 @@ def find_runs(out: Path, model: str = "") -> list[Path]:
     shards.
     """
     top = out / "runs" / _model_path(model) if model else out / "runs"
-    folders = (path.parent for path in top.rglob(MANIFEST))
-    return sorted(folder for folder in folders if not (is_repeat(folder) or is_shard(folder)))
+    return [folder for folder in folders_below(top) if not (is_repeat(folder) or is_shard(folder))]
 
 
 def find_shards(out: Path) -> list[Path]:
     """The folders of all shards under `out`, sorted."""
-    folders = (path.parent for path in (out / "runs").rglob(f"{SHARDS}/*/{MANIFEST}"))
-    return sorted(folder for folder in folders if is_shard(folder))
+    return [folder for folder in folders_below(out / "runs") if is_shard(folder)]
+
+
+def folders_below(top: Path) -> list[Path]:
+    """The folders below `top` of runs, repeats and shards, sorted: those with a manifest, sound or
+    not, or with replies alone, and those that cannot be opened. `read_manifest` says what is wrong.
+    """
+    found: list[Path] = []
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            found.append(Path(error.filename))
+
+    for folder, inner, files in os.walk(top, onerror=note):
+        path = Path(folder)
+        if MANIFEST in files or MANIFEST in inner or (SAMPLES in files and journal_size(path)):
+            found.append(path)
+    return sorted(found)
 
 
 def unmerged_shards(out: Path) -> list[Path]:
@@ -258,21 +275,22 @@ def unmerged_of(run: Path) -> list[Path]:
         JournalError: the manifest of the run cannot be read.
     """
     shards = shards_of(run)
-    has_run = shards and (run / MANIFEST).exists()
+    has_run = shards and os.path.lexists(run / MANIFEST)
     merged = read_manifest(run).merged if has_run else {}
     return [folder for folder in shards if merged.get(folder.name) != journal_size(folder)]
 
 
 def shards_of(run: Path) -> list[Path]:
     """The folders of the shards of the run in folder `run`, sorted."""
-    folders = (path.parent for path in (run / SHARDS).glob(f"*/{MANIFEST}"))
-    return sorted(folder for folder in folders if is_shard(folder))
+    return [folder for folder in folders_below(run / SHARDS) if is_shard(folder)]
 
 
 def journal_size(folder: Path) -> int:
     """Bytes of the journal in `folder`; 0 where there is none."""
-    path = folder / SAMPLES
-    return path.stat().st_size if path.exists() else 0
+    try:
+        return (folder / SAMPLES).stat().st_size
+    except OSError:  # reading it says what is wrong
+        return 0
 
 
 def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
@@ -283,13 +301,18 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        text = path.read_bytes()
+        with open_regular(path) as file:
+            text = file.read()
     except (FileNotFoundError, NotADirectoryError):
+        if journal_size(folder):
+            raise JournalError(
+                f"{folder} has replies but no {MANIFEST}; restore the file, or move the folder away"
+            ) from None
         why = f"it has no {MANIFEST}" if folder.is_dir() else "there is no such folder"
         why = "it is a file" if folder.is_file() else why
         raise JournalError(f"no run in {folder}: {why}; 'bench runs' lists the runs") from None
     except OSError as error:
-        raise JournalError(f"{path} cannot be read: {error.strerror}") from error
+        raise _unreadable(path, error.strerror or "", to_continue=to_continue) from error
     try:
         return _checked(ManifestFields.model_validate(exact_json.loads(text)))
     except ValidationError as error:
@@ -300,8 +323,13 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
         problem = f"{where}: {what}" if where else f"it is {what}"
     except ValueError as error:
         problem = " ".join(str(error).split())
-    instead = "start over with --fresh" if to_continue else "leave this run out"
-    raise JournalError(f"{path} cannot be read ({problem}); restore the file, or {instead}")
+    raise _unreadable(path, problem, to_continue=to_continue)
+
+
+def _unreadable(path: Path, problem: str, *, to_continue: bool) -> JournalError:
+    short = problem if len(problem) <= _MOST_PROBLEM else f"{problem[:_MOST_PROBLEM]} …"
+    instead = "start over with --fresh" if to_continue else "move the folder away"
+    return JournalError(f"{path} cannot be read ({short}); restore the file, or {instead}")
 
 
 def _checked(read: ManifestFields) -> Manifest:

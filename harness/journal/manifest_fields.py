@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from harness.errors import UsageError
 from harness.journal.recorded import Recorded, RecordedFile
 from harness.shard import Shard
 from harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, Condition, Line
@@ -28,7 +29,10 @@ def _is_moment(text: str) -> str:
 
 def _is_shard(text: str) -> str:
     if text:
-        Shard.read(text)
+        try:
+            Shard.read(text)
+        except UsageError:
+            raise ValueError("it is no shard, such as 3/16") from None
     return text
 
 

@@ -7,6 +7,7 @@ the next merge completes it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from harness.journal.files import replace_file
 from harness.journal.joined import joined
 from harness.journal.kept import KEPT, read_kept
 from harness.journal.line_finder import LineFinder
+from harness.journal.lines import bounded_lines
 from harness.journal.manifest import (
     MANIFEST,
     Manifest,
@@ -61,8 +63,8 @@ class _Lines:
             if 1 not in self.flags:
                 return
             with (self.folder / SAMPLES).open("rb", _BUFFER) as source:
-                for is_chosen, line in zip(self.flags, source, strict=False):
-                    if is_chosen:
+                for is_chosen, line in zip(self.flags, bounded_lines(source), strict=False):
+                    if is_chosen and line is not None:
                         target.write(line if line.endswith(b"\n") else line + b"\n")
         except OSError as error:
             raise JournalError(f"cannot merge {self.folder}: {error.strerror}") from error
@@ -78,11 +80,10 @@ def merge(parts: Sequence[Part], target: Path, warn: Warn) -> Merged:
     with ExitStack() as stack:
         journal: Journal | None = None
         before: Manifest | None = None
-        if (target / MANIFEST).exists():
+        if os.path.lexists(target / MANIFEST) or journal_size(target):
+            read_manifest(target)  # before anything is written beside one that cannot be read
             journal = stack.enter_context(Journal(target, warn))
             before = read_manifest(target)
-        elif (target / SAMPLES).exists() and (target / SAMPLES).stat().st_size:
-            raise JournalError(f"{target} has answers but no {MANIFEST}; use another folder")
         together = [*([Part(target, before)] if before else []), *sources]
         merged = (before.merged if before else {}) | _sizes(sources, target)
         manifest = joined(together)
@@ -122,8 +123,6 @@ def _chosen(
                 f"{parts[error.part].folder} and {part.folder} do not belong together: their "
                 f"prompts or targets of {error.identifier} differ"
             ) from None
-        except OSError as error:
-            raise JournalError(f"cannot read {part.folder / SAMPLES}: {error.strerror}") from error
         lines.append(_Lines(part.folder, bytearray(last)))
     for number, line in index.places():
         lines[number].flags[line - 1] = 1

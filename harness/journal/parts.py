@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +11,13 @@ from harness.errors import JournalError
 from harness.journal.manifest import (
     MANIFEST,
     Manifest,
+    folders_below,
     is_repeat,
+    journal_size,
     read_manifest,
     shards_of,
 )
-from harness.journal.record import SAMPLES
-from harness.journal.shards import SHARDS, is_shard
+from harness.journal.shards import is_shard
 from harness.shard import WHOLE, Shard
 
 
@@ -37,23 +39,23 @@ class Part:
         return Shard.read(self.manifest.shard) if self.manifest.shard else WHOLE
 
 
-def find_parts(folders: Sequence[Path]) -> list[list[Part]]:
-    """The parts in `folders`, those of each run together; a run brings its shards.
+def find_parts(folders: Sequence[Path], unread: list[str]) -> list[list[Part]]:
+    """The parts in `folders`, those of each run together; a run brings its shards. A part that
+    cannot be read is left out, and its problem is added to `unread`.
 
     A folder is that of a run or of a shard, or one with many runs, such as an `--out`. Folders of
     runs that are named one by one must be of one run.
 
     Raises:
-        JournalError: a folder has no run, a run cannot be read, a shard has replies and no
-            manifest, or a run is not the same as the others that were named.
+        JournalError: a folder has no run, or a run is not the same as the others that were named.
     """
     named: list[Part] = []
     found: list[Part] = []
     for folder in folders:
         if its := _of_run(folder):
-            named += map(_part, its)
+            named += _parts(its, unread)
         elif runs := _below(folder):
-            found += map(_part, (one for run in runs for one in _of_run(run)))
+            found += _parts((one for run in runs for one in _of_run(run)), unread)
         else:
             read_manifest(folder)  # says that it is no run
     for part in named[1:]:
@@ -69,13 +71,7 @@ def _of_run(folder: Path) -> list[Path]:
     """The folders of a run and of its shards; empty where `folder` is of no run."""
     if is_repeat(folder.resolve()):
         raise JournalError(f"{folder} is a repeat of a run, and repeats are not merged")
-    run = [folder] if (folder / MANIFEST).exists() else []
-    for path in sorted((folder / SHARDS).glob(f"*/{SAMPLES}")):
-        if is_shard(path.parent) and not (path.parent / MANIFEST).exists():
-            raise JournalError(
-                f"{path.parent} has replies but no {MANIFEST}; restore the file, or move the "
-                "folder away"
-            )
+    run = [folder] if os.path.lexists(folder / MANIFEST) or journal_size(folder) else []
     return [*run, *shards_of(folder)]
 
 
@@ -84,30 +80,26 @@ def _below(folder: Path) -> list[Path]:
     shards.
     """
     top = folder / "runs" if (folder / "runs").is_dir() else folder
-    found = (path.parent for name in (MANIFEST, SAMPLES) for path in top.rglob(name))
-    runs = {
-        of.parents[1] if is_shard(of.resolve()) else of
-        for of in found
-        if (of / MANIFEST).exists() or is_shard(of.resolve())
-    }
+    runs = {of.parents[1] if is_shard(of.resolve()) else of for of in folders_below(top)}
     return sorted(run for run in runs if not is_repeat(run))
 
 
-def _part(folder: Path) -> Part:
-    return Part(folder, read_manifest(folder))
+def _parts(folders: Iterable[Path], unread: list[str]) -> Iterator[Part]:
+    for folder in folders:
+        try:
+            yield Part(folder, read_manifest(folder))
+        except JournalError as error:
+            unread += error.lines
 
 
-def _grouped(parts: Sequence[Part]) -> list[list[Part]]:
+def _grouped(parts: Iterable[Part]) -> list[list[Part]]:
     """The parts of each run together."""
-    groups: list[list[Part]] = []
+    groups: dict[tuple[object, ...], list[Part]] = {}
     for part in parts:
-        for group in groups:
-            if not _difference(group[0].manifest, part.manifest):
-                group.append(part)
-                break
-        else:
-            groups.append([part])
-    return groups
+        manifest = part.manifest
+        identity = tuple(value for _, value, _ in _identity(manifest, manifest))
+        groups.setdefault((*identity, manifest.task_digest), []).append(part)
+    return [*groups.values()]
 
 
 def _difference(one: Manifest, other: Manifest) -> str:
@@ -127,5 +119,5 @@ def _identity(one: Manifest, other: Manifest) -> Iterator[tuple[str, object, obj
     yield "the version of the task", one.task_version, other.task_version
     origin, other_origin = ("asked" if of.recorded is None else "recorded" for of in (one, other))
     yield "the origin", origin, other_origin
-    for name in one.settings | other.settings:
+    for name in sorted(one.settings | other.settings):
         yield f"the setting {name}", one.settings.get(name), other.settings.get(name)

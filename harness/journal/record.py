@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_type_hints
+from typing import Any, BinaryIO, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
 from harness import exact_json
 from harness.answer import Target
+from harness.errors import JournalError
+from harness.journal.files import open_regular
+from harness.journal.lines import bounded_lines
 from harness.spec import Condition, Sample, token_count
 from providers.secrets import masked_fields
 
@@ -224,6 +227,9 @@ def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
 
     Skips each line that is not a record and calls `warn` with a message; no message for an
     incomplete last line, which may still be being written.
+
+    Raises:
+        JournalError: the journal cannot be read.
     """
     return (record for _, record in numbered_records(folder, warn))
 
@@ -232,15 +238,30 @@ def numbered_records(folder: Path, warn: Warn | None = None) -> Iterator[tuple[i
     """The same with the numbers of their lines, from 1."""
     path = folder / SAMPLES
     try:
-        file = path.open("rb")
+        file = open_regular(path)
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise _unreadable(path, error) from error
     with file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(_lines(path, file), start=1):
             try:
-                record = decode(line)
+                record = decode(line or b"")
             except ValueError:
-                if warn is not None and line.endswith(b"\n") and line.strip():
+                if warn is not None and (line is None or (line.endswith(b"\n") and line.strip())):
                     warn(f"{path}:{number}: not a record; its sample counts as not asked")
                 continue
             yield number, record
+
+
+def _lines(path: Path, file: BinaryIO) -> Iterator[bytes | None]:
+    try:
+        yield from bounded_lines(file)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> JournalError:
+    return JournalError(
+        f"{path} cannot be read ({error.strerror}); restore the file, or move the folder away"
+    )

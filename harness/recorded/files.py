@@ -15,8 +15,10 @@ from typing import BinaryIO, cast
 
 from harness import exact_json
 from harness.errors import JournalError
+from harness.journal.files import open_regular
+from harness.journal.lines import MAX_LINE, bounded_lines
 from harness.recorded.inspect_log import read_log
-from harness.recorded.row import FileRow
+from harness.recorded.row import MAX_DOCUMENT, FileRow
 
 _UTF_16 = ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")
 _BOM = b"\xef\xbb\xbf"
@@ -32,8 +34,10 @@ _NOT_READ = {
 """First bytes of a file -> what it is, and what helps."""
 _NOT_UTF_8 = "not UTF-8; convert the file: iconv -f ISO-8859-1 -t UTF-8 FILE > NEW"
 _DELIMITERS = ",;\t|"
-_MOST_CELL = 1 << 30
-"""Characters of a cell of a CSV file; the standard library allows 131,072 unless told."""
+_TOO_LONG = (
+    f"longer than {MAX_LINE >> 20} MiB, the most that is read of a line or a CSV row; split it, or "
+    "leave out columns that import does not need"
+)
 
 
 def read_rows(path: Path) -> Iterator[FileRow]:
@@ -65,7 +69,7 @@ def read_rows(path: Path) -> Iterator[FileRow]:
 
 def _opened(path: Path) -> io.BufferedReader:
     """The content of a file, decompressed where it is compressed by gzip."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         first = file.read(4)
     for start, (what, remedy) in _NOT_READ.items():
         if first.startswith(start):
@@ -85,8 +89,14 @@ def _reader(path: Path, suffix: str, first: bytes) -> Callable[[BinaryIO], Itera
 
 def _array_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
     """The objects of a JSON array, numbered from 1."""
+    text = file.read(MAX_DOCUMENT + 1)
+    if len(text) > MAX_DOCUMENT:
+        raise JournalError(
+            f"{path} is a JSON array of more than {MAX_DOCUMENT >> 20} MiB, the most that is read; "
+            "write its rows as JSON Lines"
+        )
     try:
-        read = _loads(file.read().removeprefix(_BOM))
+        read = _loads(text.removeprefix(_BOM))
     except (ValueError, RecursionError):
         file.seek(0)
         yield from _json_rows(file)  # JSON Lines in a file of another name
@@ -99,7 +109,10 @@ def _array_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
 
 
 def _json_rows(file: BinaryIO) -> Iterator[FileRow]:
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(bounded_lines(file), start=1):
+        if line is None:
+            yield FileRow(number, None, _TOO_LONG)
+            continue
         text = line.removeprefix(_BOM) if number == 1 else line
         if not text.strip():
             continue
@@ -135,21 +148,61 @@ def _loads(text: bytes) -> object:
         return json.loads(text)
 
 
+class _TooLongError(Exception):
+    """A line of a CSV file, or a row of several lines, is too long."""
+
+
+class _CsvLines:
+    """The lines of a CSV file for `csv.reader`; raises `_TooLongError` in place of the line that
+    makes a row longer than `MAX_LINE`, and goes on after it.
+    """
+
+    def __init__(self, text: io.TextIOBase) -> None:
+        self._text = text
+        self._row = 0
+        self.number = 0
+        """Lines so far."""
+
+    def begin_row(self) -> None:
+        """Starts a row with the next line."""
+        self._row = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(MAX_LINE + 1 - self._row)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        self._row += len(line)
+        if self._row <= MAX_LINE:
+            return line
+        while line and not line.endswith(("\n", "\r")):
+            line = self._text.readline(MAX_LINE)
+        raise _TooLongError
+
+
 def _csv_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
-    csv.field_size_limit(_MOST_CELL)
+    csv.field_size_limit(MAX_LINE)  # characters; 131,072 unless told
     with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-        first = text.readline()
+        first = text.readline(MAX_LINE)
         text.seek(0)
         delimiter = max(_DELIMITERS, key=first.count)
-        rows = csv.reader(text, strict=True, delimiter=delimiter)
+        lines = _CsvLines(text)
+        rows = csv.reader(lines, strict=True, delimiter=delimiter)
         header: list[str] | None = None
         while True:
-            begins = rows.line_num + 1
+            begins = lines.number + 1
+            lines.begin_row()
             try:
                 cells = next(rows, None)
+            except _TooLongError:
+                yield FileRow(begins, None, _TOO_LONG)
+                continue
             except csv.Error as error:
                 why = f"no CSV: {error}"
-                if rows.line_num > begins:
+                if lines.number > begins:
                     why += f"; a quote that is opened on line {begins} is not closed"
                 yield FileRow(begins, None, why)
                 continue
@@ -162,7 +215,7 @@ def _csv_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
                     )
                 header = cells
             elif cells:
-                yield _csv_row(rows.line_num, header, cells)
+                yield _csv_row(lines.number, header, cells)
 
 
 def _csv_row(number: int, header: Sequence[str], cells: Sequence[str]) -> FileRow:

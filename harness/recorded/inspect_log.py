@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 from harness.errors import JournalError, UsageError
-from harness.recorded.row import FileRow
+from harness.journal.files import open_regular
+from harness.recorded.row import MAX_DOCUMENT, FileRow
 from providers.base import install
 
 _NO_STOP = "unknown"
 """What Inspect writes where no reason is known."""
+_MEMBER = re.compile(r"samples/(.+)_epoch_([0-9]{1,9})\.json", re.DOTALL)
+_CHUNK = 1 << 20
+_MOST_PROBLEM = 200
+"""Characters of a message."""
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
+"""What `zipfile` raises; `RuntimeError` of an encrypted member or an unknown compression."""
 
 
 def read_log(path: Path) -> Iterator[FileRow]:
@@ -29,7 +40,8 @@ def read_log(path: Path) -> Iterator[FileRow]:
         ) from None
     number = 0
     try:
-        for sample in _samples(inspect, str(path)):
+        names = _names(path)
+        for sample in _samples(inspect, str(path), names):
             number += 1
             if sample.epoch > 1:
                 yield FileRow(number, None, f"epoch {sample.epoch} of a sample, which takes one")
@@ -38,15 +50,60 @@ def read_log(path: Path) -> Iterator[FileRow]:
     except Exception as error:  # a file from outside; the reader has no error class of its own
         if isinstance(error, JournalError):
             raise
-        raise JournalError(f"cannot read {path}: {error}") from error
+        raise JournalError(f"cannot read {path}: {_first_line(error)}") from error
 
 
-def _samples(inspect: Any, path: str) -> Iterable[Any]:
-    """One by one; at once where the log does not say which it has."""
-    if inspect.read_eval_log(path, header_only=True).eval.dataset.sample_ids is None:
-        return inspect.read_eval_log(path).samples or ()
-    samples: Iterable[Any] = inspect.read_eval_log_samples(path, all_samples_required=False)
-    return samples
+def _names(path: Path) -> list[str]:
+    """The names of the members of a log, each of which was unpacked once and can be read whole.
+
+    Inspect unpacks a member whatever size the archive declares.
+
+    Raises:
+        JournalError: a member is too large, encrypted or damaged, or the file is no archive.
+    """
+    try:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            for member in archive.infolist():
+                if _size(archive, member) > MAX_DOCUMENT:
+                    raise JournalError(
+                        f"{path}: {member.filename!r} in it is larger than {MAX_DOCUMENT >> 20} "
+                        "MiB, the most that is read; export its samples as JSON Lines"
+                    )
+            return archive.namelist()
+    except _DAMAGED as error:
+        raise JournalError(f"{path} is no log of Inspect that can be read: {error}") from error
+
+
+def _size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """The bytes of a member as far as they are unpacked, not as they are declared."""
+    member = copy(member)
+    member.file_size, size = MAX_DOCUMENT + 1, 0
+    with archive.open(member) as unpacked:
+        while chunk := unpacked.read(_CHUNK):
+            size += len(chunk)
+    return size
+
+
+def _samples(inspect: Any, path: str, names: Iterable[str]) -> Iterator[Any]:
+    """One by one, in the order of the data set; at once where the log does not say which it has.
+    A header may name samples and epochs that the log has not.
+    """
+    ids = inspect.read_eval_log(path, header_only=True).eval.dataset.sample_ids
+    if ids is None:
+        yield from inspect.read_eval_log(path).samples or ()
+        return
+    epochs: dict[str, set[int]] = {}
+    for match in filter(None, map(_MEMBER.fullmatch, names)):
+        epochs.setdefault(match[1], set()).add(int(match[2]))
+    for sample_id in dict.fromkeys(ids):
+        for epoch in sorted(epochs.get(str(sample_id), ())):
+            yield inspect.read_eval_log_sample(path, id=sample_id, epoch=epoch)
+
+
+def _first_line(error: Exception) -> str:
+    """What is wrong, in short: the reader quotes what it has read."""
+    first = str(error).strip().partition("\n")[0]
+    return first[:_MOST_PROBLEM] or type(error).__name__
 
 
 def _row(sample: Any) -> dict[str, Any]:

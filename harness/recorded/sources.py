@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.errors import JournalError
+from harness.journal.files import open_regular
 from harness.journal.record import Record, Warn
 from harness.journal.recorded import Recorded, RecordedFile
 from harness.recorded.fields import RowMark
@@ -65,7 +66,7 @@ def given_files(paths: Iterable[Path], recorded: Recorded, warn: Warn) -> list[G
 
 def _given(path: Path, sizes: Collection[int]) -> GivenFile:
     digest, read, beginnings = hashlib.sha256(), 0, {}
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for size in sorted(sizes):
             while read < size and (chunk := file.read(min(_CHUNK, size - read))):
                 digest.update(chunk)

@@ -35,7 +35,7 @@ from pathlib import Path
 from harness.journal.manifest import folder_of
 from harness.journal.merge import merge
 from harness.journal.parts import find_parts
-(parts,) = find_parts([Path(sys.argv[1])])
+(parts,) = find_parts([Path(sys.argv[1])], [])
 merge(parts, folder_of(Path(sys.argv[2]), parts[0].manifest), print)
 """
 
