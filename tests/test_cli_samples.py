@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.cli.samples import MOST, marked, shortened
+from harness.analysis.shortened import marked, shortened
+from harness.cli.samples import MOST
 from harness.journal.manifest import MANIFEST
 from providers.base import BadRequestError, Reply, Request
 from tests.conftest import Lab, right

@@ -287,6 +287,18 @@ def test_a_shard_or_a_repeat_that_cannot_be_read(folders: Folders) -> None:
     assert f"{folders.spoilt}: 1 folder merged" in done.err
 
 
+def test_a_plan_without_cells(folders: Folders) -> None:
+    """It is shown as a run of which nothing is planned; the others follow."""
+    path = folders.spoilt / MANIFEST
+    path.write_bytes(damaged(path.read_bytes(), ("cells",), "[]"))
+    done = folders.bench("score", folders.spoilt, *folders.sound)
+    assert done.code == 0, done.err
+    assert f"No sample of lab/ones is scored, so it is not known how far {SPOILT} sees" in (
+        done.out + done.err
+    )
+    assert "0 of 0" in folders.bench("runs", "--out", folders.lab.out).out
+
+
 def test_another_run_of_the_label_may_be_damaged(folders: Folders) -> None:
     """A new run of a model does not depend on the manifests of its other runs."""
     (folders.spoilt / MANIFEST).write_text("{")

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
 
-from harness.analysis.judged_run import JudgedRun, counted_records
+from harness.analysis.judged_run import JudgedRun, each_counted
 from harness.analysis.judged_samples import as_float
 from harness.analysis.judging import verdict_of
 from harness.analysis.task_of_run import NoTaskError, task_of
@@ -35,13 +35,19 @@ class Detail:
     verdict: Verdict
 
 
-def read_details(run: JudgedRun) -> list[Detail]:
-    """Every sample that has a record, with its verdict; sorted by index, then cell."""
+def _whole(detail: Detail) -> Detail:
+    return detail
+
+
+def read_details(run: JudgedRun, change: Callable[[Detail], Detail] = _whole) -> list[Detail]:
+    """Every sample that has a record, with its verdict; sorted by index, then cell. What `change`
+    makes of a detail is kept of it: one whole record after the other is in memory.
+    """
     answer = run.spec.answer
     cells = run.samples["cell"].to_numpy()
     details = [
-        Detail(int(cells[place]), record, verdict_of(record, answer, run.scorer))
-        for place, record in counted_records(run).items()
+        change(Detail(int(cells[place]), record, verdict_of(record, answer, run.scorer)))
+        for place, record in each_counted(run)
     ]
     return sorted(details, key=lambda detail: (detail.record.index, detail.cell))
 

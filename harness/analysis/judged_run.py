@@ -10,7 +10,7 @@ folder.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -267,8 +267,6 @@ def read_run(
             column.
     """
     manifest = read_manifest(folder)
-    if not manifest.cells:
-        raise JournalError(f"{folder} has no samples; run its command again, or move the folder away")
     spec = manifest.task_spec()
     for axis in spec.axes:
         if table := columns.table_of(axis, with_axes=True):
@@ -309,19 +307,23 @@ def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
 
 
 def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:
-    """Place in `run.samples` -> the record that counts; for all samples, or for `places`.
+    """Place in `run.samples` -> the record that counts; for all samples, or for `places`."""
+    return dict(each_counted(run, places))
 
-    Reads the journal again, because records are too large to keep in memory.
+
+def each_counted(
+    run: JudgedRun, places: Collection[int] | None = None
+) -> Iterator[tuple[int, Record]]:
+    """The items of `counted_records`, in the order of the journal, which is read again because
+    records are too large to keep in memory.
     """
     numbers = run.samples["record"].to_numpy()
     places_of: dict[int, list[int]] = {}
     for place in range(len(numbers)) if places is None else places:
         places_of.setdefault(int(numbers[place]), []).append(place)
-    return {
-        place: record
-        for number, record in enumerate(read_records(run.folder))
-        for place in places_of.get(number, ())
-    }
+    for number, record in enumerate(read_records(run.folder)):
+        for place in places_of.get(number, ()):
+            yield place, record
 
 
 def line_columns(line: Line) -> dict[str, int]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.shortened import marked, shortened
 from harness.cli.documents import json_text, print_document
 from harness.cli.lists import aligned
 from harness.cli.task_documents import sample_document
@@ -22,31 +23,6 @@ MOST = 800
 _BAR, _GOES_ON = "  | ", "  : "
 _LEFT, _RIGHT = ">>", "<<"
 """Marks around the answer that was read in a reply."""
-
-
-def shortened(text: str, most: int) -> str:
-    """`text` with its middle left out where it has more than `most` characters."""
-    if len(text) <= most:
-        return text
-    head, tail = most - most // 2, most // 2
-    left_out = len(text) - head - tail
-    return f"{text[:head]}[… {left_out:,} characters …]{text[len(text) - tail :]}"
-
-
-def marked(reply: str, start: int, end: int, most: int | None) -> list[tuple[str, bool]]:
-    """The parts of `reply`, of which the answer `reply[start:end]` is true; shortened to about
-    `most` characters, the answer kept.
-    """
-    if start == end:
-        return [(reply if most is None else shortened(reply, most), False)]
-    parts = [(reply[:start], False), (reply[start:end], True), (reply[end:], False)]
-    if most is not None and len(reply) > most:
-        room = [most // 4, most // 2, most // 4]
-        parts = [
-            (shortened(part, size), answer)
-            for (part, answer), size in zip(parts, room, strict=True)
-        ]
-    return parts
 
 
 def samples(

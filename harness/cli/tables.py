@@ -66,6 +66,9 @@ def print_table(
     judged = [
         part for key, part in run.conditions.items() if conditions is None or key in conditions
     ]
+    if not judged:  # a plan without cells, as of an import that was stopped
+        show(*map(bold, joined([run.manifest.task, run.manifest.model])))
+        return
     lines = sorted({cell.line for part in judged for cell in part.planned})
     shown = _shown(judged, lines, threshold)
     show(*map(bold, joined(_title(run, judged))))

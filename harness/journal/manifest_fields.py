@@ -20,6 +20,9 @@ from harness.journal.recorded import Recorded, RecordedFile
 from harness.shard import Shard
 from harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, Condition, Line
 
+_MOST_NAME = 4096
+"""Characters of a name that folders are named after; no path is longer."""
+
 
 def _is_moment(text: str) -> str:
     if text:
@@ -89,8 +92,8 @@ class _RecordedInFile(_InFile):
 class ManifestFields(_InFile):
     """The fields of `manifest.json`."""
 
-    model: Annotated[str, Field(min_length=1)]
-    task: Annotated[str, Field(min_length=1)]
+    model: Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
+    task: Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
     task_version: PositiveInt
     task_digest: str
     spec: dict[str, JsonValue]

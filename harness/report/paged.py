@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.analysis.details import Detail, Prompts, RunDetails, prompts_of
 from harness.columns import OUTCOMES
+from harness.report.cut import cut_prompt
 
 CHUNK = 500
 """Samples whose texts are packed together."""
@@ -104,7 +105,7 @@ def _texts(detail: Detail, prompt: str | None) -> list[Any]:
     failure = record.failure
     return [
         record.id,
-        prompt,
+        cut_prompt(prompt),
         record.reply,
         record.reasoning or "",
         (record.refusal or "") if failure is None else failure.message or failure.kind,

@@ -18,6 +18,7 @@ from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
 from harness.analysis.standing import Standing, standing
 from harness.columns import OUTCOMES
+from harness.report.cut import cut_detail
 from harness.spec import Condition
 
 CORRECT = OUTCOMES.index("correct")
@@ -189,7 +190,9 @@ def sections(runs: Sequence[JudgedRun], threshold: Threshold) -> list[Section]:
         task_sections.append(
             Section(
                 name,
-                tuple(RunDetails(run, read_details(run), name) for run, name in named_runs),
+                tuple(
+                    RunDetails(run, read_details(run, cut_detail), name) for run, name in named_runs
+                ),
                 threshold,
             )
         )

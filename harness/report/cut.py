@@ -1,0 +1,53 @@
+"""The texts of a sample as a page shows them: long ones are cut, so that a page stays readable and
+its size and memory follow the number of samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from harness.analysis.details import Detail
+from harness.analysis.shortened import marked, shortened
+
+MOST = 20_000
+"""Characters of a reply, its reasoning or a prompt that a page shows."""
+_WHERE = " left out; the run's samples.jsonl has them"
+_OF_PROMPT = " left out; 'bench samples --full' prints them"
+
+
+def cut_prompt(prompt: str | None) -> str | None:
+    """A prompt with its middle left out where it is long."""
+    return None if prompt is None else shortened(prompt, MOST, _OF_PROMPT)
+
+
+def cut_detail(detail: Detail) -> Detail:
+    """A sample without the middle of long texts and without log probabilities, which no page shows;
+    the answer that was read stays marked.
+    """
+    record, verdict = detail.record, detail.verdict
+    parts = marked(record.reply or "", verdict.start, verdict.end, MOST, _WHERE)
+    if len(parts) > 1:
+        start = len(parts[0][0])
+        verdict = replace(verdict, start=start, end=start + len(parts[1][0]))
+    if isinstance(verdict.answer, str):
+        verdict = replace(verdict, answer=shortened(verdict.answer, MOST, _WHERE))
+    failure = record.failure
+    if failure is not None:
+        message = shortened(failure.message, MOST, _WHERE)
+        failure = msgspec.structs.replace(failure, message=message)
+    record = msgspec.structs.replace(
+        record,
+        reply=None if record.reply is None else "".join(part for part, _ in parts),
+        reasoning=_cut(record.reasoning),
+        refusal=_cut(record.refusal),
+        prompt=cut_prompt(record.prompt),
+        failure=failure,
+        logprobs=None,
+    )
+    return Detail(detail.cell, record, verdict)
+
+
+def _cut(text: str | None) -> str | None:
+    return None if text is None else shortened(text, MOST, _WHERE)

@@ -1,0 +1,70 @@
+"""Long texts on a page: their middle is left out, which is said, and the answer stays marked."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from base64 import b64decode
+from typing import Any
+
+import pytest
+
+from harness.analysis.curve import Threshold
+from harness.analysis.judged_run import read_run
+from harness.report.cut import MOST
+from harness.report.paged import FIELDS, pack_samples
+from harness.report.section import sections
+from providers.base import Request
+from tests.conftest import Lab, right
+
+LONG = 10 * MOST
+
+
+def texts(lab: Lab, script: Any) -> list[dict[str, Any]]:
+    """The texts of a page's samples, each by field."""
+    wanted = lab.wanted(samples=2, lengths=[3])
+    lab.asked(wanted, script)
+    (section,) = sections([read_run(wanted.folder)], Threshold())
+    packed = pack_samples([(section.name, run) for run in section.runs])
+    chunks = (json.loads(gzip.decompress(b64decode(chunk))) for chunk in packed.chunks)
+    return [dict(zip(FIELDS, row, strict=True)) for chunk in chunks for row in chunk]
+
+
+@pytest.mark.parametrize(("before", "after"), [(LONG, 0), (LONG, LONG), (0, LONG)])
+def test_a_long_reply_is_cut(lab: Lab, before: int, after: int) -> None:
+    """The page says how much is left out, and where the whole reply is."""
+
+    def script(request: Request) -> str:
+        return f"{'a ' * (before // 2)}\n{right(request)}\n{'b ' * (after // 2)}"
+
+    for text in texts(lab, script):
+        reply = text["reply"]
+        assert reply[text["start"] : text["end"]] == text["target"]
+        counts = re.findall(
+            r"\[… ([0-9,]+) characters left out; the run's samples\.jsonl has them …\]", reply
+        )
+        assert len(counts) == (before > 0) + (after > 0)
+        left_out = sum(int(count.replace(",", "")) for count in counts)
+        whole = len(script_text(before, after, text["target"]))
+        kept = len(re.sub(r"\[… .*? …\]", "", reply))
+        assert kept + left_out == whole
+        assert kept <= MOST
+
+
+def script_text(before: int, after: int, target: str) -> str:
+    return f"{'a ' * (before // 2)}\nFinal answer: {target}\n{'b ' * (after // 2)}"
+
+
+def test_a_reply_without_an_answer_is_cut(lab: Lab) -> None:
+    """Its beginning and its end are shown."""
+    for text in texts(lab, lambda _request: f"begins {'x' * LONG} ends"):
+        assert text["reply"].startswith("begins x")
+        assert text["reply"].endswith("x ends")
+        assert len(text["reply"]) < MOST + 100
+
+
+def test_a_short_reply_is_whole(lab: Lab) -> None:
+    """Nothing is said of it."""
+    for text in texts(lab, right):
+        assert text["reply"] == f"Final answer: {text['target']}"
