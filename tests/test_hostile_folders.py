@@ -287,6 +287,13 @@ def test_a_shard_or_a_repeat_that_cannot_be_read(folders: Folders) -> None:
     assert f"{folders.spoilt}: 1 folder merged" in done.err
 
 
+def test_a_task_whose_name_leads_out(folders: Folders) -> None:
+    """Its run is not merged into another folder; the others are."""
+    path = folders.spoilt / MANIFEST
+    path.write_bytes(damaged(path.read_bytes(), ("task",), '"../../../x"'))
+    assert "would lie outside" in folders.doors()["merge"]()
+
+
 def test_a_plan_without_cells(folders: Folders) -> None:
     """It is shown as a run of which nothing is planned; the others follow."""
     path = folders.spoilt / MANIFEST

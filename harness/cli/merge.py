@@ -99,12 +99,15 @@ def _merged(
     from harness.journal.writer import is_written
     from harness.run.batch.pending import PENDING_FILE
 
-    wanted = [
-        (parts, target)
-        for parts in find_parts(folders, unread)
-        if [part.folder.resolve() for part in parts]
-        != [(target := _target(parts, output)).resolve()]
-    ]
+    wanted = []
+    for parts in find_parts(folders, unread):
+        try:
+            target = _target(parts, output)
+        except JournalError as error:
+            unread += [f"{parts[0].folder}: {line}" for line in error.lines]
+            continue
+        if [part.folder.resolve() for part in parts] != [target.resolve()]:
+            wanted.append((parts, target))
     if not wanted and not unread:
         names = ", ".join(map(str, folders))
         raise UsageError(

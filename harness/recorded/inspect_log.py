@@ -40,7 +40,7 @@ def read_log(path: Path) -> Iterator[FileRow]:
         ) from None
     number = 0
     try:
-        names = _names(path)
+        names = member_names(path)
         for sample in _samples(inspect, str(path), names):
             number += 1
             if sample.epoch > 1:
@@ -53,7 +53,7 @@ def read_log(path: Path) -> Iterator[FileRow]:
         raise JournalError(f"cannot read {path}: {_first_line(error)}") from error
 
 
-def _names(path: Path) -> list[str]:
+def member_names(path: Path) -> list[str]:
     """The names of the members of a log, each of which was unpacked once and can be read whole.
 
     Inspect unpacks a member whatever size the archive declares.
@@ -77,9 +77,9 @@ def _names(path: Path) -> list[str]:
 def _size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     """The bytes of a member as far as they are unpacked, not as they are declared."""
     member = copy(member)
-    member.file_size, size = MAX_DOCUMENT + 1, 0
+    member.file_size, size = MAX_DOCUMENT + 2 * _CHUNK, 0  # `zipfile` stops there
     with archive.open(member) as unpacked:
-        while chunk := unpacked.read(_CHUNK):
+        while size <= MAX_DOCUMENT and (chunk := unpacked.read(_CHUNK)):
             size += len(chunk)
     return size
 
