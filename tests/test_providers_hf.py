@@ -250,7 +250,7 @@ def test_folders_that_cannot_be_loaded(tmp_path: Path) -> None:
         opened(folder).tokens("1," * 200)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(SetupError, match="cannot be loaded") as caught:
+    with pytest.raises(SetupError, match="is damaged") as caught:
         opened(folder)
     assert "\n" not in str(caught.value)
     weights.rename(folder / "pytorch_model.bin")
@@ -274,3 +274,67 @@ def test_bench_probe(lab: Lab, tmp_path: Path) -> None:
     told = lab.bench("run", "--model", f"hf/{folder}", "--task", "counting/ones", "--dry-run")
     assert told.code != 0
     assert "--model lm-eval/hf --model-arg pretrained=" in told.err
+
+
+def edit(path: Path, **changes: Any) -> None:
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(content | changes), encoding="utf-8")
+
+
+def test_no_code_of_a_folder_is_executed(tmp_path: Path) -> None:
+    """Neither that of a model nor of a tokenizer; pickled weights beside others are not read."""
+    folder = write(tmp_path, "llama")
+    (folder / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Code: pass\n")
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04c__main__\nmissing\n.")
+    assert opened(folder).anatomy.layers == 3
+    mapped = {"auto_map": {"AutoTokenizer": ["code.Code", "code.Code"]}, "tokenizer_class": "Code"}
+    edit(folder / "tokenizer_config.json", **mapped)
+    with pytest.raises(SetupError, match=r"auto_map in tokenizer_config\.json"):
+        opened(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"num_hidden_layers": 10**9}, "has 1000000000 as num_hidden_layers, and the weights are"),
+        ({"num_hidden_layers": 0}, "has 0 as num_hidden_layers"),
+        ({"hidden_size": 48 * 10**8}, "has weights of another shape for"),
+        ({"num_attention_heads": "x"}, "cannot be loaded"),
+    ],
+)
+def test_configs_of_other_weights_are_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], said: str
+) -> None:
+    """Before any memory is taken, and without transformers' own report."""
+    folder = write(tmp_path, "llama")
+    edit(folder / "config.json", **changes)
+    capfd.readouterr()
+    with pytest.raises(SetupError, match=said):
+        opened(folder)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_weights_that_cannot_be_computed_with(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = write(tmp_path, "llama")
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    norm = tensors["model.norm.weight"]
+    save_file(tensors | {"model.norm.weight": norm.view("<i4")}, path, {"format": "pt"})
+    with pytest.raises(SetupError, match=r"model\.norm\.weight as I32"):
+        opened(folder)
+    save_file(tensors | {"model.norm.weight": norm * np.nan}, path, {"format": "pt"})
+    with pytest.raises(SetupError, match=r"not finite in model\.norm\.weight"):
+        opened(folder)
+
+
+def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
+    import os
+
+    folder = write(tmp_path, "llama")
+    (folder / "generation_config.json").unlink()
+    os.mkfifo(folder / "generation_config.json")
+    with pytest.raises(SetupError, match=r"generation_config\.json' is no file"):
+        opened(folder)

@@ -23,6 +23,7 @@ from providers.base import ModelSettings, PromptOverflowError, SetupError
 from providers.documents import as_document
 from providers.inside import Anatomy, Array, Event, Precision, Tokens, Watcher
 from providers.intervention import read_intervention
+from providers.model_files import check_ids, check_rendered, rendering, tokenizing
 
 _NO_WINDOW = 1 << 30
 """Tokens of a prompt for models that name no limit."""
@@ -72,12 +73,16 @@ class HfInside:
         start = text.rfind(prompt)
         if start < 0:
             raise SetupError("the chat template changes the prompt, so its tokens cannot be found")
-        encoded = self._tokenizer(text, add_special_tokens=not is_chat, return_offsets_mapping=True)
+        with tokenizing(self._folder):
+            encoded = self._tokenizer(
+                text, add_special_tokens=not is_chat, return_offsets_mapping=True
+            )
         ids = tuple(encoded["input_ids"])
         if len(ids) >= self.anatomy.window:
             raise PromptOverflowError(
                 f"the prompt has {len(ids)} tokens, and the window {self.anatomy.window}"
             )
+        check_ids(ids, self.anatomy.vocabulary)
         end = start + len(prompt)
         spans = tuple(
             (max(first, start) - start, min(last, end) - start)
@@ -92,13 +97,15 @@ class HfInside:
         text, is_chat = self._text(prompt)
         if not is_chat:
             text = f"{text} "
-        before, whole = (
-            self._tokenizer(one, add_special_tokens=not is_chat)["input_ids"]
-            for one in (text.rstrip(" ") if not is_chat else text, text + answer)
-        )
-        if whole[: len(before)] == before:
-            return tuple(whole[len(before) :])
-        return tuple(self._tokenizer(answer, add_special_tokens=False)["input_ids"])
+        with tokenizing(self._folder):
+            before, whole = (
+                self._tokenizer(one, add_special_tokens=not is_chat)["input_ids"]
+                for one in (text.rstrip(" ") if not is_chat else text, text + answer)
+            )
+            ids = tuple(whole[len(before) :])
+            if whole[: len(before)] != before:
+                ids = tuple(self._tokenizer(answer, add_special_tokens=False)["input_ids"])
+        return check_ids(ids, self.anatomy.vocabulary)
 
     def _text(self, prompt: str) -> tuple[str, bool]:
         """The text that the model gets, and whether a chat template made it."""
@@ -107,13 +114,11 @@ class HfInside:
         messages = [{"role": "user", "content": prompt}]
         if self._settings.system:
             messages.insert(0, {"role": "system", "content": self._settings.system})
-        try:
+        with rendering():
             text = self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True
             )
-        except Exception as error:  # of the template
-            raise SetupError(f"the chat template fails: {error}") from error
-        return str(text), True
+        return check_rendered(str(text), prompt), True
 
     def forward(
         self,

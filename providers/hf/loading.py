@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from providers.base import ModelSettings, SetupError
 from providers.hf import attention
 from providers.intervention import Intervention
+from providers.model_files import is_there, one_line, read_content, read_object
 
 _CHUNK = 1 << 20
+_TEXTS = (".json", ".jinja", ".model", ".txt")
+"""Endings of the files that transformers may read besides the weights."""
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+"""What the number of layers is called in configs."""
 
 
 def folder_of(settings: ModelSettings) -> Path:
@@ -35,15 +41,52 @@ def folder_of(settings: ModelSettings) -> Path:
             f"{str(folder)!r} has no weights in safetensors; other forms can execute code when "
             "they are read: save it again with save_pretrained(…, safe_serialization=True)"
         )
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except ValueError as error:
-        raise SetupError(f"{str(folder / 'config.json')!r} is not JSON: {error}") from None
-    if isinstance(config, dict) and config.get("auto_map") and not settings.trust_remote_code:
-        raise SetupError(
-            f"{str(folder)!r} has Python code of its own; --trust-remote-code executes it"
-        )
+    for path in folder.iterdir():
+        if path.suffix in _TEXTS:
+            read_content(path)
+    for name in ("config.json", "tokenizer_config.json"):
+        is_mapped = is_there(folder / name) and read_object(folder / name).get("auto_map")
+        if is_mapped and not settings.trust_remote_code:
+            raise SetupError(
+                f"{str(folder)!r} has Python code of its own (auto_map in {name}); "
+                "--trust-remote-code executes it"
+            )
+    _check_layers(folder, read_object(folder / "config.json"))
     return folder
+
+
+def _check_layers(folder: Path, config: Mapping[str, Any]) -> None:
+    """Raises `SetupError` if a config has more layers than the weights have tensors: transformers
+    would make all of them before it looks at the weights.
+    """
+    tensors = len(_tensors(folder))
+    for part in (config, *(one for one in config.values() if isinstance(one, dict))):
+        for name in _LAYERS:
+            layers = part.get(name)
+            if isinstance(layers, int) and not 0 < layers <= tensors:
+                raise SetupError(
+                    f"config.json in {str(folder)!r} has {one_line(layers)} as {name}, and the "
+                    f"weights are {tensors:,} tensors; its config.json is not that of its weights"
+                )
+
+
+def _tensors(folder: Path) -> dict[str, tuple[str, list[int]]]:
+    """Name -> type and shape of each tensor of the weights.
+
+    Raises:
+        SetupError: a file of weights is damaged.
+    """
+    found = {}
+    for path in folder.glob("*.safetensors"):
+        try:
+            with safe_open(path, "pt") as file:  # type: ignore[no-untyped-call]  # has no types
+                slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  no dict
+                found |= {name: (one.get_dtype(), one.get_shape()) for name, one in slices.items()}
+        except (SafetensorError, OSError) as error:
+            raise SetupError(
+                f"{str(path)!r} is damaged ({one_line(error)}); save the model again"
+            ) from error
+    return found
 
 
 def load(folder: Path, settings: ModelSettings) -> tuple[Any, Any, bool]:
@@ -55,6 +98,7 @@ def load(folder: Path, settings: ModelSettings) -> tuple[Any, Any, bool]:
     attention.register()
     options = _options(settings)
     transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # what it reports of weights is said below
     try:
         config = AutoConfig.from_pretrained(folder, **options)
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
@@ -63,7 +107,7 @@ def load(folder: Path, settings: ModelSettings) -> tuple[Any, Any, bool]:
     except SetupError:
         raise
     except Exception as error:  # transformers raises all kinds
-        raise SetupError(f"{str(folder)!r} cannot be loaded: {_one_line(error)}") from error
+        raise SetupError(f"{str(folder)!r} cannot be loaded: {one_line(error)}") from error
     if not getattr(tokenizer, "is_fast", False):
         raise SetupError(
             f"the tokenizer of {str(folder)!r} does not say which characters its tokens stand for; "
@@ -106,7 +150,14 @@ def _whole(folder: Path, options: dict[str, Any]) -> Any:
         SetupError: some are not there or have another shape; transformers would draw them at
             random.
     """
-    model, found = AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, **options)
+    try:
+        model, found = AutoModelForCausalLM.from_pretrained(
+            folder, output_loading_info=True, **options
+        )
+    except RuntimeError as error:
+        if "ignore_mismatched_sizes" not in str(error):
+            raise
+        found = {"mismatched_keys": _misshapen(folder, options)}
     for kind, what in (
         ("missing_keys", "has no weights for"),
         ("mismatched_keys", "has weights of another shape for"),
@@ -118,7 +169,34 @@ def _whole(folder: Path, options: dict[str, Any]) -> Any:
                 f"{str(folder)!r} {what} {names[0]}{more}; its config.json is not that of its "
                 "weights"
             )
+    _check_numbers(folder, model)
     return model
+
+
+def _misshapen(folder: Path, options: dict[str, Any]) -> list[str]:
+    """The tensors whose shape is not that in the config's model, which gets no memory here."""
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(options["config"])
+    shapes = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
+    return [
+        name for name, (_, shape) in _tensors(folder).items() if shapes.get(name, shape) != shape
+    ] or ["some of them"]
+
+
+def _check_numbers(folder: Path, model: Any) -> None:
+    """Raises `SetupError` if weights are whole numbers in the file, or are not finite."""
+    types = {name: kind for name, (kind, _) in _tensors(folder).items()}
+    for name, weights in model.named_parameters():
+        if not weights.is_floating_point():
+            continue
+        if types.get(name, "F32")[0] in "IU":
+            raise SetupError(
+                f"{str(folder)!r} has {name} as {types[name]}; save the model as F32, F16 or BF16"
+            )
+        if not torch.isfinite(weights).all():
+            raise SetupError(
+                f"{str(folder)!r} has numbers that are not finite in {name}; save the model again"
+            )
 
 
 def rounded(folder: Path, settings: ModelSettings, *, is_watched: bool) -> Any:
@@ -140,8 +218,3 @@ def weights_sha256(folder: Path) -> str:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     return digest.hexdigest()
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004  of a line

@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from providers.base import Api, SetupError
 from providers.documents import as_document
 from providers.inside import Tokens
+from providers.model_files import (
+    check_rendered,
+    is_there,
+    one_line,
+    read_content,
+    read_object,
+    read_text,
+    rendering,
+    tokenizing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,24 +44,21 @@ class Chat:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         from tokenizers import Tokenizer  # noqa: PLC0415  heavy: loaded with the model
 
-        try:
-            config = json.loads((folder / "tokenizer_config.json").read_bytes())
-            self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Exception as exc:  # the Rust library raises plain Exception
-            raise SetupError(
-                f"the tokenizer of {str(folder)!r} cannot be read ({exc}); save it again"
-            ) from exc
+        self._folder = folder
+        config = read_object(folder / "tokenizer_config.json")
+        tokenizer = read_content(folder / "tokenizer.json")
+        with tokenizing(folder):
+            self._tokenizer: Tokenizer = Tokenizer.from_buffer(tokenizer)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._special_tokens = {
-            key: value["content"] if isinstance(value, dict) else value
+            key: value.get("content") if isinstance(value, dict) else value
             for key, value in config.items()
             if key.endswith("_token") and isinstance(value, str | dict)
         }
         template = _template_text(folder, config)
         self._template = _compiled(template, folder)
-        content = (folder / "tokenizer.json").read_bytes() + template.encode()
-        self.sha256 = hashlib.sha256(content).hexdigest()
+        self.sha256 = hashlib.sha256(tokenizer + template.encode()).hexdigest()
         """Hash of the tokenizer and the chat template."""
 
     def tokens(self, prompt: str, api: Api, system: str | None) -> Tokens:
@@ -60,7 +67,8 @@ class Chat:
         start = text.rfind(prompt)
         if start < 0:
             raise SetupError("the chat template changes the prompt, so its tokens cannot be found")
-        encoding = self._tokenizer.encode(text, add_special_tokens=api != "chat")
+        with tokenizing(self._folder):
+            encoding = self._tokenizer.encode(text, add_special_tokens=api != "chat")
         end = start + len(prompt)
         return Tokens(
             tuple(encoding.ids),
@@ -77,11 +85,12 @@ class Chat:
         end of the prompt would be one token, they are two.
         """
         text, is_plain = self._text(prompt, api, system), api != "chat"
-        before = self._tokenizer.encode(text, add_special_tokens=is_plain).ids
-        whole = self._tokenizer.encode(text + answer, add_special_tokens=is_plain).ids
-        if whole[: len(before)] == before:
-            return tuple(whole[len(before) :])
-        return tuple(self._tokenizer.encode(answer, add_special_tokens=False).ids)
+        with tokenizing(self._folder):
+            before = self._tokenizer.encode(text, add_special_tokens=is_plain).ids
+            whole = self._tokenizer.encode(text + answer, add_special_tokens=is_plain).ids
+            if whole[: len(before)] == before:
+                return tuple(whole[len(before) :])
+            return tuple(self._tokenizer.encode(answer, add_special_tokens=False).ids)
 
     def _text(self, prompt: str, api: Api, system: str | None) -> str:
         return self._rendered(prompt, system) if api == "chat" else as_document(prompt)
@@ -93,25 +102,23 @@ class Chat:
         continue.
         """
         texts = [self._text(prompt, api, system) for prompt in prompts]
-        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=api != "chat")
+        with tokenizing(self._folder):
+            encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=api != "chat")
         return [encoding.ids for encoding in encodings]
 
     def _rendered(self, prompt: str, system: str | None) -> str:
         """The prompt in the chat template; raises `SetupError` if the template fails."""
-        import jinja2  # noqa: PLC0415  loaded with the model
-
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": prompt})
-        try:
-            return self._template.render(
+        with rendering():
+            text = self._template.render(
                 messages=messages,
                 tools=None,
                 documents=None,
                 add_generation_prompt=True,
                 **self._special_tokens,
             )
-        except jinja2.TemplateError as exc:
-            raise SetupError(f"the chat template fails: {exc}; correct the template") from exc
+        return check_rendered(text, prompt)
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of `text` that are no token, each once; a row of letters is no word."""
@@ -125,19 +132,20 @@ class Chat:
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
-        decoded: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        with tokenizing(self._folder):
+            decoded: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return decoded
 
 
 def _template_text(folder: Path, config: Mapping[str, Any]) -> str:
     """The chat template of a model folder: of its own file, else of the tokenizer's `config`."""
     file = folder / "chat_template.jinja"
-    if file.is_file():
-        return file.read_text(encoding="utf-8")
+    if is_there(file):
+        return read_text(file)
     template = config.get("chat_template")
     if isinstance(template, list):
-        by_name = {named["name"]: named["template"] for named in template}
-        template = by_name.get("default")
+        named = [one for one in template if isinstance(one, dict)]
+        template = {str(one.get("name")): one.get("template") for one in named}.get("default")
     if not isinstance(template, str):
         raise SetupError(
             f"model folder {str(folder)!r} has no chat template; add chat_template to its"
@@ -169,5 +177,7 @@ def _compiled(text: str, folder: Path) -> Template:
     environment.globals["strftime_now"] = strftime_now
     try:
         return environment.from_string(text)
-    except jinja2.TemplateError as exc:
-        raise SetupError(f"the chat template of {str(folder)!r} is wrong: {exc}") from exc
+    except (jinja2.TemplateError, ValueError, RecursionError, MemoryError) as exc:
+        raise SetupError(
+            f"the chat template of {str(folder)!r} is wrong: {one_line(exc)}; correct the template"
+        ) from exc

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from providers.base import ModelSettings, PromptOverflowError, SetupError
 from providers.inside import Anatomy, Precision, Tokens, Watcher
 from providers.intervention import read_intervention
+from providers.model_files import check_ids
 from providers.tiny.chat import Chat
 from providers.tiny.folder import model_folder
 from providers.tiny.layers import Layers
@@ -37,7 +38,7 @@ class TinyInside:
 
     def __init__(self, folder: Path, settings: ModelSettings) -> None:
         self._config = config = read_config(folder)
-        self._tensors = Tensors(folder / "model.safetensors")
+        self._tensors = Tensors(folder / "model.safetensors", config)
         self._intervention = read_intervention(settings.intervention)
         self._layers: dict[Precision, Layers] = {}
         self._chat = Chat(folder)
@@ -71,11 +72,13 @@ class TinyInside:
             raise PromptOverflowError(
                 f"the prompt has {len(tokens.ids)} tokens, and the window {self.anatomy.window}"
             )
+        check_ids(tokens.ids, self._config.vocabulary)
         return tokens
 
     def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
         """The tokens of `answer` after the prompt."""
-        return self._chat.answer_ids(prompt, answer, self._api, self._system)
+        ids = self._chat.answer_ids(prompt, answer, self._api, self._system)
+        return check_ids(ids, self._config.vocabulary)
 
     def forward(
         self,

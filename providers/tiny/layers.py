@@ -81,6 +81,7 @@ class Layers:
         self._head = self.embedding
         if not config.tied:
             self._head = to(tensors.take("lm_head.weight", config.vocabulary, config.hidden))
+        tensors.check_all_read()
         self._frequencies = intervention.frequencies(
             config.rope_theta, config.head_width, config.window
         )

@@ -29,6 +29,7 @@ from providers.base import (
 )
 from providers.documents import until_stop
 from providers.intervention import Intervention, read_intervention
+from providers.model_files import check_ids
 from providers.one_thread import Job, OneThread
 from providers.tiny.chat import Chat
 from providers.tiny.folder import model_folder
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _MOST_WORKERS = 8
 """Most batches that are generated in parallel."""
 _SHOWN_WORDS = 3
+_PATIENCE_S = 10.0
+"""Seconds for which the end of the thread is waited for."""
 
 
 def open_provider(settings: ModelSettings) -> TinyProvider:
@@ -168,8 +171,10 @@ class TinyProvider:
         return loaded.chat.ids(prompts, self._api, self._system)
 
     async def aclose(self) -> None:
-        """Stops the thread before the next token; requests without a reply get `StopRunError`."""
-        await self._thread.aclose()
+        """Stops the thread before the next token; requests without a reply get `StopRunError`. A
+        thread that goes on, as in a chat template without an end, ends with the process.
+        """
+        await self._thread.aclose(_PATIENCE_S)
 
     def _load(self) -> _Loaded:
         """The model, loaded on the first call; raises `SetupError` if it cannot be loaded."""
@@ -189,6 +194,7 @@ class TinyProvider:
         for job, ids in zip(
             waiting, self._ids(loaded, [job.request.prompt for job in waiting]), strict=True
         ):
+            check_ids(ids, loaded.model.config.vocabulary)
             if len(ids) < window:
                 prompts.append(ids)
                 fitting.append(job)

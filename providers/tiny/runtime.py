@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from providers.base import SetupError
 from providers.intervention import Intervention
 from providers.tiny.weights import (
     Array,
@@ -36,10 +35,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 _PREFILL_TOKENS = 1024
 """Most tokens of prompts in one forward pass; its arrays are then about as large as the cache."""
 _SCORES = 1 << 17
 """Attention scores in memory at once: 512 KiB, the second-level cache of one core."""
+_ROTATIONS = 1 << 12
+"""Positions whose rotations are computed at once; those of a longer prompt when it comes, since a
+window says nothing about the prompts."""
 _CACHE_BYTES = 192 << 20
 """Most bytes of keys and values in memory at once, of all workers together."""
 
@@ -83,7 +87,9 @@ class _Cache:
 
 
 class TinyModel:
-    """A model in memory. Its methods do not change it, so many threads may use it at once."""
+    """A model in memory. Its methods change nothing but the number of rotations that are kept, so
+    many threads may use it at once.
+    """
 
     def __init__(
         self, config: Config, tensors: Tensors, intervention: Intervention = Intervention()
@@ -96,17 +102,8 @@ class TinyModel:
         if not c.tied:
             head = tensors.take("lm_head.weight", c.vocabulary, c.hidden)
         self._head = input_first(head * tensors.take("model.norm.weight", c.hidden))  # (C, V)
-        self._rotations = rotations(c, intervention)
-        self._times = (
-            None
-            if intervention.log_n is None
-            else intervention.temperature(np.arange(1, c.window + 1))[:, None, None]
-        )
-        if unread := tensors.unread - {"lm_head.weight"}:
-            raise SetupError(
-                f"model.safetensors holds {min(unread)!r}, which the embedded runtime does not"
-                " implement; serve this model with vLLM and use the provider vllm"
-            )
+        self._rotations = rotations(c, intervention, min(c.window, _ROTATIONS))
+        tensors.check_all_read()
         self.parameters = tensors.parameters
         self.weights_sha256 = tensors.sha256
 
@@ -117,7 +114,8 @@ class TinyModel:
         Raises:
             SetupError: a file is missing or damaged, or has a feature that is not implemented.
         """
-        return cls(read_config(folder), Tensors(folder / "model.safetensors"), intervention)
+        config = read_config(folder)
+        return cls(config, Tensors(folder / "model.safetensors", config), intervention)
 
     def logits(self, ids: Sequence[int]) -> Array:
         """(T, V): for each position of one prompt, the logits of the next token."""
@@ -319,10 +317,19 @@ class TinyModel:
         """(T, H + 2K, D): queries and keys with rotary position embedding, then values."""
         heads = (self._normed(x) @ layer.qkv).reshape(len(x), -1, self.config.head_width)
         rotated = heads[:, : self.config.heads + self.config.key_heads].view(np.complex64)
-        rotated *= self._rotations[positions][:, None]
-        if self._times is not None:
-            heads[:, : self.config.heads] *= self._times[positions]
+        rotated *= self._rotations_of(positions)[:, None]
+        if self._intervention.log_n is not None:
+            times = self._intervention.temperature(positions + 1)
+            heads[:, : self.config.heads] *= times[:, None, None]
         return heads
+
+    def _rotations_of(self, positions: Indices) -> NDArray[np.complex64]:
+        """(T, D/2): the rotary embedding of each position."""
+        kept, count = self._rotations, int(positions.max()) + 1
+        if count > len(kept):
+            count = min(self.config.window, max(count, 2 * len(kept)))
+            self._rotations = kept = rotations(self.config, self._intervention, count)
+        return kept[positions]
 
     def _mixed(self, x: Array, attended: Array, layer: Layer) -> Array:
         """(T, C): adds the output of attention (T, H * D) and of the feed-forward part, SwiGLU."""

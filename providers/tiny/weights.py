@@ -6,7 +6,7 @@ Letters in shape comments are those of `providers.tiny.runtime`.
 from __future__ import annotations
 
 import hashlib
-import json
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +16,7 @@ from safetensors import SafetensorError, deserialize
 
 from providers.base import SetupError
 from providers.intervention import Intervention
+from providers.model_files import is_there, one_line, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,11 @@ _WITHOUT_EFFECT = """
 _KNOWN = frozenset((_READ + _WITHOUT_EFFECT).split())
 """Settings that are read, or that do not change a reply. Others are refused unless they are off."""
 
+_HEADER = 1 << 27
+"""Bytes of a safetensors header, which may be 100 MB, and of tensors that are not read."""
+_LARGEST = (1 << 31) - 1
+"""Largest size in a `config.json`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -70,6 +76,13 @@ class Config:
         """Bytes of keys and values of one token, in float32."""
         return 2 * 4 * self.layers * self.key_heads * self.head_width
 
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of a file of such weights, at most: in float32, with its header."""
+        heads = 2 * (self.heads + self.key_heads) * self.head_width
+        layer = (heads + 3 * self.feed_forward + 2) * self.hidden
+        return 4 * (self.layers * layer + (2 * self.vocabulary + 1) * self.hidden) + _HEADER
+
 
 def read_config(folder: Path) -> Config:
     """The model's shape.
@@ -77,75 +90,106 @@ def read_config(folder: Path) -> Config:
     Raises:
         SetupError: `config.json` is missing or damaged, or has a setting that is not implemented.
     """
-    raw = _read_json(folder / "config.json")
+    raw = read_object(folder / "config.json")
     rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
+    if not isinstance(rope, dict):
+        raise SetupError(_not_implemented("rope_parameters", rope))
     for key, value in (raw | rope).items():
         if key in _KNOWN or value in (None, False):
             continue
         if value != _FIXED.get(key):
             raise SetupError(_not_implemented(key, value))
-    try:
-        config = Config(
-            layers=raw["num_hidden_layers"],
-            hidden=raw["hidden_size"],
-            heads=raw["num_attention_heads"],
-            key_heads=raw.get("num_key_value_heads") or raw["num_attention_heads"],
-            head_width=raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"],
-            feed_forward=raw["intermediate_size"],
-            vocabulary=raw["vocab_size"],
-            window=raw["max_position_embeddings"],
-            norm_eps=raw.get("rms_norm_eps", 1e-6),
-            rope_theta=rope.get("rope_theta") or raw.get("rope_theta") or 10_000.0,
-            tied=raw.get("tie_word_embeddings", False),
-            eos_ids=_eos_ids(folder, raw),
-        )
-    except KeyError as exc:
-        raise SetupError(
-            f"config.json in {str(folder)!r} has no {exc}; save the model again"
-        ) from exc
-    if config.head_width % 2 or config.heads % config.key_heads:
+
+    def whole(name: str, default: int | None = None) -> int:
+        value = raw.get(name)
+        return _whole(folder, name, default if value is None else value)
+
+    tied = raw.get("tie_word_embeddings") or False
+    if not isinstance(tied, bool):
+        raise SetupError(_not_implemented("tie_word_embeddings", tied))
+    hidden, heads = whole("hidden_size"), whole("num_attention_heads")
+    theta = rope.get("rope_theta") or raw.get("rope_theta") or 10_000.0
+    config = Config(
+        layers=whole("num_hidden_layers"),
+        hidden=hidden,
+        heads=heads,
+        key_heads=whole("num_key_value_heads", heads),
+        head_width=whole("head_dim", hidden // heads),
+        feed_forward=whole("intermediate_size"),
+        vocabulary=whole("vocab_size"),
+        window=whole("max_position_embeddings"),
+        norm_eps=_number(folder, "rms_norm_eps", raw.get("rms_norm_eps", 1e-6), 0),
+        rope_theta=_number(folder, "rope_theta", theta, 1),
+        tied=tied,
+        eos_ids=_eos_ids(folder, raw),
+    )
+    if config.head_width % 2:
+        raise SetupError(_not_implemented("head_dim", config.head_width))
+    if config.heads % config.key_heads:
         raise SetupError(_not_implemented("num_key_value_heads", config.key_heads))
     return config
+
+
+def _whole(folder: Path, name: str, value: object) -> int:
+    """A size in `config.json`; raises `SetupError` if it is missing or is none."""
+    if value is None:
+        raise SetupError(f"config.json in {str(folder)!r} has no {name!r}; save the model again")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
+        raise SetupError(
+            f"config.json in {str(folder)!r}: {name} must be a whole number from 1 to "
+            f"{_LARGEST:,}, not {one_line(repr(value))}; save the model again"
+        )
+    return value
+
+
+def _number(folder: Path, name: str, value: object, low: float) -> float:
+    """A setting in `config.json`; raises `SetupError` if it is no finite number above `low`."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low < value <= sys.float_info.max:  # type: ignore[operator]
+        raise SetupError(
+            f"config.json in {str(folder)!r}: {name} must be a finite number above {low:g}, "
+            f"not {one_line(repr(value))}; save the model again"
+        )
+    return float(value)  # type: ignore[arg-type]
 
 
 def _eos_ids(folder: Path, config: Mapping[str, Any]) -> frozenset[int]:
     """End tokens: those of `generation_config.json`, as in transformers, else of `config`."""
     path = folder / "generation_config.json"
-    token = _read_json(path).get("eos_token_id") if path.exists() else None
+    token = read_object(path).get("eos_token_id") if is_there(path) else None
     if token is None:
+        path = folder / "config.json"
         token = config.get("eos_token_id")
     if token is None:
         return frozenset()
-    return frozenset(token if isinstance(token, list) else [token])
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; raises `SetupError` if there is none."""
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError as exc:
+    ids = token if isinstance(token, list) else [token]
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in ids):
         raise SetupError(
-            f"no {path.name} in {str(path.parent)!r}; give the folder of a saved model"
-        ) from exc
-    except ValueError as exc:
-        raise SetupError(f"{str(path)!r} is not JSON ({exc}); save the model again") from exc
-    if not isinstance(content, dict):
-        raise SetupError(f"{str(path)!r} holds no JSON object; save the model again")
-    return content
+            f"{path.name} in {str(folder)!r}: eos_token_id must be a whole number or a list of "
+            f"such, not {one_line(repr(token))}; save the model again"
+        )
+    return frozenset(ids)
 
 
 def _not_implemented(key: str, value: object) -> str:
     return (
-        f"config.json sets {key} to {value!r}, which the embedded runtime does not implement;"
-        " serve this model with vLLM and use the provider vllm"
+        f"config.json sets {one_line(key)} to {one_line(repr(value))}, which the embedded runtime"
+        " does not implement; serve this model with vLLM and use the provider vllm"
     )
 
 
 class Tensors:
     """The tensors of a safetensors file, as float32."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, config: Config | None = None) -> None:
+        """Refuses a file that is larger than weights of `config` can be before it is read."""
         try:
+            size = path.stat().st_size
+            if config is not None and size > config.most_bytes:
+                raise SetupError(
+                    f"{str(path)!r} has {size:,} bytes, and weights as config.json says at most "
+                    f"{config.most_bytes:,}; save both files again"
+                )
             content = path.read_bytes()
             self._tensors = dict(deserialize(content))  # type: ignore[no-untyped-call]  # has no types
         except FileNotFoundError as exc:
@@ -181,9 +225,19 @@ class Tensors:
                 values = (upper << 16).view(np.float32)
             case dtype:
                 raise SetupError(f"{name!r} is {dtype}; save the model as F32, F16 or BF16")
+        if not np.isfinite(values).all():
+            raise SetupError(f"{name!r} has numbers that are not finite; save the model again")
         self.parameters += values.size
         self.unread.discard(name)
         return values.reshape(shape)
+
+    def check_all_read(self) -> None:
+        """Raises `SetupError` if the model has a tensor that was not taken."""
+        if unread := self.unread - {"lm_head.weight"}:
+            raise SetupError(
+                f"model.safetensors holds {one_line(repr(min(unread)))}, which the embedded runtime"
+                " does not implement; serve this model with vLLM and use the provider vllm"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +287,13 @@ def input_first(weights: Array) -> Array:
     return np.ascontiguousarray(weights.T)
 
 
-def rotations(config: Config, intervention: Intervention) -> NDArray[np.complex64]:
-    """(window, D/2): the rotary embedding of each position, as complex factors of pairs.
+def rotations(config: Config, intervention: Intervention, count: int) -> NDArray[np.complex64]:
+    """(count, D/2): the rotary embedding of each position, as complex factors of pairs.
 
     Angles are computed in float32, as in training.
     """
     frequencies = intervention.frequencies(config.rope_theta, config.head_width, config.window)
-    angles = np.arange(config.window, dtype=np.float32)[:, None] * frequencies
+    angles = np.arange(count, dtype=np.float32)[:, None] * frequencies
     factors: NDArray[np.complex64] = np.empty(angles.shape, np.complex64)
     factors.real, factors.imag = np.cos(angles), np.sin(angles)
     if intervention.rotary_size != 1:
