@@ -24,6 +24,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from providers.base import SetupError
+from providers.model_files import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +40,9 @@ _EXAMPLES: Mapping[str, str] = {
 }
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE]\d+)?")
 _LARGEST = 1e12
+_LEAST_FACTOR = 1e-9
+"""A scaling is above this; far below it, angles are no float32 numbers."""
+_PAIR = 2
 _FAST_TURNS, _SLOW_TURNS = 32, 1
 """Turns in the window from which a pair is fast, or below which it is slow, in YaRN."""
 
@@ -79,6 +83,11 @@ class Intervention:
 
         own = base if self.rope_base is None else self.rope_base
         if self.scaling == "ntk":
+            if width == _PAIR:
+                raise SetupError(
+                    "--intervene rope_scaling=ntk needs heads of more than one pair, and this "
+                    "model has one; use rope_scaling=linear"
+                )
             own *= self.factor ** (width / (width - 2))
         exponents = np.arange(0, width, 2, dtype=np.float32) / width
         plain: NDArray[np.float32] = (1.0 / own**exponents).astype(np.float32)
@@ -136,21 +145,24 @@ def read_intervention(given: str | None) -> Intervention:
     changes: dict[str, object] = {}
     if given is None or given == NONE:
         return Intervention()
+    shown = one_line(repr(given))
     for part in given.split("+"):
         name, _, value = part.strip().partition("=")
         reader = _READERS.get(name)
         if reader is None:
             close = difflib.get_close_matches(name, _EXAMPLES, n=1)
             known = f"did you mean {_EXAMPLES[close[0]]!r}?" if close else _known()
-            raise SetupError(f"--intervene {given!r}: no intervention {name!r}; {known}")
+            raise SetupError(
+                f"--intervene {shown}: no intervention {one_line(repr(name))}; {known}"
+            )
         try:
             read = reader(value)
         except ValueError as error:
             raise SetupError(
-                f"--intervene {given!r}: {name} {error}; one is {_EXAMPLES[name]!r}"
+                f"--intervene {shown}: {name} {error}; one is {_EXAMPLES[name]!r}"
             ) from None
         if set(read) & set(changes):
-            raise SetupError(f"--intervene {given!r} names {name} twice; name it once")
+            raise SetupError(f"--intervene {shown} names {name} twice; name it once")
         changes |= read
     return Intervention(**changes)  # type: ignore[arg-type]  # the readers have the fields' types
 
@@ -163,20 +175,22 @@ def _number(given: str, least: float) -> float:
     """A number above `least`."""
     number = float(given) if _NUMBER.fullmatch(given) else 0.0
     if not least < number <= _LARGEST:
-        raise ValueError(f"wants a number above {least:g} and at most 1e12, not {given!r}")
+        raise ValueError(
+            f"wants a number above {least:g} and at most 1e12, not {one_line(repr(given))}"
+        )
     return number
 
 
 def _read_scaling(value: str) -> dict[str, object]:
     kind, _, factor = value.partition(":")
     if kind not in ("linear", "ntk", "yarn"):
-        raise ValueError(f"is linear, ntk or yarn, not {kind!r}")
-    return {"scaling": kind, "factor": _number(factor, 0)}
+        raise ValueError(f"is linear, ntk or yarn, not {one_line(repr(kind))}")
+    return {"scaling": kind, "factor": _number(factor, _LEAST_FACTOR)}
 
 
 def _read_switch(value: str) -> dict[str, object]:
     if value not in ("", "on"):
-        raise ValueError(f"takes no value, not {value!r}")
+        raise ValueError(f"takes no value, not {one_line(repr(value))}")
     return {"softmax_one": True}
 
 
@@ -184,7 +198,7 @@ def _read_window(value: str) -> dict[str, object]:
     last, _, first = value.partition(":")
     texts = (last, first or "0")
     if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts):  # noqa: PLR2004  digits
-        raise ValueError(f"wants two whole numbers, LAST:FIRST, not {value!r}")
+        raise ValueError(f"wants two whole numbers, LAST:FIRST, not {one_line(repr(value))}")
     if int(last) < 1:
         raise ValueError("wants at least one of the last positions")
     return {"window": (int(last), int(first or 0))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -269,6 +270,25 @@ def test_a_damaged_manifest_is_one_line(lab: Lab, content: str) -> None:
     probe(lab, *ONES, "--lengths", "6,11", "--measure", "answer").one_line(
         1, "has measures but no probe.json"
     )
+
+
+def test_a_hostile_manifest_or_line_is_one_line(lab: Lab) -> None:
+    """Commands that are no texts, a pipe, and JSON that is too deep."""
+    words = (*ONES, "--lengths", "6", "--measure", "answer", "--samples", "1")
+    probe(lab, *words)
+    path, lines = probe_of(lab) / "probe.json", probe_of(lab) / "measured.jsonl"
+    sound = path.read_bytes()
+    path.write_text(json.dumps(json.loads(sound) | {"commands": [[1]]}), encoding="utf-8")
+    probe(lab, *words).one_line(1, str(path), "'commands' is wrong")
+    path.unlink()
+    os.mkfifo(path)
+    probe(lab, *words).one_line(1, str(path), "no file")
+    path.unlink()
+    path.write_bytes(sound)
+    number = len(lines.read_bytes().splitlines()) + 1
+    with lines.open("ab") as file:
+        file.write(b'{"x":' + b"[" * 100_000 + b"\n")
+    probe(lab, *words).one_line(1, f"{lines}:{number}", "remove the line")
 
 
 def test_samples_of_another_seed_are_said(lab: Lab) -> None:

@@ -91,6 +91,12 @@ def test_the_command(lab: Lab) -> None:
     assert files[1].read_text().startswith("<svg")
 
 
+def test_one_base_written_twice_is_one_curve(lab: Lab) -> None:
+    done = lab.bench("rope", "--base", "10000,1e4", "--context", "4", "--to", "9", "--json")
+    (base,) = json.loads(done.out)["bases"]
+    assert [point["distance"] for point in base["curve"]] == list(range(10))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -99,6 +105,8 @@ def test_the_command(lab: Lab) -> None:
         (["--head-dim", "3"], ["--head-dim 3 is odd"]),
         (["--context", "0"], ["--context", "'0'"]),
         (["--context", "9" * 5000], ["--context", "1,048,576"]),
+        (["--base", ",".join(map(str, range(2, 103)))], ["--base has 101 numbers", "at most 100"]),
+        (["--context", ",".join(map(str, range(1, 102)))], ["--context has 101 numbers"]),
         (["-o", "rope.pdf"], ["'rope.pdf'", ".csv or .svg"]),
     ],
     ids=str,

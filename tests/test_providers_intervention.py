@@ -43,7 +43,13 @@ def test_reading() -> None:
         ("rope_base=1", "above 1"),
         ("rope_base=nan", "not 'nan'"),
         ("rope_scaling=dynamic:2", "linear, ntk or yarn"),
-        ("rope_scaling=yarn", "above 0"),
+        ("rope_scaling=yarn", "above 1e-09"),
+        (f"rope_scaling=linear:0.{'0' * 300}1", "above 1e-09"),
+        ("rope_base=1e999", "not '1e999'"),
+        ("x" * 10**6, "no intervention 'xxx"),
+        (f"x={'9' * 10**6}", "no intervention 'x'"),
+        (f"rope_base={'9' * 10**6}", "at most 1e12, not '999"),
+        ("+".join(["softmax_one"] * 10_000), "twice"),
         ("softmax_one=2", "takes no value"),
         ("log_n=3+log_n=4", "twice"),
     ],
@@ -53,6 +59,22 @@ def test_mistakes(given: str, said: str) -> None:
         read_intervention(given)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize("kind", ["linear", "ntk", "yarn"])
+@pytest.mark.parametrize("factor", ["0.000000002", "1e12"])
+@pytest.mark.parametrize("base", ["1.000001", "1e12"])
+def test_extreme_numbers_give_finite_angles(kind: str, factor: str, base: str) -> None:
+    change = read_intervention(f"rope_base={base}+rope_scaling={kind}:{factor}")
+    for width in (4, 64, 256):
+        assert np.isfinite(change.frequencies(10_000, width, 1)).all()
+
+
+def test_ntk_needs_more_than_one_pair() -> None:
+    """Its base has the exponent d / (d - 2)."""
+    with pytest.raises(SetupError, match="more than one pair"):
+        read_intervention("rope_scaling=ntk:2").frequencies(10_000, 2, 64)
 
 
 def test_models_behind_servers_are_not_changed() -> None:

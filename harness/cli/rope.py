@@ -29,6 +29,8 @@ from harness.probe.rope_chart import similarity_svg
 _SHOWN = 4
 """Ratio of neighbouring distances in the printed curve."""
 _LARGEST = 1e12
+_MOST = 100
+"""Bases and contexts of one command; one context can take a minute."""
 _ENDINGS = (".csv", ".svg")
 
 
@@ -46,7 +48,10 @@ def rope(
     """
     if head_dim % 2:
         raise UsageError(f"--head-dim {head_dim} is odd, and rotary positions turn pairs")
-    read_bases = [_read_base(given) for given in bases]
+    for option, given in (("--base", bases), ("--context", contexts)):
+        if len(given) > _MOST:
+            raise UsageError(f"{option} has {len(given):,} numbers; give at most {_MOST}")
+    read_bases = list(dict.fromkeys(map(_read_base, bases)))
     read_contexts = [_read_context(given) for given in contexts]
     for path in outputs:
         check_output("--output", path)

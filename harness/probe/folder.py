@@ -33,7 +33,7 @@ _FIELDS: dict[str, type] = {
     "facts": dict,
     "commands": list,
 }
-"""Field of the manifest -> its type."""
+"""Field of the manifest -> its type; lists are of texts."""
 MEASURED, MANIFEST = "measured.jsonl", "probe.json"
 _LOCK = "lock"
 
@@ -97,7 +97,7 @@ def read_measured(folder: Path) -> Iterator[Measured]:
                     return
                 try:
                     yield _DECODER.decode(line)
-                except msgspec.DecodeError as error:
+                except (msgspec.MsgspecError, RecursionError) as error:
                     raise JournalError(
                         f"{path}:{number}: {error}; remove the line, and the same command measures "
                         "its sample again"
@@ -122,6 +122,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         JournalError: the manifest is missing or invalid.
     """
     path = folder / MANIFEST
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise JournalError(f"{path} cannot be read (it is no file); restore the file")
     try:
         manifest = orjson.loads(path.read_bytes())
     except FileNotFoundError:
@@ -131,7 +133,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise JournalError(f"{path} cannot be read (it is no object); restore the file")
     for name, kind in _FIELDS.items():
-        if not isinstance(manifest.get(name), kind):
+        value = manifest.get(name)
+        parts = value if isinstance(value, list) else ()
+        if not isinstance(value, kind) or not all(isinstance(part, str) for part in parts):
             raise JournalError(f"{path} cannot be read ({name!r} is wrong); restore the file")
     return manifest
 
