@@ -209,9 +209,9 @@ class TestRoundTrip:
             return Response(body=chat(right(one.body)))
 
         with fake_server(answer) as server:
-            done = lab.bench_run("--model", "my-model", "--base-url", server.base_url)
+            done = lab.bench_run("--model", "openai/my-model", "--base-url", server.base_url)
         assert done.code == 0
-        assert len(server.asked) == 6
+        assert len([one for one in server.asked if one.body]) == 6
         assert take(lab, answer_all(lab)).code == 0
         assert tables(lab.out) == direct(lab)
 

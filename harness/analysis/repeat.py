@@ -12,6 +12,7 @@ from harness.analysis.judged_run import JudgedCondition, JudgedRun
 from harness.columns import OUTCOMES
 from harness.errors import CompareError
 from harness.journal.record import read_records
+from harness.journal.server import differences, unknown_addresses
 
 _SHOWN = 10
 _ERROR = OUTCOMES.index("error")
@@ -93,10 +94,11 @@ def other_model(run: JudgedRun, repeat: JudgedRun) -> Iterator[str]:
             f"the repeat was answered by {', '.join(map(repr, new))}, and the run by "
             f"{', '.join(map(repr, before.answered_by))}"
         )
-    for name in sorted({*before.server, *now.server}):
+    for name in differences(before.server, now.server):
         was, is_now = before.server.get(name), now.server.get(name)
-        if was != is_now:
-            yield f"the server is another one: {name} was {was!r}, is {is_now!r}"
+        yield f"the server is another one: {name} was {was!r}, is {is_now!r}"
+    if new := unknown_addresses(before.server, now.server):
+        yield f"the server is another one: the repeat was answered at {', '.join(new)}"
 
 
 def _both(first: JudgedCondition, second: JudgedCondition) -> pd.DataFrame:

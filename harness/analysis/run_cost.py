@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.journal.manifest import Manifest
+from harness.journal.server import addresses
 from harness.plan.resolved_model import ResolvedModel, resolve_model
 
 
@@ -34,8 +35,4 @@ def dollars_text(dollars: float) -> str:
 
 def model_of(manifest: Manifest) -> ResolvedModel:
     """The model of a run, at the addresses where it was asked."""
-    said = manifest.server.get("base_url")
-    given = said if isinstance(said, list) else [said]
-    return resolve_model(
-        manifest.model_name, addresses=[address for address in given if isinstance(address, str)]
-    )
+    return resolve_model(manifest.model_name, addresses=addresses(manifest.server))

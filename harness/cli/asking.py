@@ -108,6 +108,13 @@ def run(
         list[str] | None,
         typer.Option("--base-url", metavar="URL", help="Server to ask; several are replicas."),
     ] = None,
+    accept_server: Annotated[
+        bool,
+        typer.Option(
+            "--accept-server",
+            help="Go on with a run at a server that does not say whether it has the same model.",
+        ),
+    ] = False,
     vllm_arg: Annotated[
         list[str] | None,
         typer.Option(
@@ -191,6 +198,7 @@ def run(
                 budget=budget,
                 fresh=fresh,
                 trusts=trust,
+                accept_server=accept_server,
                 is_dry=dry_run,
                 asks_server=ask_server,
                 as_json=as_json,
@@ -239,6 +247,7 @@ def run(
             notify=warn,
             logprobs=logprobs,
             base_urls=base_url or (),
+            accept_server=accept_server,
             server_args=vllm_arg or (),
             model_args=model_arg or (),
             max_connections=max_connections,
@@ -281,7 +290,8 @@ def run(
 
 
 _OF_STUDY = (
-    *("study", "out", "model", "budget", "fresh", "dry_run", "ask_server", "trust", "as_json"),
+    *("study", "out", "model", "budget", "fresh", "accept_server", "dry_run", "ask_server"),
+    *("trust", "as_json"),
 )
 """Parameters of `run` that go together with a study."""
 
@@ -295,6 +305,7 @@ def _run_study(
     budget: float | None,
     fresh: bool,
     trusts: bool,
+    accept_server: bool,
     is_dry: bool,
     asks_server: bool,
     as_json: bool,
@@ -315,7 +326,15 @@ def _run_study(
     asked = models if source is not None and source.name == "COMMANDLINE" else []
     source = context.get_parameter_source("budget")
     limit = budget if source is not None and source.name == "COMMANDLINE" else None
-    runs = study.read(name, out=out, models=asked, budget=limit, fresh=fresh, trusts=trusts)
+    runs = study.read(
+        name,
+        out=out,
+        models=asked,
+        budget=limit,
+        fresh=fresh,
+        trusts=trusts,
+        accept_server=accept_server,
+    )
     if is_dry:
         return study.dry_run(runs, asks_server=asks_server, as_json=as_json)
     debug = bool(context.find_root().params["debug"])

@@ -24,7 +24,7 @@ _HEADER = "tool.eyechart"
 """The table in the second."""
 FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
-ONCE = ("dry-run", "ask-server", "fresh", "repeat", "shard", "trust", "json")
+ONCE = ("accept-server", "dry-run", "ask-server", "fresh", "repeat", "shard", "trust", "json")
 """Options of `bench run` that are meant for one command, and have no default anywhere."""
 _SECRET = re.compile(r"key|secret|password|passwd|credential|token$|token[^s]", re.IGNORECASE)
 

@@ -52,6 +52,7 @@ def read(
     budget: float | None,
     fresh: bool,
     trusts: bool,
+    accept_server: bool = False,
 ) -> StudyRuns:
     """The runs of a study; raises what `study_runs` does."""
     return study_runs(
@@ -62,6 +63,7 @@ def read(
         budget=budget,
         fresh=fresh,
         trusts=trusts,
+        accept_server=accept_server,
     )
 
 

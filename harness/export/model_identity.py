@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from harness.journal.manifest import Manifest
+from harness.journal.server import addresses
 
 UNKNOWN: Literal["unknown"] = "unknown"
 Weights: TypeAlias = Literal["open", "closed", "unknown"]
@@ -154,12 +155,10 @@ def _flat(name: str) -> str:
 
 def _hosts(server: Mapping[str, Any]) -> set[str]:
     """The hosts that the requests were sent to; an empty name for an address that has none."""
-    base_url = server.get("base_url")
-    urls = [base_url] if isinstance(base_url, str) else base_url
     hosts = set()
-    for url in urls if isinstance(urls, list) else []:
+    for url in addresses(server):
         try:
-            hosts.add(urlsplit(str(url)).hostname or "")
+            hosts.add(urlsplit(url).hostname or "")
         except ValueError:
             hosts.add("")
     return hosts

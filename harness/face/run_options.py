@@ -116,6 +116,8 @@ class RunOptions:
     """The rows that are asked."""
     ray: RayOptions | None = None
     """The cluster that asks; `None` for this process."""
+    accept_server: bool = False
+    """Whether a server may go on with a run that does not say whether it has the same model."""
     command: str = ""
     """How the run was asked for; "" for the command line of this process."""
 
@@ -148,6 +150,7 @@ class RunOptions:
         ray_workers: int | None = None,
         label: str | None = None,
         intervention: str | None = None,
+        accept_server: bool = False,
         command: str = "",
     ) -> RunOptions:
         """Checks the options and looks up the model; `label` names the variant that is served, and
@@ -227,6 +230,7 @@ class RunOptions:
             intervention=intervention,
             shard=rows,
             ray=ray,
+            accept_server=accept_server,
             command=command,
         )
 
@@ -251,6 +255,7 @@ class RunOptions:
                 self.out,
                 self.known_facts,
                 plugin=self.name.plugin,
+                accept_server=self.accept_server,
                 command=self.command,
             )
             for plan in self._in_shard(plans)

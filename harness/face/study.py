@@ -77,6 +77,7 @@ def study_runs(
     budget: float | None = None,
     fresh: bool = False,
     trusts: bool = False,
+    accept_server: bool = False,
 ) -> StudyRuns:
     """The runs of a study; `models` stand in place of those of its file, and `budget` of its own.
     With `trusts` it may name addresses, code and files elsewhere.
@@ -97,6 +98,7 @@ def study_runs(
         "out": out,
         "notify": notify,
         "fresh": fresh,
+        "accept_server": accept_server,
         "budget": spec.budget if budget is None else budget,
     }
     options: dict[str, RunOptions] = {}

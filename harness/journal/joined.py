@@ -11,10 +11,8 @@ from typing import Any
 from harness.errors import JournalError
 from harness.journal.manifest import Manifest
 from harness.journal.parts import Part
+from harness.journal.server import differences, together
 from harness.spec import Cell, CellKey
-
-_ADDRESS = "base_url"
-"""The fact where a server is: each shard may have a server of its own."""
 
 
 def joined(parts: Sequence[Part]) -> Manifest:
@@ -32,6 +30,7 @@ def joined(parts: Sequence[Part]) -> Manifest:
         merged={},
         kept=_kept(parts),
         server=_server(parts),
+        accepted=sorted({address for one in manifests for address in one.accepted}),
         answered_by=_answered_by(parts),
         software=max(manifests, key=lambda manifest: manifest.updated).software,
         cells=[],
@@ -92,18 +91,16 @@ def _server(parts: Sequence[Part]) -> dict[str, Any]:
     if not known:
         return {}
     facts = known[0].manifest.server
-    addresses: list[Any] = []
-    for part in known:
+    for part in known[1:]:
         server = part.manifest.server
-        for name in sorted({*facts, *server} - {_ADDRESS}):
-            if facts.get(name) != server.get(name):
-                raise JournalError(
-                    f"{known[0].folder} and {part.folder} were answered by other models or "
-                    f"servers: {name} is {facts.get(name)!r} and {server.get(name)!r}"
-                )
-        given = server.get(_ADDRESS)
-        addresses += given if isinstance(given, list) else []
-    return {**facts, _ADDRESS: sorted(set(addresses))} if addresses else facts
+        if names := differences(facts, server):
+            was, is_now = facts.get(names[0]), server.get(names[0])
+            raise JournalError(
+                f"{known[0].folder} and {part.folder} were answered by other models or "
+                f"servers: {names[0]} is {was!r} and {is_now!r}"
+            )
+        facts = together(facts, server)
+    return facts
 
 
 def _answered_by(parts: Sequence[Part]) -> list[str]:

@@ -28,7 +28,7 @@ from providers.secrets import masked_fields
 MANIFEST = "manifest.json"
 REPEATS = "repeats"
 """In a run's folder: the runs that asked its samples again, numbered from 1."""
-_MASKED = ("server", "answered_by", "commands", "recorded")
+_MASKED = ("server", "accepted", "answered_by", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
 _MOST_PROBLEM = 200
 """Characters of a message about a manifest, which may quote a value from it."""
@@ -61,7 +61,9 @@ class Manifest:
     recorded: Recorded | None = None
     """Where the replies come from; `None` of a run that was asked."""
     server: dict[str, Any] = field(default_factory=dict)
-    """Facts that the provider gives about the model and its server."""
+    """Facts that the provider gives about the model and its server, with all its addresses."""
+    accepted: list[str] = field(default_factory=list)
+    """Addresses that did not say which model they have, and that the user accepted."""
     answered_by: list[str] = field(default_factory=list)
     """The names of the model in its replies."""
     software: dict[str, str] = field(default_factory=dict)

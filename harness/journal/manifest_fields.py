@@ -106,6 +106,7 @@ class ManifestFields(_InFile):
     kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
     recorded: _RecordedInFile | None = None
     server: dict[str, JsonValue] = {}
+    accepted: list[str] = []
     answered_by: list[str] = []
     software: dict[str, str] = {}
     cells: list[_CellInFile]

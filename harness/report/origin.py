@@ -45,6 +45,7 @@ def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
         "server",
         ", ".join(f"{name} {_value_text(value)}" for name, value in manifest.server.items()),
     )
+    yield "accepted without knowing its model", ", ".join(manifest.accepted)
     yield "software", ", ".join(f"{name} {value}" for name, value in manifest.software.items())
     yield "begun", manifest.created
     yield "last written", manifest.updated

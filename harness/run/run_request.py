@@ -31,6 +31,8 @@ class RunRequest:
     """The number of the repeat that this is; 0 for a run that is no repeat."""
     plugin: Plugin | None = None
     """What adds the model's provider, if it is not built in."""
+    accept_server: bool = False
+    """Whether a server may go on with the run that does not say whether it has the same model."""
     command: str = ""
     """How the run was asked for; "" for the command line of this process."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from harness.journal.manifest import (
     write_manifest,
 )
 from harness.journal.record import SAMPLES, Record, Warn
+from harness.journal.server import differences, silent_one, together, unknown_addresses
 from harness.journal.software import software
 from harness.journal.writer import Journal
 from harness.plan.context_fit import CellFit, context_fits
@@ -147,8 +148,29 @@ class PlannedRun:
         """
         server = masked(exact_json.loads(exact_json.dumps(dict(facts))))
         self._check(server, whole=True)
-        self.manifest.server = server
+        manifest = self.manifest
+        if self.answered:
+            self._accept(unknown_addresses(manifest.server, server), server)
+            server = together(manifest.server, server)
+        manifest.server = server
         self.save()
+
+    def _accept(self, addresses: Sequence[str], server: Mapping[str, Any]) -> None:
+        """Notes new addresses where the model may be another one; raises `JournalError` where the
+        user has not accepted them.
+        """
+        manifest, new = self.manifest, ", ".join(addresses)
+        if not addresses:
+            return
+        if not self.request.accept_server:
+            raise JournalError(
+                f"{self.request.folder} was answered at other addresses than {new}, and whether "
+                "the model is the same is not known, as no list of models has it at "
+                f"{silent_one(manifest.server, server)}; if it is the same, add --accept-server, "
+                "else use another --out or --fresh"
+            )
+        manifest.accepted = sorted({*manifest.accepted, *addresses})
+        self._warn(f"{new} is accepted; whether it has the same model is not known")
 
     def _check(self, facts: Mapping[str, object], *, whole: bool = False) -> None:
         """Raises `JournalError` where another model or server gave the answers that the run has;
@@ -376,15 +398,11 @@ def _manifest(request: RunRequest) -> Manifest:
 
 
 def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> None:
-    """Raises `JournalError` where the facts are not those of the manifest."""
-    if manifest.server and manifest.server != facts:
-        changed = sorted(
-            name
-            for name in {*manifest.server, *facts}
-            if manifest.server.get(name) != facts.get(name)
-        )
+    """Raises `JournalError` where the facts are those of another model or server."""
+    before = manifest.server
+    if before and (changed := differences(before, facts)):
         name = changed[0]
         raise JournalError(
             f"{folder} was answered by another model or server ({name} was "
-            f"{manifest.server.get(name)!r}, is {facts.get(name)!r}); use another --out or --fresh"
+            f"{before.get(name)!r}, is {facts.get(name)!r}); use another --out or --fresh"
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 from providers.base import (
@@ -15,8 +16,10 @@ from providers.base import (
     RateLimitError,
     ReplyTimeoutError,
     ServerFaultError,
+    SetupError,
     TransientError,
 )
+from providers.secrets import redact_address
 
 Server = TypeVar("Server")
 _REMEMBERED = 4096
@@ -100,3 +103,14 @@ class Replicas(Generic[Server]):
         if len(self._chosen) > _REMEMBERED:
             self._chosen.popitem(last=False)
         return chosen
+
+
+def check_replicas(each: Mapping[str, Mapping[str, object]]) -> None:
+    """Raises `SetupError` where servers differ in a fact; `each` is address -> facts."""
+    for (first_url, first), (url, facts) in pairwise(each.items()):
+        for name in {**first, **facts}:
+            if facts.get(name) != first.get(name):
+                raise SetupError(
+                    f"{redact_address(first_url)} and {redact_address(url)} are no replicas: "
+                    f"{name} is {first.get(name)!r} and {facts.get(name)!r}"
+                )

@@ -31,13 +31,16 @@ from providers.catalog.endpoints import Endpoint, address_problem, endpoints
 from providers.catalog.model_facts import ModelFacts, model_facts
 from providers.destinations import AZURE_VARIABLES
 from providers.http.errors import error_of, rejected_parameter
-from providers.http.replicas import Replicas
+from providers.http.replicas import Replicas, check_replicas
 from providers.http.sdk import bad_reply, connection_error, http_client
 from providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
+from providers.openai.models import said_of_model
 from providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
 """Longest wait for one reply, in seconds; long replies take minutes."""
+_FACTS_S = 30.0
+"""Longest wait for the list of a server's models."""
 _NO_KEY = "none"
 """Sent to servers that need no key: the SDK requires one."""
 _REJECTED = (openai.BadRequestError, openai.UnprocessableEntityError)
@@ -53,7 +56,10 @@ class OpenAIProvider:
         *,
         endpoint: Endpoint,
         facts: ModelFacts,
+        lists_models: bool = True,
     ) -> None:
+        """`lists_models` says whether a server that is no vendor's is asked for its models."""
+        self._asks_models = lists_models and endpoint.prices is None
         self._clients = Replicas(clients)
         self._settings = settings
         self._endpoint = endpoint
@@ -107,7 +113,12 @@ class OpenAIProvider:
         return reply_of(read_json(content))
 
     async def facts(self) -> Mapping[str, object]:
-        """The addresses, the endpoint's own rules, and how long the model may think."""
+        """The addresses, the endpoint's own rules, how long the model may think, and what a server
+        that is no vendor's says of its model.
+
+        Raises:
+            SetupError: two servers say that they have different models.
+        """
         urls = sorted(redact_address(str(client.base_url)) for client in self._clients)
         thinking = {"think_tokens": self._facts.think_tokens, "effort": self._facts.effort}
         rules = {"drop": self._endpoint.drop, "rename": dict(self._endpoint.rename)}
@@ -116,7 +127,26 @@ class OpenAIProvider:
             "base_url": urls,
             **{name: rule for name, rule in rules.items() if rule},
             **(thinking if self._facts.reasoning else {}),
+            **(await self._served() if self._asks_models else {}),
         }
+
+    async def _served(self) -> dict[str, object]:
+        """What all servers say of the model; empty where one of them says nothing."""
+        clients = list(self._clients)
+        said = await asyncio.gather(*map(self._said_by, clients))
+        pairs = zip(clients, said, strict=True)
+        check_replicas({str(client.base_url): facts for client, facts in pairs if facts})
+        return said[0] if all(said) else {}
+
+    async def _said_by(self, client: openai.AsyncOpenAI) -> dict[str, object]:
+        try:
+            with sdk_errors(client):
+                async with asyncio.timeout(_FACTS_S):
+                    raw = await client.models.with_raw_response.list()
+                    content = await raw.http_response.aread()
+            return said_of_model(read_json(content), self._settings.model)
+        except ProviderError:  # the first request for a reply says what is wrong
+            return {}
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
         """`None`: the vendors' tokenizers are not installed here."""
@@ -204,5 +234,6 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
         [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S, http_client=client)],
         settings,
         endpoint=Endpoint(base_url=address),
+        lists_models=False,
         facts=model_facts(f"azure/{settings.model}").at_effort(settings.effort),
     )

@@ -34,7 +34,7 @@ from providers.destinations import VLLM_KEY
 from providers.documents import as_document
 from providers.http.bodies import ACCEPTED, OK, read_body
 from providers.http.errors import error_of
-from providers.http.replicas import Replicas
+from providers.http.replicas import Replicas, check_replicas
 from providers.openai.form import body_of, is_count, path_of, plain_body, read_json, reply_of
 from providers.secrets import redact, redact_address
 from providers.vllm.server import VllmServer
@@ -85,15 +85,11 @@ class VllmProvider:
         """
         await self._open()
         each = {url: await self._facts_of(url) for url in self._replicas}
-        (first_url, first), *others = each.items()
-        for url, facts in others:
-            if differing := [name for name in first if facts.get(name) != first[name]]:
-                name = differing[0]
-                raise SetupError(
-                    f"{redact_address(first_url)} and {redact_address(url)} are no replicas: "
-                    f"{name} is {first[name]!r} and {facts.get(name)!r}"
-                )
-        return first | ({} if self._server is None else self._server.facts())
+        check_replicas(each)
+        first = next(iter(each.values()))
+        if self._server is not None:
+            return first | self._server.facts()
+        return first | {"base_url": sorted(map(redact_address, each))}
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
         """Counts with the first server's own tokenizer and template; `None` if it cannot count."""
