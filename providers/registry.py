@@ -20,9 +20,9 @@ from providers.base import (
     SetupError,
     install,
 )
-from providers.catalog.endpoints import USER_FILE, Endpoint, address_problem, endpoints
+from providers.catalog.endpoints import LOCAL, USER_FILE, Endpoint, address_problem, endpoints
 from providers.catalog.model_facts import EFFORTS
-from providers.catalog.spelling import meant
+from providers.catalog.spelling import meant, vendor_of
 from providers.destinations import ANTHROPIC_KEY, AZURE_VARIABLES
 from providers.inside import Inside
 from providers.intervention import Intervention, read_intervention
@@ -78,10 +78,17 @@ class ModelName:
     """Distinguishes models whose provider and model are the same; empty if that is not needed."""
     plugin: Plugin | None = None
     """What adds the provider, if it is not built in."""
+    called: str = ""
+    """The user's name for it in tables and folders; empty for `asked_as`."""
 
     @property
     def label(self) -> str:
-        """The model's name in tables and folders; `tiny` for the embedded model."""
+        """The model's name in tables and folders."""
+        return self.called or self.asked_as
+
+    @property
+    def asked_as(self) -> str:
+        """`provider/model`; `tiny` for the embedded model."""
         if self.model == self.provider and self.plugin is None:
             return self.provider
         return "/".join(filter(None, (self.provider, self.model, self.detail)))
@@ -91,7 +98,8 @@ def parse_model(
     given: str, model_args: Sequence[str] = (), base_urls: Sequence[str] = ()
 ) -> ModelName:
     """The name of a model, from `provider/model`, `tiny`, `oracle:LENGTH`, or the bare name of an
-    OpenAI model; at `base_urls`, from any name that a server there has.
+    OpenAI model; at `base_urls`, from any name that a server there has: without a known provider
+    the model is `local/…`, as a server of the user's is not OpenAI.
 
     The detail of `lm-eval/TYPE` comes from `model_args`: see `providers.lm_eval.args.label_of`.
 
@@ -99,7 +107,9 @@ def parse_model(
         SetupError: the name is empty, there is no such provider, the name is a known one misspelt,
             or the provider does not take model arguments.
     """
-    name = _parse(given.strip(), has_server=bool(base_urls))
+    openai = _endpoints()["openai"].base_url
+    elsewhere = any(redact_address(url).rstrip("/") != openai for url in base_urls)
+    name = _parse(given.strip(), has_server=elsewhere)
     if name.provider == "lm-eval":
         return replace(name, detail=label_of(read_args(model_args)))
     if model_args:
@@ -132,14 +142,29 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
             raise SetupError(f"{given!r} is a provider and no model: {given}/… names a model")
         if plugin is not None:
             return ModelName(provider, model, plugin=plugin)
-    if not has_server:
-        _refuse_unknown(given, [*known, *plugins.installed(PROVIDERS, known).usable])
+    if has_server:
+        return ModelName(LOCAL, given.removeprefix(f"{LOCAL}/"))
+    _refuse_unknown(given, [*known, *plugins.installed(PROVIDERS, known).usable])
     return ModelName("openai", given)
+
+
+def owner_of(called: str) -> str:
+    """Whose the name of a model is that a user chose: `provider 'openai'`, or `model of openai`;
+    empty where it is free.
+    """
+    provider, slash, _ = called.partition("/")
+    known = {*FACTORIES, *INSIDES, *_endpoints()}
+    if provider in known or plugins.find(PROVIDERS, provider) is not None:
+        return f"the provider {provider!r}"
+    vendor = None if slash else vendor_of(called)
+    return "" if vendor is None else f"a model of {vendor}"
 
 
 def _refuse_unknown(given: str, providers: Sequence[str]) -> None:
     """Raises `SetupError` where `given` names none of the providers, or is a model misspelt."""
     provider, slash, _ = given.partition("/")
+    if slash and provider == LOCAL:
+        raise SetupError(f"{given!r} is a model at a server of your own: add its --base-url")
     if slash:
         close = difflib.get_close_matches(provider, providers, n=1)
         guess = (

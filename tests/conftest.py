@@ -24,6 +24,7 @@ from harness import exact_json
 from harness.cli import app
 from harness.journal.manifest import MANIFEST
 from harness.journal.record import SAMPLES, Record, encode
+from harness.plan import own_tasks
 from harness.plan.plan import plan
 from harness.plan.resolved_model import resolve_model
 from harness.run.limits import RunLimits
@@ -361,6 +362,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test plants is a word like any other in the next."""
     monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+
+
+@pytest.fixture(autouse=True)
+def _no_task_was_run_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user has run is not recorded: its folder cannot be made below a file. Tests of the
+    record name a folder.
+    """
+    monkeypatch.setattr(own_tasks, "cache_folder", lambda: Path(os.devnull))
 
 
 @pytest.fixture(autouse=True)

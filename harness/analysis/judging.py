@@ -9,6 +9,7 @@ from harness.answer import Target
 from harness.errors import JournalError, UsageError
 from harness.journal.manifest import Manifest
 from harness.journal.record import Record
+from harness.plan.own_tasks import remembered
 from harness.score.answer import AnswerForm
 from harness.score.verdict import Scorer, Verdict, judge
 from harness.task.catalogue import reopen
@@ -59,7 +60,8 @@ def scorer_of(
 
     A run may come from a stranger, so the file that its manifest names is executed with
     `run_kept_code` alone, or where this process has loaded it by the user's wish; nor is one of a
-    built-in task that is not the installed task.
+    built-in task that is not the installed task. A file that the user has run here is executed
+    (`plan.own_tasks`).
 
     Raises:
         JournalError: the run's task has a scorer that cannot be loaded any more.
@@ -70,6 +72,8 @@ def scorer_of(
     try:
         if others or not manifest.file:
             path = reopen(manifest.task, spec.digest(), others=others).path
+        elif (own := remembered(manifest.task, spec.digest())) is not None:
+            path = own.path
         else:
             path = _named_file(manifest.file, spec.scorer, run_kept_code=run_kept_code)
         return load_scorer(path, spec.scorer)

@@ -35,4 +35,4 @@ def dollars_text(dollars: float) -> str:
 
 def model_of(manifest: Manifest) -> ResolvedModel:
     """The model of a run, at the addresses where it was asked."""
-    return resolve_model(manifest.model_name, addresses=addresses(manifest.server))
+    return resolve_model(manifest.asked_as, addresses=addresses(manifest.server))

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from harness.analysis.judged_run import JudgedRun
 from harness.errors import AbsentTaskError, ChangedTaskError
-from harness.journal.kept import KEPT, content_hash, read_kept
+from harness.journal.kept import KEPT, content_hash, is_kept, read_kept
 from harness.journal.manifest import Manifest
+from harness.plan.own_tasks import remembered
 from harness.task.catalogue import Task, code_files, find, open_task, reopen
 from harness.task.functions import ItemError
 from harness.task.generator import ItemsFileError
@@ -34,9 +35,10 @@ def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) ->
     """The task of `run`; `others` names the user's task files, as `--task` does.
 
     Takes the file that `catalogue.reopen` finds, if its content is what the run's manifest has;
-    else the spec of the manifest with the kept file of the items. A kept generator is executed
-    from an installed file, or one that `others` names, with the same content; the kept file itself
-    is executed with `run_kept_code` alone.
+    or the user's own file that the user has run here (`plan.own_tasks`); else the spec of the
+    manifest with the kept file of the items. A kept generator is executed from an installed file,
+    or one that `others` names, with the same content; the kept file itself is executed with
+    `run_kept_code` alone.
 
     Raises:
         NoTaskError: there is no such task.
@@ -54,7 +56,8 @@ def task_of_manifest(
         task = reopen(manifest.task, manifest.task_digest, others=others)
     except AbsentTaskError:
         problem = NoTaskError(f"the task file of {manifest.task} is not at hand", _NAME_IT)
-        task = _from_kept(folder, manifest, others, problem, run_kept_code=run_kept_code)
+        own = None if others or run_kept_code else _own(manifest)
+        task = own or _from_kept(folder, manifest, others, problem, run_kept_code=run_kept_code)
     except ChangedTaskError:
         problem = NoTaskError(f"{manifest.task} has changed since this run")
         task = _from_kept(folder, manifest, others, problem, run_kept_code=run_kept_code)
@@ -63,6 +66,16 @@ def task_of_manifest(
     except (ItemError, ItemsFileError) as error:
         raise NoTaskError(f"the items of {manifest.task} cannot be made: {error}") from None
     return task
+
+
+def _own(manifest: Manifest) -> Task | None:
+    """The user's own task file that made the run, if the user has run it here and nothing of it has
+    changed since.
+    """
+    task = remembered(manifest.task, manifest.task_digest)
+    if task is None or not manifest.kept:
+        return task
+    return task if is_kept(manifest.kept, task.source) else None
 
 
 def _from_kept(

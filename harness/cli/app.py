@@ -19,7 +19,7 @@ from typer.main import get_command
 from harness.cli.asking import IMPORT_EXAMPLES, RUN_EXAMPLES, import_, run
 from harness.cli.defaults import unknown_variables
 from harness.cli.export import export_app
-from harness.cli.failures import FAILURES, explain
+from harness.cli.failures import FAILURES, explain, said_of_parsing
 from harness.cli.interrupts import raise_in_work
 from harness.cli.judging import (
     COMPARE_EXAMPLES,
@@ -192,12 +192,9 @@ def main() -> None:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()
-        if options := getattr(error, "possibilities", None):  # of a misspelt option
-            meant = " or ".join(map(repr, options))
-            message = f"no such option: {getattr(error, 'option_name', '')}; did you mean {meant}?"
         if message.startswith("Usage:"):
             say(*message.split("\n"))
         else:
-            warn(message)
+            warn(said_of_parsing(error))
         raise SystemExit(USAGE) from None
     raise SystemExit(code or (1 if is_output_lost() else 0))

@@ -26,6 +26,7 @@ from harness.cli.options import (
     MaxRequestsOption,
     MaxTokensOption,
     ModelUnlessStudyOption,
+    NameOption,
     OutOption,
     PrecisionOption,
     PresetOption,
@@ -64,6 +65,7 @@ RUN_EXAMPLES = examples(
     "bench run --task counting --model vllm/Qwen/Qwen3-4B --engine ray --ray-address auto",
     "bench run --task counting --model gpt-5 --effort low,medium,high",
     "bench run --task counting --model Qwen/Qwen3-4B --base-url http://127.0.0.1:8000/v1",
+    "bench run --task counting --model m8 --base-url http://127.0.0.1:8000/v1 --name lab/m8",
     "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
     "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
 )
@@ -87,6 +89,7 @@ def run(
     *,
     task: TaskUnlessStudyOption = None,
     model: ModelUnlessStudyOption = None,
+    name: NameOption = None,
     preset: PresetOption = None,
     lengths: LengthsOption = None,
     spread: SpreadOption = None,
@@ -209,7 +212,11 @@ def run(
             raise UsageError(
                 f"--{option} is missing; 'bench run STUDY' takes tasks and models from a file"
             )
-    task, model = task or [], model or []
+    task, models_given = task or [], listed(model or ())
+    if name is not None and len(models_given) > 1:
+        raise UsageError(
+            f"--name names one model, and --model has {len(models_given)}; give each a command"
+        )
     from harness.cli.dry_run import dry_run as show_plan
     from harness.cli.models import run_models, warn_of_unknown
     from harness.face.run_options import RunOptions, read_settings
@@ -241,7 +248,8 @@ def run(
     ]
     options = [
         RunOptions.from_command(
-            model=name,
+            model=one,
+            called=name,
             out=out,
             settings=of_effort,
             notify=warn,
@@ -269,7 +277,7 @@ def run(
             intervention=intervention,
             command=command_of(context),
         )
-        for name in listed(model)
+        for one in models_given
         for of_effort in settings
         for intervention in (listed(intervene) if intervene else [None])
     ]
@@ -289,6 +297,8 @@ def run(
     raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
 
 
+_KEYS = {"axis": "axes", "name": "called", "task": "tasks"}
+"""Parameter of `run` -> its key in a study's file, where that is another word."""
 _OF_STUDY = (
     *("study", "out", "model", "budget", "fresh", "accept_server", "dry_run", "ask_server"),
     *("trust", "as_json"),
@@ -319,7 +329,7 @@ def _run_study(
         source = context.get_parameter_source(parameter.name or "")
         given = source is not None and source.name == "COMMANDLINE"
         if given and parameter.name not in _OF_STUDY:
-            name = {"axis": "axes", "task": "tasks"}.get(parameter.name or "", parameter.name)
+            name = _KEYS.get(parameter.name or "", parameter.name)
             remedy = f"write {name!r} into its file" if name in study.FIELDS else "leave it out"
             raise UsageError(f"{parameter.opts[0]} does not go together with a study; {remedy}")
     source = context.get_parameter_source("model")

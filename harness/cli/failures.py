@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from harness.cli.terminal import drop_output, say, warn
 from harness.errors import INCOMPLETE, EyechartError
 from providers.base import ProviderError
 
 Failure: TypeAlias = EyechartError | ProviderError | OSError | MemoryError
+_MEANT = {"--limit": "--samples", "--max-samples": "--samples", "--n": "--samples"}
+"""Option of other harnesses -> ours."""
+_RUNS = ("RUN", "RUN…")
+"""Arguments that are folders of runs."""
 FAILURES = (EyechartError, ProviderError, OSError, MemoryError)
 """The errors that are printed as lines; others are mistakes of this program."""
 
@@ -32,3 +36,20 @@ def lines_of(error: Failure) -> list[str]:
         detail = f" ({error})" if str(error) else ""
         return [f"out of memory{detail}; ask for less at a time"]
     return [*error.lines] if isinstance(error, EyechartError) else [str(error)]
+
+
+def said_of_parsing(error: Any) -> str:
+    """One line for an error of the parser, which is of whichever click typer uses."""
+    message = str(error.format_message()).rstrip(".")
+    message = message[:1].lower() + message[1:]
+    option = getattr(error, "option_name", None)
+    if hasattr(error, "possibilities") and option:
+        command = getattr(error.ctx, "command", None)
+        known = {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
+        meant = [_MEANT[option]] if _MEANT.get(option) in known else error.possibilities or ()
+        guess = f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ""
+        return f"no such option: {option}{guess}"
+    parameter = getattr(error, "param", None)
+    if hasattr(error, "param_type") and getattr(parameter, "metavar", None) in _RUNS:
+        message += "; 'bench runs' lists the runs"
+    return message

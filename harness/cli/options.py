@@ -75,6 +75,13 @@ _MODEL = typer.Option(
 )
 ModelOption = Annotated[list[str], _MODEL]
 ModelUnlessStudyOption = Annotated[list[str] | None, _MODEL]
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Name of the model at --base-url in tables, folders and pages, as lab/m8.",
+    ),
+]
 LengthsOption = Annotated[
     str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
 ]

@@ -89,8 +89,9 @@ def identify(
 
 def _identify(manifest: Manifest) -> ModelIdentity:
     server = manifest.server
-    provider, _, model_name = manifest.model_name.partition("/")
-    known = ModelIdentity(manifest.model, *_developer_and_model(model_name or provider))
+    provider, _, model_name = manifest.asked_as.partition("/")
+    published = manifest.model_name if manifest.served_as else model_name or provider
+    known = ModelIdentity(manifest.model, *_developer_and_model(published))
     hosts = _hosts(server)
     vendor = _VENDORS.get(provider)
     if provider in _OURS:

@@ -57,6 +57,7 @@ def run(
     task: TaskLike,
     model: str,
     *,
+    name: str | None = None,
     preset: str | None = None,
     lengths: Sequence[int] | None = None,
     samples: int | None = None,
@@ -131,6 +132,7 @@ def run(
         )
         options = RunOptions.from_command(
             model=model,
+            called=name,
             out=Path(out),
             settings=read_settings(
                 seed=seed,
@@ -210,7 +212,8 @@ def _command(planned: Plan, options: RunOptions, **chosen: object) -> str:
         for axis in task.spec.axes
     }
     arguments = [
-        *(repr(task.name), repr(options.model.label)),
+        *(repr(task.name), repr(options.name.asked_as)),
+        *([f"name={options.name.called!r}"] if options.name.called else []),
         *(f"{name}={value!r}" for name, value in chosen.items() if value is not None),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
         *([f"adaptive=True, precision={options.precision}"] if options.adaptive else []),

@@ -12,6 +12,7 @@ from typing import get_args
 from harness.errors import UsageError
 from harness.face.variant import (
     check_word,
+    read_name,
     refuse_other_arguments,
     refuse_variant,
     variant_of,
@@ -149,12 +150,13 @@ class RunOptions:
         ray_address: str | None = None,
         ray_workers: int | None = None,
         label: str | None = None,
+        called: str | None = None,
         intervention: str | None = None,
         accept_server: bool = False,
         command: str = "",
     ) -> RunOptions:
-        """Checks the options and looks up the model; `label` names the variant that is served, and
-        `intervention` what is changed in it.
+        """Checks the options and looks up the model; `called` is the user's name for it, `label`
+        names the variant that is served, and `intervention` what is changed in it.
 
         Raises:
             UsageError: a value that no run can have.
@@ -187,6 +189,7 @@ class RunOptions:
         _check_out(out)
         refuse_variant(model, base_urls)
         name = parse_model(model, model_args, base_urls)
+        name = replace(name, called=read_name(called, base_urls))
         has_replies(name)
         if batch:
             has_batches(name)
@@ -195,11 +198,12 @@ class RunOptions:
         intervention = check_intervention(name, intervention)
         variant = variant_of(label, settings.effort, intervention)
         resolved = resolve_model(
-            name.label,
+            name.asked_as,
             tier="batch" if batch else tier,
             addresses=tuple(base_urls),
             variant=variant,
             effort=settings.effort,
+            called=name.called,
         )
         refuse_other_arguments(out, resolved, label, server_args)
         if budget is not None and resolved.prices is None:

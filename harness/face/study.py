@@ -170,7 +170,9 @@ def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
 
 def _in_file(message: str) -> str:
     """A message about options, for who wrote a file."""
-    return message.replace("--vllm-arg", "vllm_arg").replace("--model-arg", "model_arg")
+    for option, key in (("--vllm-arg", "vllm_arg"), ("--model-arg", "model_arg")):
+        message = message.replace(option, key)
+    return message.replace("--name", "called").replace("--base-url", "base_url")
 
 
 def _plans(study: Study, notify: Warn) -> list[Plan]:
@@ -232,6 +234,7 @@ def _options(
             adaptive=spec.adaptive,
             precision=spec.precision,
             max_requests=spec.max_requests,
+            called=model.called,
             label=model.label,
             intervention=intervention,
             **common,

@@ -10,11 +10,37 @@ from harness.errors import JournalError, UsageError
 from harness.journal.manifest import find_runs, read_manifest
 from harness.plan.resolved_model import ResolvedModel, is_effort
 from harness.spec import VARIANT
+from providers.registry import owner_of
 
 _EFFORT = re.compile(r"[a-z]{1,20}")
 _VERSION = re.compile(r"[0-9]+|default|latest")
 """What follows an @ in names of models at vendors."""
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,39}")
+
+
+_NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][\w.+=-]*(/[A-Za-z0-9][\w.+=-]*)*", re.ASCII)
+
+
+def read_name(name: str | None, base_urls: Sequence[str]) -> str:
+    """The user's name for a model at a server of his own; empty where he gives none.
+
+    Raises:
+        UsageError: there is no such server, no folder can have the name, or it is another model's.
+    """
+    if name is None:
+        return ""
+    if not base_urls:
+        raise UsageError("--name needs the server of the model, --base-url; add it")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name {name!r} must be of letters, digits and . _ = + -, in parts with / between "
+            "them that begin with a letter or digit, at most 100"
+        )
+    if owner := owner_of(name):
+        raise UsageError(
+            f"--name {name!r} is taken by {owner}; choose a name of your own, such as my-lab/m8"
+        )
+    return name
 
 
 def check_word(effort: str | None) -> None:

@@ -54,6 +54,12 @@ def read_kept(folder: Path, name: str) -> bytes | None:
     return content
 
 
+def is_kept(name: str, source: Path) -> bool:
+    """Whether the content of `source` is that of the kept file `name`."""
+    content = _small_file(source)
+    return content is not None and name.startswith(f"{content_hash(content)[:_DIGITS]}-")
+
+
 def _has_key(content: bytes) -> bool:
     text = content.decode(errors="replace")
     return mask(text) != text

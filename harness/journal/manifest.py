@@ -47,6 +47,8 @@ class Manifest:
     settings: dict[str, Any]
     variant: str = ""
     """How the model was served or asked: the last part of `model`."""
+    served_as: str = ""
+    """`provider/model` as it was asked, if `model` is a name that the user gave it."""
     repeat: int = 0
     """Which repeat of the run in the folder above this is; 0 for a run that is no repeat."""
     shard: str = ""
@@ -85,6 +87,11 @@ class Manifest:
     def model_name(self) -> str:
         """The model's name without its variant."""
         return self.model.removesuffix(f"{VARIANT}{self.variant}") if self.variant else self.model
+
+    @property
+    def asked_as(self) -> str:
+        """The model as `--model` names it: `provider/model`."""
+        return self.served_as or self.model_name
 
     @property
     def label(self) -> str:

@@ -99,6 +99,7 @@ class ManifestFields(_InFile):
     spec: dict[str, JsonValue]
     settings: _SettingsInFile
     variant: str = ""
+    served_as: str = ""
     repeat: Annotated[int, Field(ge=0)] = 0
     shard: Annotated[str, AfterValidator(_is_shard)] = ""
     merged: dict[str, Annotated[int, Field(ge=0)]] = {}

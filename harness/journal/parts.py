@@ -115,6 +115,7 @@ def _difference(one: Manifest, other: Manifest) -> str:
 def _identity(one: Manifest, other: Manifest) -> Iterator[tuple[str, object, object]]:
     """What makes a run, in the words of a user."""
     yield "the model", one.model, other.model
+    yield "the model's name at its server", one.served_as, other.served_as
     yield "the task", one.task, other.task
     yield "the version of the task", one.task_version, other.task_version
     origin, other_origin = ("asked" if of.recorded is None else "recorded" for of in (one, other))

@@ -26,11 +26,13 @@ class ResolvedModel:
     """Most tokens of its prompts, as the list of prices says."""
     variant: str = ""
     """How it is served or asked; "" where nothing says so."""
+    served_as: str = ""
+    """`provider/model` where the label has a name of the user's in its place; else empty."""
 
     @property
     def provider(self) -> str:
         """The provider's name."""
-        return self.label.partition("/")[0]
+        return (self.served_as or self.label).partition("/")[0]
 
     @property
     def think_tokens(self) -> int:
@@ -72,9 +74,10 @@ def resolve_model(
     addresses: Sequence[str] = (),
     variant: str = "",
     effort: str | None = None,
+    called: str = "",
 ) -> ResolvedModel:
     """Looks up the model of that name, for requests in a tier; `addresses` are those at which it
-    is asked, where they are not its provider's own.
+    is asked, where they are not its provider's own, and `called` is the user's name for it.
 
     Prices of the user come first, then those of the vendor that has the address.
     """
@@ -83,5 +86,6 @@ def resolve_model(
     offered = offer(provider, model, addresses)
     prices = offered.prices if facts.prices is None else facts.prices.prices()
     prices = None if prices is None else prices.in_tier(tier or DEFAULT)
-    label = f"{name}{VARIANT}{variant}" if variant else name
-    return ResolvedModel(label, facts, prices, offered.window, variant)
+    label = f"{called or name}{VARIANT}{variant}" if variant else called or name
+    served_as = name if called else ""
+    return ResolvedModel(label, facts, prices, offered.window, variant, served_as)

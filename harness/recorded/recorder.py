@@ -29,6 +29,7 @@ from harness.journal.record import Failure, Record, Warn, read_records, record_o
 from harness.journal.recorded import Recorded
 from harness.journal.software import software
 from harness.journal.writer import Journal
+from harness.plan.own_tasks import remember
 from harness.plan.plan import fingerprint, make_sample, sample_hash
 from harness.recorded.fields import RecordedReply, RowError, RowMark
 from harness.recorded.reader import Imported, ImportRequest, Problem, Reader
@@ -346,6 +347,7 @@ class _Recorder:
             manifest.commands.append(command)
         manifest.settings["seed"] = self._finder.seed
         manifest.kept = keep(request.folder, request.task.source)
+        remember(request.task)
         manifest.software = software(request.task.plugin)
         manifest.cells = []
         manifest.plan_cells(cells)

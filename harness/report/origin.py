@@ -31,6 +31,7 @@ def origin(section: str, run_details: RunDetails) -> Origin:
 def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
     manifest = run_details.run.manifest
     yield "model", manifest.model
+    yield "asked as", manifest.served_as
     yield "answered by", ", ".join(manifest.answered_by)
     yield "task", f"{manifest.task} version {manifest.task_version}"
     yield "task digest", manifest.task_digest[:16]

@@ -31,6 +31,7 @@ from harness.journal.software import software
 from harness.journal.writer import Journal
 from harness.plan.context_fit import CellFit, context_fits
 from harness.plan.cost import Budget
+from harness.plan.own_tasks import remember
 from harness.plan.plan import Plan, output_budget, sample_hash
 from harness.run.batch.pending import PENDING_FILE
 from harness.run.progress import Progress
@@ -67,6 +68,7 @@ class PlannedRun:
                 self.answered.covers(plan.sample(cell.condition, cell.line, index), cell.key)
         self._plan()
         manifest.kept = keep(request.folder, plan.task.source)
+        remember(plan.task)
 
     def grow(self, plan: Plan) -> None:
         """Plans the next wave of an adaptive run; reads again what is answered."""
@@ -354,6 +356,13 @@ def _manifest(request: RunRequest) -> Manifest:
             raise JournalError(
                 f"{folder} holds recorded replies, which asked ones never join; use another --out"
             )
+        if manifest.served_as != request.model.served_as:
+            now = request.model.served_as or manifest.model_name
+            raise JournalError(
+                f"{folder} holds a run of {manifest.model}, which was {manifest.asked_as} at its "
+                f"server, and this command asks {now}; use "
+                "another --name or --out, or --fresh"
+            )
         identity = request.model.label, task.spec.digest(), asdict(request.settings)
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
@@ -384,6 +393,7 @@ def _manifest(request: RunRequest) -> Manifest:
             spec=task.spec.model_dump(mode="json"),
             settings=asdict(request.settings),
             variant=request.model.variant,
+            served_as=request.model.served_as,
             repeat=request.repeat,
             shard=shard,
             created=datetime.now(UTC).isoformat(timespec="seconds"),

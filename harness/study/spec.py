@@ -40,6 +40,8 @@ class StudyModel(_Part):
     """A model, with what is for it alone. Its name alone may stand for it."""
 
     name: Text
+    called: Text | None = None
+    """`--name`: the user's name for it, since `name` is the one by which it is asked."""
     label: Text | None = None
     effort: Texts | None = None
     """One or several reasoning efforts: each is a model of its own."""

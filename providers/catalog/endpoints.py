@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -14,6 +14,12 @@ from providers.secrets import keep_address, redact_address
 
 USER_FILE = "EYECHART_ENDPOINTS"
 """Environment variable that names the user's own file."""
+
+
+LOCAL = "local"
+"""The provider of a model that was named without one, at an address of the user's."""
+_KEY_OF_LOCAL = "openai"
+"""The endpoint whose key such a server gets."""
 
 
 class Endpoint(BaseModel):
@@ -81,3 +87,14 @@ def address_problem(url: str) -> str | None:
 def endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:
     """Name -> endpoint; raises `SetupError` on a mistake in the user's file."""
     return entries("endpoints.yaml", USER_FILE, Endpoint, environ)
+
+
+def endpoint_of(
+    provider: str, base_urls: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> Endpoint:
+    """The endpoint of a provider. At addresses of the user's, the vendor's own rules do not hold;
+    only the key is the same.
+    """
+    known = endpoints(environ)
+    endpoint = known.get(provider) or known[_KEY_OF_LOCAL]
+    return Endpoint(base_url=base_urls[0], key=endpoint.key) if base_urls else endpoint

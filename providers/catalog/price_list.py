@@ -229,10 +229,15 @@ def _model_count(raw: object) -> int:
     return models
 
 
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of what is kept for this user, outside of all runs."""
+    folder = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
+    return Path(folder) / "eyechart"
+
+
 def updated_file(environ: Mapping[str, str] = os.environ) -> Path:
     """Where a newer list is kept."""
-    folder = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
-    return Path(folder) / "eyechart" / "prices.json"
+    return cache_folder(environ) / "prices.json"
 
 
 def update(today: date, environ: Mapping[str, str] = os.environ) -> tuple[Path, int]:

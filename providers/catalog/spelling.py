@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from operator import eq
 
+from providers.catalog.endpoints import endpoints
 from providers.catalog.model_facts import known_models
 from providers.catalog.price_list import Offer, listed_models, offer
 
@@ -66,6 +67,18 @@ def near(provider: str, model: str, environ: Mapping[str, str] = os.environ) -> 
     if not close or _words(close[0]) == _words(model):
         return None
     return f"{provider}/{close[0]}"
+
+
+def vendor_of(model: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The provider that has a model of exactly this name; `None` where none is known to have it."""
+    for label in known_models(environ):
+        provider, _, name = label.partition("/")
+        if name == model:
+            return provider
+    vendors = [name for name, one in endpoints(environ).items() if one.prices is not None]
+    return next(
+        (one for one in ("anthropic", *vendors) if model in listed_models(one, environ)), None
+    )
 
 
 def _nearest(corrected: str, names: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ from providers.base import (
     SetupError,
     environment_key,
 )
-from providers.catalog.endpoints import Endpoint, address_problem, endpoints
+from providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
 from providers.catalog.model_facts import ModelFacts, model_facts
 from providers.destinations import AZURE_VARIABLES
 from providers.http.errors import error_of, rejected_parameter
@@ -193,11 +193,9 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
     Raises:
         SetupError: the key is missing, or the address or a proxy is invalid.
     """
-    endpoint = endpoints()[settings.provider]
+    endpoint = endpoint_of(settings.provider, settings.base_urls)
     key = environment_key(endpoint.key) if endpoint.key else ""
-    if settings.base_urls:
-        endpoint = Endpoint(base_url=settings.base_urls[0])
-    if endpoint.key and not key:
+    if endpoint.key and not key and not settings.base_urls:
         raise SetupError(
             f"{settings.provider} needs a key: set {endpoint.key}, or try --model tiny, which "
             "needs none"

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from providers.base import BatchExpiredError, ModelSettings, Reply, Request
-from providers.catalog.endpoints import Endpoint, endpoints
+from providers.catalog.endpoints import endpoint_of
 from providers.catalog.model_facts import model_facts
 from providers.http.errors import as_text, error_of
 from providers.openai.form import OpenAIForm, path_of, plain_body, reply_of, writes_cost
@@ -66,9 +66,7 @@ def _reason(error: object) -> str:
 
 def open_compatible(settings: ModelSettings) -> OpenAIBatchForm:
     """The form of an OpenAI-compatible model: the same bodies as `providers.openai.api` sends."""
-    endpoint = endpoints()[settings.provider]
-    if settings.base_urls:
-        endpoint = Endpoint(base_url=settings.base_urls[0])
+    endpoint = endpoint_of(settings.provider, settings.base_urls)
     facts = model_facts(f"{settings.provider}/{settings.model}").at_effort(settings.effort)
     form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
     return OpenAIBatchForm(

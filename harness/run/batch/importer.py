@@ -18,6 +18,7 @@ from harness.errors import TaskError
 from harness.journal.answers import Answered, text_mark
 from harness.journal.manifest import Manifest, read_manifest
 from harness.journal.record import Record, Warn
+from harness.journal.server import addresses
 from harness.journal.writer import Journal
 from harness.plan.cost import UsageMeter
 from harness.plan.plan import make_sample, output_budget
@@ -254,7 +255,7 @@ class ReplyImporters:
     def _open(self, folder: Path) -> ReplyImporter:
         manifest = read_manifest(folder)
         task = self._task_of(folder, manifest)
-        name = parse_model(manifest.model_name)
+        name = parse_model(manifest.asked_as, base_urls=addresses(manifest.server))
         settings = Settings(**manifest.settings)
         form = open_batch_form(
             name,

@@ -1,0 +1,74 @@
+"""The task files of their own that a user has run on this machine: a private record.
+
+A run's folder may come from a stranger, so the path of a task file in its manifest loads no code.
+This record is outside of all runs, in the user's cache folder: it has the path of each task file
+that the user named in a command, and hashes of the files with its code. Where a run has the same
+spec, and nothing has changed since, the file is opened again without being named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from harness.errors import EyechartError
+from harness.task.catalogue import Task, open_task
+from providers.catalog.price_list import cache_folder
+
+_MOST = 500
+"""Records that are kept; the oldest are removed."""
+
+
+def remember(task: Task) -> None:
+    """Records that the user has run `task`, unless it is installed. Where the folder cannot be
+    written, nothing is recorded.
+    """
+    if task.is_installed:
+        return
+    path = task.path.resolve()
+    with suppress(OSError):
+        files = {str(file): _hash(file.read_bytes()) for file in _code(task)}
+        record = orjson.dumps({"path": str(path), "files": files})
+        folder = _folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = f"{_hash(task.spec.digest())[:32]}-{_hash(str(path))[:16]}"
+        part = folder / f"{name}.{os.getpid()}.part"
+        part.write_bytes(record)
+        part.replace(folder / f"{name}.json")
+        for old in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MOST]:
+            old.unlink(missing_ok=True)
+
+
+def remembered(name: str, digest: str) -> Task | None:
+    """The task with this digest of its spec that the user has run, if neither its file nor its code
+    has changed since; opened under `name`.
+    """
+    records = _folder().glob(f"{_hash(digest)[:32]}-*.json")
+    for record in sorted(records, key=lambda file: file.name):
+        with suppress(OSError, ValueError, TypeError, KeyError, EyechartError):
+            read: Mapping[str, Any] = orjson.loads(record.read_bytes())
+            task = open_task(name, Path(read["path"]), trial=False)
+            now = {str(file): _hash(file.read_bytes()) for file in _code(task)}
+            if task.spec.digest() == digest and now == read["files"]:
+                return task
+    return None
+
+
+def _code(task: Task) -> list[Path]:
+    """The files from which the items of a task come, and its scorer."""
+    scorer = (task.spec.scorer or "").rpartition(":")[0]
+    return [task.source, *([(task.path.parent / scorer).resolve()] if scorer else [])]
+
+
+def _folder() -> Path:
+    return cache_folder() / "tasks"
+
+
+def _hash(content: bytes | str) -> str:
+    return hashlib.sha256(os.fsencode(content)).hexdigest()
