@@ -112,9 +112,8 @@ class TestName:
         assert lab.bench("leaderboard", folder, "-o", board).code == 0
         page = lab.folder / "page.html"
         assert lab.bench("report", folder, "-o", page).code == 0
-        assert [row["model"] for row in csv.DictReader(board.read_text().splitlines())][:1] == [
-            "acme/big-m8"
-        ]
+        rows = csv.DictReader(board.read_text().splitlines())
+        assert {row["model"] for row in rows} == {"acme/big-m8"}
         for text in (done.out, (folder / "table.csv").read_text(), page.read_text("utf-8")):
             assert "acme/big-m8" in text
         again = lab.bench_run(*given, "--samples", "5")

@@ -111,7 +111,7 @@ def test_an_effort_that_no_vendor_has_is_refused(effort: str, guess: str) -> Non
         ):
             options_of(model, effort)
     mine = options_of("mine", effort, "http://127.0.0.1:9/v1")
-    assert mine.model.label == f"openai/mine@{effort}"
+    assert mine.model.label == f"local/mine@{effort}"
     assert options_of("ollama/mine", effort).settings.effort == effort
 
 

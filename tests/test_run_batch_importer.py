@@ -103,7 +103,7 @@ def direct(lab: Lab, *arguments: str | Path, task: Path | None = None) -> dict[s
         return Response(body=answered({"custom_id": "", "body": asked.body})["response"]["body"])
 
     with fake_server(answer) as server:
-        place = ("--model", "my-model", "--base-url", server.base_url)
+        place = ("--model", "openai/my-model", "--base-url", server.base_url)
         done = lab.bench_run(*place, *arguments, "--out", lab.folder / "direct", task=task)
     assert done.code == 0
     return tables(lab.folder / "direct")
