@@ -308,11 +308,13 @@ async def _serve(server: Serves, port: int, ready: Callable[[], None]) -> None:
 
 
 @contextmanager
-def serving(server: _Server) -> Iterator[_Server]:
-    """Serves on loopback, in a thread with a loop of its own, until the block ends."""
+def serving(server: _Server, port: int = 0) -> Iterator[_Server]:
+    """Serves on loopback, in a thread with a loop of its own, until the block ends; on a free port
+    where none is given.
+    """
     ready = threading.Event()
     loop = asyncio.new_event_loop()
-    doing = loop.create_task(_serve(server, 0, ready.set))
+    doing = loop.create_task(_serve(server, port, ready.set))
 
     def work() -> None:
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -266,6 +266,96 @@ class TestCutShort:
         with pytest.raises(StopRunError):
             bed.run(gone)
         assert not [record for record in bed.recorded() if "reply" in record]
+
+    def test_a_server_that_is_away_and_comes_back(self, bed: Bed) -> None:
+        """The run goes on by itself; what was in flight is asked twice at most, nothing else."""
+        server = FaultyServer(latency_s=0.005)
+
+        async def ask() -> None:
+            with ExitStack() as first:
+                first.enter_context(serving(server))
+                doing = asyncio.create_task(bed.ask(server))
+                while server.counters.answers.total() < 7 and not doing.done():  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
+                await asyncio.to_thread(first.close)
+            while not any("trying again" in line for line in bed.said):
+                assert not doing.done()
+                await asyncio.sleep(0.001)
+            port = int(server.base_url.rpartition(":")[2].partition("/")[0])
+            with serving(server, port):
+                await doing
+
+        asyncio.run(ask())
+        assert bed.table() == bed.undisturbed
+        assert len(bed.recorded()) == SIZE
+        assert server.counters.answers.total() <= SIZE + CONNECTIONS
+
+
+class TestOtherRuns:
+    """Where a third of the requests goes wrong, or every second one is a rate limit, adaptive runs
+    and studies end as on a sound server.
+    """
+
+    FAULTY = (
+        Faults(["500", "reset", "502"], 3, most=2, share=0.5),
+        Faults(["429"], 4, most=3),
+    )
+
+    @pytest.fixture(autouse=True)
+    def impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No waits between attempts."""
+        limits = partial(RunLimits, initial_backoff_s=0.0, max_backoff_s=0.01)
+        monkeypatch.setattr(run_options, "RunLimits", limits)
+
+    def tables(
+        self,
+        bed: Bed,
+        faults: Faults,
+        command: Sequence[str],
+        prepare: Callable[[str], object] = lambda _url: None,
+    ) -> list[str]:
+        """What the tables say; `prepare` is called with the address of the server. Each prompt is
+        answered once, and the same command again asks nothing.
+        """
+        out = bed.lab.folder / f"results-{len(faults.kinds)}"
+        with serving(FaultyServer(faults)) as server:
+            prepare(server.base_url)
+            given = [word.replace("URL", server.base_url) for word in command]
+            done = bed.lab.bench("run", *given, "--out", out)
+            asked = server.counters.requests.total()
+            assert bed.lab.bench("run", *given, "--out", out).code == done.code
+            assert server.counters.requests.total() == asked
+        assert set(server.counters.answers.values()) == {1}, done
+        assert bool(server.counters.faults) == bool(faults.kinds)
+        assert asked == server.counters.answers.total() + server.counters.faults.total()
+        return [path.read_text() for path in sorted(out.rglob(TABLE))]
+
+    @pytest.mark.parametrize("faults", FAULTY, ids=["errors", "rate-limits"])
+    def test_adaptive(self, bed: Bed, faults: Faults) -> None:
+        """The same waves, so the same samples."""
+        command = (
+            *("--task", str(bed.lab.ones), "--adaptive", "--samples", "12"),
+            *("--model", f"{bed.provider}/fake", "--base-url", "URL"),
+            *("--lengths", "20,40,80", "--spread", "bands"),
+        )
+        assert self.tables(bed, faults, command) == self.tables(bed, NONE, command)
+
+    @pytest.mark.parametrize("faults", FAULTY, ids=["errors", "rate-limits"])
+    def test_study(self, bed: Bed, faults: Faults) -> None:
+        """A study of two tasks, whose file names the server."""
+        study = bed.lab.folder / "study.yaml"
+
+        def text(url: str) -> str:
+            model = f'{{name: {bed.provider}/fake, base_url: "{url}"}}'
+            return (
+                f"name: two\ntitle: Two\nmodels: [{model}]\nlengths: [20, 30]\n"
+                "tasks: [lab/ones.yaml, lab/plain.yaml]\n"
+            )
+
+        def tables(of: Faults) -> list[str]:
+            return self.tables(bed, of, [str(study)], lambda url: study.write_text(text(url)))
+
+        assert tables(faults) == tables(NONE)
 
 
 class TestPermanent:

@@ -13,8 +13,9 @@ _FEWEST = 8
 
 @dataclass(slots=True)
 class Pace:
-    """How long replies take, by the length of the rows: plans ask the short ones first, so the mean
-    of what was answered says too little of what comes. Least squares, a line through all replies.
+    """How long replies take, by the length of the rows. Short rows are asked first of each index
+    and answered sooner, so the mean of the first replies says too little of what comes. Least
+    squares, a line through all replies.
     """
 
     symbols: int = 0
