@@ -77,7 +77,7 @@ def test_retries_are_seen_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) 
     progress.judged, progress.correct = 1234, 1000
     progress.pace = paced(LENGTHS[:6], 1.0, 0.0)
     line = line_of(progress, monkeypatch)
-    assert "1,239 of 2,000" in line
+    assert "1,239/2,000" in line
     assert ", 67 retries" in line
     assert line.rstrip().endswith(" left")
 

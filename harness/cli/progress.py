@@ -149,7 +149,7 @@ def fields(progress: run_progress.Progress) -> dict[str, Any]:
     return {
         "total": None if progress.is_adaptive else total,
         "completed": progress.done,
-        "done": f"{progress.done:,} " + ("asked" if progress.is_adaptive else f"of {total:,}"),
+        "done": f"{progress.done:,}" + (" asked" if progress.is_adaptive else f"/{total:,}"),
         "state": state(progress),
         "left": "" if left_s is None else f"{timedelta(seconds=round(left_s))} left",
     }
