@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.report_browser import PHONE, WAIT_MS, Visit
+from harness.analysis.judged_run import read_run
+from tests.report_browser import PHONE, WAIT_MS, Visit, make_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -167,6 +168,34 @@ def test_a_phone_is_wide_enough(visit: Visit) -> None:
     assert wide <= 0
     visit.page.evaluate("scrollTo(0, 0)")
     visit.keep("phone")
+
+
+@pytest.mark.parametrize("visit", [{"viewport": PHONE}, {}], indirect=True, ids=["phone", "desk"])
+def test_long_texts_keep_the_page_readable(visit: Visit, tmp_path: Path) -> None:
+    """Names of models wrap; a title, a legend and a chart that are too high are scrolled alone."""
+    from harness.report.page import write_report
+
+    names = [f"scripted/{'m' * 120}/{letter * 120}/{'o' * 60}" for letter in "ab"]
+    folders = [make_run(tmp_path, "counting/bernoulli", name, lengths=[5, 10]) for name in names]
+    (page,) = write_report([*map(read_run, folders)], tmp_path / "long.html", warn=print)
+    visit.page.goto(page.as_uri())
+    visit.requests.remove(page.as_uri())
+    visit.drawn()
+    assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    visit.page.evaluate(
+        """() => {
+          document.querySelector(".task .title").textContent = "long title ".repeat(950);
+          const legend = document.querySelector("#tasks .legend");
+          for (let i = 0; i < 500; i++) legend.append(legend.lastElementChild.cloneNode(true));
+          document.querySelector("#tasks .chart").append(Object.assign(
+            document.createElement("p"), { style: "height: 9000px" }));
+        }"""
+    )
+    for selector in (".task .title", "#tasks .legend", "#tasks .chart"):
+        box = visit.page.locator(selector).first.bounding_box()
+        assert box is not None
+        assert box["height"] <= 1000, selector
+    visit.keep("long")
 
 
 def background(page: Page) -> str:

@@ -204,9 +204,10 @@ def test_the_command_writes_each_format_alone(lab: Lab) -> None:
 
 
 def test_no_file_is_written_over(counted: Section, tmp_path: Path) -> None:
-    """Letters of any script are kept, and names that still look the same get a number."""
+    """Letters of any script are kept; names that look the same, or are too long, get a number."""
     figure = accuracy_figure(counted)
-    models = ["scripted/模型", "scripted/日本", "a/b", "a-b", "A/B"]
+    long = "a/" + "型" * 300
+    models = ["scripted/模型", "scripted/日本", "a/b", "a-b", "A/B", long, f"{long}!"]
     panels = tuple(replace(figure.panels[0], model=model) for model in models)
     written = write_charts([("lab/ones", [replace(figure, panels=panels)])], tmp_path, ["svg"])
     assert [path.parent.name for path in written] == [
@@ -215,6 +216,8 @@ def test_no_file_is_written_over(counted: Section, tmp_path: Path) -> None:
         "a-b",
         "a-b-2",
         "A-B-3",
+        "a-" + "型" * 66,
+        "a-" + "型" * 66 + "-2",
     ]
 
 

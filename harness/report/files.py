@@ -15,6 +15,8 @@ from harness.report.looks import LIGHT, Spec, config, inked
 from harness.report.panels import Figure, Panel
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+_LONGEST = 200
+"""Bytes of a name; file systems take 255, with a number and an ending."""
 _SCALE = 3.0
 """Pixels of a PNG per unit of its drawing."""
 
@@ -66,7 +68,8 @@ class _Names:
 
 
 def _safe(name: str) -> str:
-    return re.sub(r"[^\w.=+@-]+", "-", name).strip("-.") or "-"
+    plain = re.sub(r"[^\w.=+@-]+", "-", name).strip("-.") or "-"
+    return plain.encode()[:_LONGEST].decode(errors="ignore")
 
 
 def _write(spec: Spec, path: Path, kind: str) -> Path:
