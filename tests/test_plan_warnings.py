@@ -69,7 +69,7 @@ def test_words_without_a_separator(default: str, warned: list[str], tmp_path: Pa
 @pytest.mark.parametrize(
     "rows",
     [
-        "rng.seed(length); row = [rng.choice(['t', 'r']) for _ in range(length)]",
+        "rng.seed(length + rng.random()); row = [rng.choice(['t', 'r']) for _ in range(length)]",
         "row = [rng.choice(['t', 'r']) for _ in range(length)][::-1]",
     ],
 )
@@ -89,3 +89,21 @@ def test_the_command_shows_warnings_and_prompts(lab: Lab) -> None:
     shown = [line for line in done.out.splitlines() if line.startswith("| Say")]
     assert len(shown) == 2
     assert ", " in shown[1]
+
+
+def test_a_task_with_one_target_is_warned_of(tmp_path: Path) -> None:
+    """A model that always says it is always right; one other target is enough. Of few samples all
+    may have one target by chance, and of one length by design.
+    """
+    for name in ("constant", "rare", "of_length"):
+        (tmp_path / name).mkdir()
+    constant = opened(tmp_path / "constant", rows=f"{NESTED}; row[-1] = 'tea'")
+    (said,) = warnings(constant)
+    assert 'the target of all 40 samples that were looked at is "tea"' in said
+    rare = "row = ['tea'] * (length - 1) + [rng.choice(['tea', 'tea', 'tea', 'tea', 'rum'])]"
+    assert list(warnings(opened(tmp_path / "rare", rows=rare))) == []
+    of_length = opened(
+        tmp_path / "of_length", rows="row = ['tea', 'rum'] * length; row = row[:length]"
+    )
+    alone = of_length.spec.model_copy(update={"lengths": [15]})
+    assert list(warnings(Task(of_length.name, of_length.path, alone))) == []

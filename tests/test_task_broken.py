@@ -673,6 +673,13 @@ ITEM_FILES = [
         "rows.jsonl:4:1 not JSON",
     ),
     items(
+        "one mistake on many lines",
+        f"{{}}\n{ITEM}" * 1000 + "oops\n" + ITEM.replace(" 2,", " 2.5,") * 2,
+        "rows.jsonl:1:1 no 'variables' (and 999 more lines with the same mistake)",
+        "rows.jsonl:2001:1 not JSON",
+        "rows.jsonl:2002:1 (and 1 more line with the same mistake)",
+    ),
+    items(
         "a variable of some items only",
         f"{ITEM}{ITEM.replace('row', 'rwo')}",
         "5:27 undefined variable 'row'",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice, pairwise
 from operator import ne
 
+from harness.answer import Target
+from harness.errors import TaskError
 from harness.plan.plan import Plan, item_of, plan
 from harness.spec import Condition, Item, Separator, write_row
 from harness.task import prompt
@@ -16,12 +20,20 @@ _TRIED = 3
 _ODD = 2
 """Symbols that may differ in nested rows: a task may put an odd one at each row's end or middle."""
 
+_TARGETS = 1000
+"""Samples whose targets are looked at, at most."""
+_DRAWN = 20
+"""Samples of a generator for each condition and line, at least."""
+_SHOWN = 40
+"""Characters of a target."""
+
 
 def warnings(task: Task) -> Iterator[str]:
     """A line for each finding in the default conditions."""
     planned = plan(task)
     yield from _joined_symbols(planned)
     yield from _rows_not_nested(planned)
+    yield from _one_target(planned)
 
 
 def _joined_symbols(planned: Plan) -> Iterator[str]:
@@ -72,6 +84,40 @@ def _rows_not_nested(planned: Plan) -> Iterator[str]:
                         "anything else before them"
                     )
                     return
+
+
+def _one_target(planned: Plan) -> Iterator[str]:
+    """A task whose samples all have the same right answer, which may be so for a control."""
+    first, looked = None, 0
+    for target in islice(_targets(planned), _TARGETS):
+        if looked and target != first:
+            return
+        first, looked = target, looked + 1
+    if looked < 2:  # noqa: PLR2004  one sample says nothing
+        return
+    shown = json.dumps(first, ensure_ascii=False)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    yield (
+        f"{planned.task.name}: the target of all {looked:,} samples that were looked at is {shown},"
+        " so a model that always says so is always right; let the target depend on the row, unless "
+        "that is what the task is for"
+    )
+
+
+def _targets(planned: Plan) -> Iterator[Target | Sequence[str]]:
+    """The right answers of samples. A generator also makes some of another length, since the rows
+    of one length may be equal by design, and at least so many that chance does not make all equal.
+    """
+    task = planned.task
+    is_made = task.spec.items is None
+    for condition in planned.conditions:
+        for line in planned.lines:
+            size = planned.cell_size(condition, line)
+            for index in range(max(size, _DRAWN) if is_made else size):
+                yield _item(planned, condition, line.length, index).target
+        if is_made and len(planned.lines) == 1:
+            with suppress(TaskError):
+                yield _item(planned, condition, planned.lines[0].length + 1, 0).target
 
 
 def _item(planned: Plan, condition: Condition, length: int, index: int) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -55,15 +56,22 @@ def _source_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem
             return []
         generator = load_generator(path, spec.generator)
     except ItemsFileError as error:
-        return [
-            Problem(Position(line, column), message, str(error.path))
-            for line, column, message in error.mistakes
-        ]
+        return list(_item_mistakes(error))
     except ItemError as error:
         key = "generator" if spec.items is None else "items"
         return [Problem(file.position([key]), str(error))]
     problems = list(_parameter_problems(file, spec, generator))
     return problems or (list(_draw_problems(file, spec, generator)) if template_ok else [])
+
+
+def _item_mistakes(error: ItemsFileError) -> Iterator[Problem]:
+    """Each mistake where it is first made, with the number of other lines that have it too."""
+    times = Counter(message for _, _, message in error.mistakes)
+    for line, column, message in error.mistakes:
+        if more := times.pop(message, 0):
+            lines = "line" if more == 2 else "lines"  # noqa: PLR2004  one more
+            same = f" (and {more - 1:,} more {lines} with the same mistake)" if more > 1 else ""
+            yield Problem(Position(line, column), f"{message}{same}", str(error.path))
 
 
 def _items_problems(

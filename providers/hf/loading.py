@@ -76,10 +76,10 @@ def _tensors(folder: Path) -> dict[str, tuple[str, list[int]]]:
     Raises:
         SetupError: a file of weights is damaged.
     """
-    found = {}
+    found: dict[str, tuple[str, list[int]]] = {}
     for path in folder.glob("*.safetensors"):
         try:
-            with safe_open(path, "pt") as file:  # type: ignore[no-untyped-call]  # has no types
+            with safe_open(path, "pt") as file:
                 slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  no dict
                 found |= {name: (one.get_dtype(), one.get_shape()) for name, one in slices.items()}
         except (SafetensorError, OSError) as error:
