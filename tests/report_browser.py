@@ -123,12 +123,26 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium: str, report: Path, unanswered: Path) -> Iterator[Browser]:
+def long_names(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models with names of 300 characters."""
+    assert chromium
+    out = tmp_path_factory.mktemp("long")
+    names = [f"scripted/{'m' * 120}/{letter * 120}/{'o' * 60}" for letter in "ab"]
+    folders = [make_run(out, "counting/bernoulli", name, lengths=[5, 10]) for name in names]
+    from harness.report.page import write_report
+
+    (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
+    return page
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str, report: Path, unanswered: Path, long_names: Path) -> Iterator[Browser]:
     """Started after the runs were made, for it keeps an event loop."""
     from playwright.sync_api import sync_playwright
 
     assert report.exists()
     assert unanswered.exists()
+    assert long_names.exists()
     with sync_playwright() as started:
         opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.analysis.judged_run import read_run
-from tests.report_browser import PHONE, WAIT_MS, Visit, make_run
+from tests.report_browser import DESK, PHONE, WAIT_MS, Visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -170,16 +169,13 @@ def test_a_phone_is_wide_enough(visit: Visit) -> None:
     visit.keep("phone")
 
 
-@pytest.mark.parametrize("visit", [{"viewport": PHONE}, {}], indirect=True, ids=["phone", "desk"])
-def test_long_texts_keep_the_page_readable(visit: Visit, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "visit", [{"viewport": PHONE}, {"viewport": DESK}], indirect=True, ids=["phone", "desk"]
+)
+def test_long_texts_keep_the_page_readable(visit: Visit, long_names: Path) -> None:
     """Names of models wrap; a title, a legend and a chart that are too high are scrolled alone."""
-    from harness.report.page import write_report
-
-    names = [f"scripted/{'m' * 120}/{letter * 120}/{'o' * 60}" for letter in "ab"]
-    folders = [make_run(tmp_path, "counting/bernoulli", name, lengths=[5, 10]) for name in names]
-    (page,) = write_report([*map(read_run, folders)], tmp_path / "long.html", warn=print)
-    visit.page.goto(page.as_uri())
-    visit.requests.remove(page.as_uri())
+    visit.page.goto(long_names.as_uri())
+    visit.requests.remove(long_names.as_uri())
     visit.drawn()
     assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     visit.page.evaluate(
