@@ -17,8 +17,10 @@ from harness.face.variant import read_name
 from harness.journal.manifest import read_manifest
 from providers.base import SetupError
 from providers.registry import owner_of, parse_model
+from tests.batch_server import BatchServer, Plot
 from tests.conftest import Lab
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
+from tests.faulty_server import serving
 
 URL = "http://127.0.0.1:9/v1"
 
@@ -91,6 +93,17 @@ class TestWithoutAName:
         assert asked.body["model"] == "org/m8"
         assert asked.headers["authorization"] == "Bearer sk-for-the-test-7"
         assert lab.the_run().is_relative_to(lab.out / "runs" / "local" / "org" / "m8")
+
+    def test_batches_there_are_asked_and_imported(self, lab: Lab) -> None:
+        """The replies of the second batch, which are another model's, are left for an import."""
+        with serving(BatchServer(plots=[Plot(), Plot(model="stand-in-2")])) as server:
+            given = ("--model", "m8", "--base-url", server.base_url, "--batch")
+            assert lab.bench_run(*given, "--samples", "2").code == 0
+            assert "was by 'stand-in-1'" in lab.bench_run(*given).err
+        assert read_manifest(lab.the_run()).model == "local/m8"
+        (replies,) = lab.the_run().glob("replies-*")
+        done = lab.bench("import", replies, "--out", lab.out, "--task", lab.ones)
+        assert "local/m8' is now answered by 'stand-in-2'" in done.err
 
 
 class TestName:

@@ -55,7 +55,7 @@ class TestAfterARun:
     """`bench samples` and the page make the prompts again."""
 
     def test_the_file_need_not_be_named(
-        self, lab: Lab, records: Path, shows_prompts: object
+        self, lab: Lab, records: Path, shows_prompts: Callable[[], bool]
     ) -> None:
         lab.bench_run(task=lab.plain)
         assert shows_prompts()

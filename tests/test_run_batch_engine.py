@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.run.run_request import RunRequest
     from tests.conftest import Done, Lab
 
-MODEL = "my-model"
+MODEL = "openai/my-model"
 NAME = parse_model(MODEL)
 QUICK = ("FIRST_POLL_S", "LONGEST_POLL_S")
 TOO_MUCH = {
@@ -225,7 +225,7 @@ class TestWell:
         states = [line.partition(" is ")[2].partition(",")[0] for line in others]
         assert states == ["validating", "in progress", "finalizing", "completed"]
         assert "16 of 16 answered" in done.err
-        assert done.out.startswith("lab/ones  local/my-model")
+        assert done.out.startswith("lab/ones  openai/my-model")
 
     def test_all_are_submitted_before_any_is_waited_for(self, lab: Lab) -> None:
         """A batch a task, all under way at once."""
@@ -274,7 +274,7 @@ class TestWell:
     def test_what_does_not_fit_is_not_submitted(self, lab: Lab, tmp_path: Path) -> None:
         """Cells that no window holds are overflow, as in a direct run."""
         models = tmp_path / "models.yaml"
-        models.write_text("local/my-model: {window: 20}\n")
+        models.write_text("openai/my-model: {window: 20}\n")
         lab.monkeypatch.setenv("EYECHART_MODELS", str(models))
         with serve() as server:
             done = batched(lab, server, "--lengths", "3,9999", "--samples", "1")
@@ -873,7 +873,7 @@ def priced(folder: Path, batch: str = ", batch: 0.5") -> str:
     """A file with a model whose every output token costs a dollar, or half of one in a batch."""
     path = folder / "models.yaml"
     prices = f"{{input: 0, output: 1000000, as_of: 2025-10-01{batch}}}"
-    path.write_text(f"local/my-model: {{prices: {prices}}}\n")
+    path.write_text(f"openai/my-model: {{prices: {prices}}}\n")
     return str(path)
 
 
@@ -925,7 +925,7 @@ class TestMoney:
     def test_the_estimate_of_a_batch_is_that_of_a_direct_run(self, lab: Lab) -> None:
         """System prompt, prompt and reply."""
         prices = "{input: 1000000, output: 1000000, as_of: 2025-10-01, batch: 1}"
-        (lab.folder / "models.yaml").write_text(f"local/my-model: {{prices: {prices}}}\n")
+        (lab.folder / "models.yaml").write_text(f"openai/my-model: {{prices: {prices}}}\n")
         lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
         spent: list[str] = []
         with serve(usage=None) as server:
@@ -994,7 +994,7 @@ class TestMoney:
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder, ""))
         with serve() as server:
             done = batched(lab, server, "--max-tokens", "10")
-        assert "no batch price of local/my-model is known; its list price is assumed" in done.err
+        assert "no batch price of openai/my-model is known; its list price is assumed" in done.err
         assert "cost about $80.0000" in done.err
 
 
