@@ -92,7 +92,7 @@ class Folders:
 
     def _said(self, words: tuple[str, ...], *command: str | Path) -> str:
         done = self.bench(*command)
-        assert done.code == 1, done
+        assert done.code == (command[0] != "leaderboard"), done  # its runs are not named one by one
         assert "Traceback" not in done.err
         assert all(word in done.out + done.err for word in words), done
         (line,) = {line for line in done.err.splitlines() if str(self.spoilt) in line}

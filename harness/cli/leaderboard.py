@@ -77,7 +77,7 @@ def leaderboard(
         print_files(output, has_page=bool(ranked))
         if readme is not None:
             echo(str(readme))
-    return INCOMPLETE if set(run_folders) - used else COMPLETE
+    return INCOMPLETE if set(folders) - used else COMPLETE
 
 
 def write(
