@@ -294,6 +294,16 @@ def test_a_task_whose_name_leads_out(folders: Folders) -> None:
     assert "would lie outside" in folders.doors()["merge"]()
 
 
+def test_a_long_system_prompt(folders: Folders) -> None:
+    """The leaderboard's file, which has it, can be read again."""
+    path = folders.spoilt / MANIFEST
+    path.write_bytes(damaged(path.read_bytes(), ("settings", "system"), VALUES["10 MB"]))
+    for _ in range(2):
+        done = folders.bench("leaderboard", "--out", folders.lab.out)
+        assert done.code == 0, done.err
+        assert all(model in done.out for model in (*SOUND, SPOILT))
+
+
 def test_a_plan_without_cells(folders: Folders) -> None:
     """It is shown as a run of which nothing is planned; the others follow."""
     path = folders.spoilt / MANIFEST

@@ -17,6 +17,7 @@ from harness.analysis.cells import csv_text, from_csv
 from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 from harness.errors import LeaderboardError
 from harness.journal.files import replace_file
+from harness.journal.lines import MAX_LINE
 from harness.journal.record import Warn
 
 Row = dict[str, str]
@@ -123,6 +124,7 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         LeaderboardError: the file cannot be read or is not a leaderboard.
     """
+    csv.field_size_limit(MAX_LINE)  # a system prompt may be longer than the 131,072 characters
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
