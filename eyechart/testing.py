@@ -12,7 +12,6 @@ loop that `bench` has; where they cost money, they cost less than a cent.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import math
 import threading
@@ -21,7 +20,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eyechart._reply import is_count, kind, reply_problems
 from providers.base import (
     ModelSettings,
     Provider,
@@ -32,7 +30,9 @@ from providers.base import (
     StopRunError,
     TransientError,
 )
-from providers.plugins import METHODS, described
+from providers.contract import counts_problem, facts_problem, kind, reply_problems
+from providers.foreign import ForeignError, described, result_of
+from providers.plugins import METHODS
 from providers.secrets import masked, watch_environment
 
 __all__ = ["ProviderCheckError", "check_provider"]
@@ -147,7 +147,9 @@ class _Check:
         except ProviderError as error:
             self.fault(f"it cannot be opened: {described(error)}")
             return None
-        except Exception as error:  # noqa: BLE001  code of others
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  code of others
             self.fault(f"opening it raised {described(error)}; what is missing is a SetupError")
             return None
         if lacks := [name for name in METHODS if not callable(getattr(provider, name, None))]:
@@ -162,31 +164,16 @@ class _Check:
         """
         try:
             async with asyncio.timeout(self.timeout_s) as limit:
-                awaited = function(*arguments)
-                if not inspect.isawaitable(awaited):
-                    self.fault(f"{what} is not 'async def': it returned a {kind(awaited)}")
-                    return _FAULT
-                return await awaited
+                return await result_of(function, *arguments)
         except ProviderError as error:
             return self._sound_error(what, error)
-        except TimeoutError as error:
-            if limit.expired():
-                self.fault(f"{what} took longer than {self.timeout_s:g} s")
-            else:
-                self._foreign(what, error)
-        except asyncio.CancelledError as error:
-            if (task := asyncio.current_task()) is None or task.cancelling():
-                raise
-            self._foreign(what, error)
-        except Exception as error:  # noqa: BLE001  code of others
-            self._foreign(what, error)
+        except TimeoutError:
+            assert limit.expired()
+            self.fault(f"{what} took longer than {self.timeout_s:g} s")
+        except ForeignError as error:
+            of_tree = "; it raises errors of the tree in providers.base and nothing else"
+            self.fault(f"{what} {error}{of_tree * (error.error is not None)}")
         return _FAULT
-
-    def _foreign(self, what: str, error: BaseException) -> None:
-        self.fault(
-            f"{what} raised {described(error)}; it raises errors of the tree in providers.base and "
-            "nothing else"
-        )
 
     def _sound_error(self, what: str, error: ProviderError) -> ProviderError:
         text = str(error)
@@ -204,7 +191,7 @@ class _Check:
         if reply is _FAULT or isinstance(reply, ProviderError):
             return reply
         problems = reply_problems(reply)
-        for problem in problems:
+        for problem in problems.values():
             self.fault(f"{what} returned {problem}")
         return _FAULT if problems else reply
 
@@ -273,14 +260,10 @@ class _Check:
         prompts = [_request(number).prompt for number in range(3)]
         for given in (prompts, []):
             counts = await self._call("count_tokens()", provider.count_tokens, given)
-            if counts in (None, _FAULT) or isinstance(counts, ProviderError):
+            if counts is _FAULT or isinstance(counts, ProviderError):
                 continue
-            if (
-                not isinstance(counts, list)
-                or len(counts) != len(given)
-                or not all(is_count(count) for count in counts)
-            ):
-                self.fault(f"count_tokens() of {len(given)} prompts returned {counts!r}")
+            if problem := counts_problem(counts, given):
+                self.fault(f"count_tokens() {problem}")
 
     async def _cancelled(self, provider: Provider) -> None:
         self.begin("a request that is cancelled ends at once, and the provider goes on")
@@ -309,7 +292,9 @@ class _Check:
             opened: Any = self.open_provider(replace(self.settings, logprobs=True))
         except SetupError:
             return
-        except Exception as error:  # noqa: BLE001  code of others
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  code of others
             self.fault(f"opening it with logprobs raised {described(error)}, not a SetupError")
             return
         reply = await self._asked("complete() with logprobs", opened, _request(4))
@@ -325,24 +310,15 @@ class _Check:
             self.fault(f"facts() raised {described(facts)}")
         if facts is _FAULT or isinstance(facts, ProviderError):
             return None
-        if not isinstance(facts, Mapping) or not all(isinstance(name, str) for name in facts):
-            self.fault(f"facts() returned {facts!r}, not a mapping from names")
-            return None
-        try:
-            json.dumps(dict(facts), allow_nan=False)
-        except (TypeError, ValueError) as error:
-            self.fault(f"facts() cannot be written as JSON: {error}")
+        if problem := facts_problem(facts):
+            self.fault(f"facts() {problem}")
             return None
         watch_environment()
         hidden = masked(json.loads(json.dumps(dict(facts))))
         if names := [name for name in facts if hidden.get(name) != _plain(facts[name])]:
             self.fault(f"facts() shows a key, under {', '.join(names)}")
-        window = facts.get("max_model_len")
-        if window is not None and (not is_count(window) or window == 0):
-            self.fault(
-                f"facts() says max_model_len {window!r}; it is a number of tokens, or left out"
-            )
-        return facts
+        sound: Mapping[str, object] = facts
+        return sound
 
     async def _same_facts(self, provider: Provider, facts: Mapping[str, object]) -> None:
         self.begin("facts() are the same later, and when the model is opened again")

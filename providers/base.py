@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias
@@ -91,14 +92,17 @@ class Reply:
     """Token and natural logarithm of its probability, for each token of the text; if requested."""
 
     def __post_init__(self) -> None:
-        """Replaces lone surrogates in the texts: then each can be stored and comes back equal."""
+        """Replaces lone surrogates in the texts: then each can be stored and comes back equal. A
+        field of a wrong type stays as it is, for `providers.contract`.
+        """
         for name in ("text", "model", "refusal", "reasoning"):
             value = getattr(self, name)
-            if value is not None:
+            if isinstance(value, str):
                 object.__setattr__(self, name, _storable(value))
         if self.logprobs is not None:
-            logprobs = tuple((_storable(token), logprob) for token, logprob in self.logprobs)
-            object.__setattr__(self, "logprobs", logprobs)
+            with suppress(TypeError, ValueError, AttributeError):
+                logprobs = tuple((_storable(token), logprob) for token, logprob in self.logprobs)
+                object.__setattr__(self, "logprobs", logprobs)
 
 
 class Facts(Protocol):

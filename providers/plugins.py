@@ -17,7 +17,9 @@ from functools import lru_cache
 from importlib.metadata import Distribution, EntryPoint, distribution, distributions
 from typing import cast
 
-from providers.base import ModelSettings, Provider, ProviderError, SetupError
+from providers.base import ModelSettings, Provider, ProviderError, SetupError, StopRunError
+from providers.foreign import described
+from providers.plugin_provider import REMEDY, PluginProvider
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"
@@ -59,6 +61,10 @@ class Plugin:
         """An error with this problem."""
         return PluginError(f"{self.place}: {problem}")
 
+    def fault(self, problem: str) -> StopRunError:
+        """The error of a plugin that ended a run."""
+        return StopRunError(f"{self.place}: {problem}; {REMEDY}")
+
     def load(self) -> object:
         """The object that it names. What the package prints meanwhile goes to stderr.
 
@@ -95,11 +101,6 @@ class Plugins:
     """Name -> plugin."""
     refused: dict[str, PluginError] = field(default_factory=dict)
     """Name -> why no plugin of this name is used."""
-
-
-def described(error: BaseException) -> str:
-    """An exception of a plugin's code, in one line."""
-    return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
 
 
 def installed(group: str, built_in: Collection[str], own: Collection[str] = ()) -> Plugins:
@@ -163,14 +164,19 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
     function = factory(of)
     try:
         provider = function(settings)
-    except ProviderError:
+    except (ProviderError, KeyboardInterrupt):
         raise
-    except Exception as error:  # code of others, which may raise anything
+    except BaseException as error:  # code of others, which may raise anything
         raise of.error(f"opening {settings.model!r} raised {described(error)}") from error
     if lacks := [name for name in METHODS if not callable(getattr(provider, name, None))]:
         kind = type(provider).__name__
         raise of.error(f"it returned a {kind}, which has no method {', '.join(lacks)}")
-    return cast("Provider", provider)
+    return PluginProvider(cast("Provider", provider), of.place, settings.notify)
+
+
+def fault_of(provider: Provider) -> ProviderError | None:
+    """What a plugin's provider did that ends the run; `None` of others."""
+    return provider.fault if isinstance(provider, PluginProvider) else None
 
 
 @lru_cache(maxsize=8)

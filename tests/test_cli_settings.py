@@ -234,6 +234,12 @@ def test_a_file_that_is_no_toml(home: Lab) -> None:
     """Is said with line and column."""
     write(home, "samples = 1", "samples == 2")
     home.bench("runs").one_line(2, "bench.toml:2:", "not TOML")
+
+
+def test_a_file_that_is_nested_too_deep(home: Lab) -> None:
+    """Deeper than its reader can follow."""
+    write(home, "samples = " + "[" * 100_000)
+    home.bench("runs").one_line(2, "bench.toml: ", "nested too deep")
     (home.folder / "bench.toml").write_bytes("samples = 1".encode("utf-16"))
     home.bench("runs").one_line(2, "bench.toml is not UTF-8; write it in UTF-8")
 

@@ -107,7 +107,7 @@ class Gives(Sound):
         self.reply: Any = reply
 
     async def complete(self, request: Request) -> Reply:  # noqa: ARG002
-        if isinstance(self.reply, Exception):
+        if isinstance(self.reply, BaseException):
             raise self.reply
         return self.reply  # type: ignore[no-any-return]
 
@@ -144,6 +144,22 @@ class Facts(Sound):
         return self._facts()  # type: ignore[no-any-return]
 
 
+class CancelsItself(Sound):
+    async def complete(self, request: Request) -> Reply:
+        if (task := asyncio.current_task()) is not None:
+            task.cancel()
+        return await super().complete(request)
+
+
+class Own(BaseException):
+    """An exception that is no `Exception`."""
+
+
+class ClosesBadly(Sound):
+    async def aclose(self) -> None:
+        raise Own("not now")
+
+
 class Counts(Sound):
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
         return [1] if prompts else None
@@ -160,6 +176,14 @@ class LeavesAThread(Sound):
 
     async def aclose(self) -> None:
         threading.Thread(target=self.ends.wait, name="left behind").start()
+
+
+def nested() -> list[Any]:
+    """A list that no writer of JSON can hold."""
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    return value
 
 
 BROKEN: dict[str, tuple[Callable[[], object], str]] = {
@@ -215,7 +239,22 @@ BROKEN: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "task": (LeavesATask, "these tasks go on after aclose(): "),
     "thread": (LeavesAThread, "these threads go on after aclose(): left behind"),
+    "exit": (
+        lambda: Gives(SystemExit("bye")),
+        "complete() raised SystemExit: bye; it raises errors of the tree",
+    ),
+    "generator": (lambda: Gives(GeneratorExit()), "complete() raised GeneratorExit; it raises"),
+    "uncalled": (
+        lambda: Gives(asyncio.CancelledError("me")),
+        "complete() raised CancelledError: me; it raises",
+    ),
+    "itself": (CancelsItself, "complete() cancelled the task that asks"),
+    "bytes": (lambda: Gives(Reply(b"me")), "complete() returned the text b'me'"),  # type: ignore[arg-type]
+    "model": (lambda: Gives(Reply("", model=5)), "returned model 5, which is no text"),  # type: ignore[arg-type]
+    "deep": (lambda: Facts(lambda: {"at": nested()}), "facts() cannot be written as JSON: it is"),
+    "badly": (ClosesBadly, "aclose() raised Own: not now; it raises errors of the tree"),
     "closed": (object, "a object has no method complete, facts, count_tokens, aclose"),
+    "leaves": (lambda: sys.exit("no"), "opening it raised SystemExit: no"),
     "fails": (lambda: 1 // 0, "opening it raised ZeroDivisionError"),
 }
 """A broken provider, and what is said of it."""

@@ -12,6 +12,7 @@ import pytest
 from harness.cli.completion import complete_models
 from providers import plugins
 from providers.base import ModelSettings, SetupError
+from providers.plugin_provider import PluginProvider
 from providers.plugins import PROVIDERS, PluginError
 from providers.registry import check_tier, has_batches, listed, open_model, parse_model
 from providers.scripted import ScriptedProvider
@@ -38,6 +39,11 @@ BROKEN = {
 """Name -> entry point, the module's text, what is said when it is imported."""
 FAILING = {
     "fails": ("failing:open", "def open(settings): return 1 / 0", "opening 'x' raised ZeroDiv"),
+    "leaves": (
+        "leaving:open",
+        "def open(settings): raise SystemExit('gone')",
+        "raised SystemExit: g",
+    ),
     "gives": ("giving:open", "def open(settings): return 'me'", "a str, which has no method comp"),
 }
 """The same of those that fail when they are opened."""
@@ -60,7 +66,9 @@ def test_its_models_are_asked(site: Path) -> None:
     name = parse_model("acme/some/model")
     assert (name.label, str(name.plugin)) == ("acme/some/model", "acme-acme 2.1")
     settings = ModelSettings("", base_urls=("http://127.0.0.1:1/v1",), tier="flex")
-    assert isinstance(open_model(name, settings), ScriptedProvider)
+    opened = open_model(name, settings)
+    assert isinstance(opened, PluginProvider)
+    assert isinstance(opened.provider, ScriptedProvider)
     assert parse_model("acme/acme").label == "acme/acme"
     for more, option in (
         ({"effort": "high"}, "--effort"),

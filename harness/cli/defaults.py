@@ -125,6 +125,10 @@ def _table(path: Path, text: str, header: str) -> Iterator[tuple[str, Any]]:
         found = re.search(r"line (\d+), column (\d+)", str(error))
         place = f":{found[1]}:{found[2]}" if found else ""
         raise UsageError(f"{path}{place}: not TOML: {str(error).partition(' (at')[0]}") from None
+    except RecursionError:
+        raise UsageError(
+            f"{path}: lists or tables are nested too deep; write a flat file"
+        ) from None
     for part in filter(None, header.split(".")):
         table = table.get(part, {}) if isinstance(table, dict) else {}
     if not isinstance(table, dict):

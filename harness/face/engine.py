@@ -19,10 +19,13 @@ from harness.run.engine import Display, Engine, RunEngine
 from harness.run.fresh import OldRuns
 from harness.run.outcome import RunOutcome
 from harness.run.run_request import RunRequest
+from providers.base import StopRunError
 from providers.registry import open_batch_form, open_batches
 
 _HERE = ("lm-eval", "oracle", "scripted", "tiny")
 """Providers whose models compute in this process."""
+_LOOP_STOPPED = "Event loop stopped before Future completed."
+"""What asyncio and uvloop say where code that runs in a loop stops it."""
 Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine to its end."""
 
@@ -81,7 +84,7 @@ def ask(
     try:
         loop(engine.run())
     except BaseException as error:  # noqa: BLE001  the caller raises it
-        ended_by = error
+        ended_by = _stopped_by(options, error) or error
     put_back = frozenset(old_runs.restore())
     return Asked(engine.outcomes, put_back, bool(old_runs.moved), ended_by)
 
@@ -90,6 +93,14 @@ def _announce(options: RunOptions, say: Warn) -> None:
     """Says at which server a model is asked, and which key goes along."""
     if (where := options.destination) is not None:
         say(f"{options.model.label} is asked at {where}")
+
+
+def _stopped_by(options: RunOptions, error: BaseException) -> StopRunError | None:
+    """The error that names the plugin which stopped the event loop; `None` for other errors."""
+    plugin = options.name.plugin
+    if plugin is None or str(error) != _LOOP_STOPPED or not isinstance(error, RuntimeError):
+        return None
+    return plugin.fault("it stopped the event loop")
 
 
 def limit_of(budget: Budget, same: str) -> tuple[str, str] | None:
@@ -144,8 +155,9 @@ def ask_together(
     try:
         loop(ask_all())
     except BaseException as error:  # noqa: BLE001  the caller raises it
+        why = next(filter(None, (_stopped_by(job.options, error) for job in jobs)), error)
         for one in under_way:
-            one.ended_by = one.ended_by or (None if one.is_done else error)
+            one.ended_by = one.ended_by or (None if one.is_done else why)
     return [one.asked() for one in under_way]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from harness.run.run_request import RunRequest
 from harness.run.task_run import TaskRun
 from harness.run.writer import Judge
 from providers.base import Provider
+from providers.plugins import fault_of
 
 
 class Engine(Protocol):
@@ -96,6 +98,10 @@ class RunEngine:
                 if self._budget.exhausted or not self._budget.has_requests:
                     return
                 await self._run_one(request)
+        except asyncio.CancelledError:
+            if (fault := fault_of(self._provider)) is not None:  # a plugin cancelled the run
+                raise fault from None
+            raise
         finally:
             await self._provider.aclose()
 

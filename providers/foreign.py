@@ -1,0 +1,105 @@
+"""Runs code of others, and tells what it does itself from what comes from outside.
+
+A coroutine can raise any exception and cancel the task that awaits it. Seen from there, both look
+like Ctrl-C, a timeout or the end of the program. So it is driven step by step here: what is thrown
+into it comes from outside, and whatever happens within a step is its own doing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import suppress
+from typing import Any
+
+from providers.base import ProviderError
+
+
+class ForeignError(Exception):
+    """What code of others did that it may not. The message is what it did, in words."""
+
+    def __init__(self, what: str, error: BaseException | None = None) -> None:
+        super().__init__(what)
+        self.error = error
+        """What it raised."""
+
+
+def described(error: BaseException) -> str:
+    """An exception of others' code, in one line."""
+    return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
+
+
+async def result_of(method: Callable[..., Any], *given: object) -> Any:
+    """What the method, which is to be `async def`, returns.
+
+    Raises:
+        ProviderError: as the method raises it.
+        ForeignError: it raises something else, cancels the task that awaits it, or is no coroutine.
+
+    An interrupt, and a cancellation from outside, pass through.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    own = _Cancellations(task)
+    try:
+        result = await _steps(_awaited(method, given), own)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:
+        if not own.number:
+            raise
+    else:
+        if not own.number:
+            return result
+    for _ in range(own.number):
+        task.uncancel()
+    with suppress(asyncio.CancelledError):  # its own, if it is still to come
+        await asyncio.sleep(0)
+    raise ForeignError("cancelled the task that asks")
+
+
+async def _awaited(method: Callable[..., Any], given: tuple[object, ...]) -> Any:
+    awaited = method(*given)
+    if not isinstance(awaited, Awaitable):
+        raise ForeignError(f"is not 'async def': it returned a {type(awaited).__name__}")
+    return await awaited
+
+
+class _Cancellations:
+    """How often code cancelled the task that runs it."""
+
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        self.task = task
+        self.number = 0
+
+
+@types.coroutine
+def _steps(call: Coroutine[Any, Any, Any], own: _Cancellations) -> Generator[Any, Any, Any]:
+    """Drives `call`; raises what `result_of` says, and counts its `own` cancellations."""
+    thrown: BaseException | None = None
+    is_cancelled = False
+    while True:
+        before = own.task.cancelling()
+        try:
+            waited = call.send(None) if thrown is None else call.throw(thrown)
+        except StopIteration as end:
+            return end.value
+        except (ProviderError, ForeignError):
+            raise
+        except asyncio.CancelledError as error:
+            if is_cancelled:
+                raise
+            raise ForeignError(f"raised {described(error)}", error) from error
+        except BaseException as error:
+            if error is thrown or type(error) is KeyboardInterrupt:
+                raise
+            raise ForeignError(f"raised {described(error)}", error) from error
+        finally:
+            own.number += own.task.cancelling() - before
+        try:
+            yield waited
+            thrown = None
+        except BaseException as error:  # noqa: BLE001  thrown into the call
+            thrown = error
+            is_cancelled |= isinstance(error, asyncio.CancelledError)

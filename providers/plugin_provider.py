@@ -1,0 +1,140 @@
+"""A plugin's provider as the house asks it: whatever its code does becomes a sound reply, a
+`ProviderError`, or a message, each with the plugin's name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from providers.base import (
+    BadReplyError,
+    Provider,
+    ProviderError,
+    Reply,
+    ReplyTimeoutError,
+    Request,
+    StopRunError,
+    TransientError,
+    Usage,
+)
+from providers.contract import counts_problem, facts_problem, reply_problems, without
+from providers.foreign import ForeignError, described, result_of
+
+TIMEOUT_S = 600.0
+"""Time for a reply, for facts and for token counts; as the built-in providers have it."""
+CLOSE_TIMEOUT_S = 30.0
+"""Time for `aclose`."""
+
+
+REMEDY = "report it to the plugin's authors"
+"""What users can do about a plugin that breaks rules."""
+
+
+class PluginProvider:
+    """Asks `provider`; raises a `ProviderError` and nothing else, but where Ctrl-C or a
+    cancellation comes from outside.
+    """
+
+    def __init__(self, provider: Provider, place: str, notify: Callable[[str], None]) -> None:
+        """`place` names the plugin in messages, which `notify` takes where they are no errors."""
+        self.provider = provider
+        self.place = place
+        self.fault: StopRunError | None = None
+        """What the plugin did that ends the run; it may have cancelled the run as well."""
+        self._notify = notify
+        self._said: set[str] = set()
+
+    async def complete(self, request: Request) -> Reply:
+        """The plugin's reply, without details that are wrong."""
+        reply = await self._call("complete()", self.provider.complete, request)
+        problems = self._checked("complete()", reply_problems, reply)
+        if not problems:
+            return cast("Reply", reply)
+        said = f"complete() returned {'; '.join(problems.values())}"
+        if "" in problems:
+            raise self._stop(said)
+        sound = without(reply, {name: said for name in problems if name != "text"})
+        if "text" in problems:
+            raise BadReplyError(self._said_of(said), usage=sound.usage)
+        self._say_once(f"{self._said_of(said)}; it is left out", ",".join(problems))
+        return sound
+
+    async def facts(self) -> Mapping[str, object]:
+        """The plugin's facts, if they can be kept with a run."""
+        facts = await self._call("facts()", self.provider.facts)
+        if problem := self._checked("facts()", facts_problem, facts):
+            raise self._stop(f"facts() {problem}")
+        return cast("Mapping[str, object]", facts)
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """The plugin's counts; `None`, with a message, where they cannot be true."""
+        try:
+            counts = await self._call("count_tokens()", self.provider.count_tokens, prompts)
+        except TransientError as error:
+            self._say_once(f"{error}; tokens are estimated", "count_tokens")
+            return None
+        if problem := self._checked("count_tokens()", counts_problem, counts, prompts):
+            said = self._said_of(f"count_tokens() {problem}")
+            self._say_once(f"{said}; tokens are estimated", "count_tokens")
+            return None
+        return cast("list[int] | None", counts)
+
+    async def aclose(self) -> None:
+        """Closes it. What was answered is complete by now, so an error is only said."""
+        try:
+            await self._call("aclose()", self.provider.aclose, limit_s=CLOSE_TIMEOUT_S)
+        except ProviderError as error:
+            self._notify(str(error))
+
+    async def _call(
+        self, what: str, method: Callable[..., Any], *given: object, limit_s: float | None = None
+    ) -> Any:
+        """What the method returns; raises a `ProviderError` that names the plugin."""
+        limit_s = TIMEOUT_S if limit_s is None else limit_s
+        try:
+            async with asyncio.timeout(limit_s) as limit:
+                return await result_of(method, *given)
+        except TimeoutError as error:
+            assert limit.expired()
+            raise ReplyTimeoutError(
+                self._said_of(f"{what} took longer than {limit_s:g} s")
+            ) from error
+        except TransientError as error:
+            _make_sound(error)
+            raise
+        except ForeignError as error:
+            said = f"{what} {error}"
+            if isinstance(error.error, Exception):  # perhaps of its server's making
+                raise TransientError(self._said_of(said)) from error
+            raise self._stop(said) from error
+
+    def _checked(self, what: str, check: Callable[..., Any], *given: object) -> Any:
+        """What a check says of a value, which is the plugin's and may raise anything."""
+        try:
+            return check(*given)
+        except Exception as error:
+            raise self._stop(f"{what} returned a value that raised {described(error)}") from error
+
+    def _stop(self, problem: str) -> StopRunError:
+        self.fault = self.fault or StopRunError(self._said_of(problem))
+        return self.fault
+
+    def _said_of(self, problem: str) -> str:
+        return f"{self.place}: {problem}; {REMEDY}"
+
+    def _say_once(self, text: str, about: str) -> None:
+        if about not in self._said:
+            self._said.add(about)
+            self._notify(text)
+
+
+def _make_sound(error: TransientError) -> None:
+    """Takes a time and a usage of a wrong type away."""
+    wait_s: object = error.retry_after_s
+    if not (isinstance(wait_s, int | float) and math.isfinite(wait_s) and wait_s >= 0):
+        error.retry_after_s = None
+    if not isinstance(error.usage, Usage):
+        error.usage = None
