@@ -24,6 +24,8 @@ from pydantic import (
 )
 
 from harness.answer import Answer, Part, Target
+from harness.bounds import MAX_LENGTH as MAX_LENGTH  # noqa: PLC0414  limits of a task as well
+from harness.bounds import MAX_SAMPLES as MAX_SAMPLES  # noqa: PLC0414
 from harness.columns import table_of
 
 
@@ -160,10 +162,6 @@ def lines_of(lengths: Iterable[int], spread: Spread) -> list[Line]:
 
 CellKey: TypeAlias = tuple[Condition, Line]
 
-MAX_LENGTH = 1_000_000
-"""Most symbols in a row."""
-MAX_SAMPLES = 1_000_000
-"""Most samples of one cell."""
 MAX_DIGITS = 4_000
 """Most decimal digits of an integer target or answer. Python converts integers of up to 4,300
 digits from and to text."""

@@ -25,7 +25,7 @@ from harness.analysis.adaptive import (
 )
 from harness.analysis.curve import Floats, Threshold
 from harness.analysis.fit import Fit, fit
-from harness.plan.selection import FINEST
+from harness.bounds import FINEST
 from harness.spec import Cell, Condition, Line, Spread, lines_of
 from tests.simulated import LENGTHS, LINES, logistic, simulated
 

@@ -21,6 +21,7 @@ ROOT = Path(harness.__file__).parents[1]
 OURS = ("eyechart", "harness", "providers")
 LEAVES = (
     "harness.answer",
+    "harness.bounds",
     "harness.columns",
     "harness.errors",
     "harness.exact_json",
@@ -29,8 +30,9 @@ LEAVES = (
 )
 """Modules beside the packages that all of them may import."""
 ARROWS = {
-    "harness.spec": ["harness.answer", "harness.columns"],
+    "harness.spec": ["harness.answer", "harness.bounds", "harness.columns"],
     "harness.answer": [],
+    "harness.bounds": [],
     "harness.columns": [],
     "harness.errors": [],
     "harness.exact_json": [],

@@ -410,7 +410,7 @@ class TestFile:
             ("--effort", "low", "write 'effort' into its file"),
             ("--task", "counting", "write 'tasks' into its file"),
             ("--shard", "1/2", "leave it out"),
-            ("--budget", "0", "--budget must be above 0"),
+            ("--budget", "0", "--budget must be a number above 0"),
         ],
     )
     def test_other_options_belong_into_the_file(

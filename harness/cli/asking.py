@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.completion import complete_tasks
-from harness.cli.numbers import number, whole
+from harness.cli.numbers import number, whole_of
 from harness.cli.options import (
     AdaptiveOption,
     ApiOption,
@@ -132,7 +132,9 @@ def run(
     ] = None,
     max_connections: Annotated[
         int,
-        typer.Option(metavar="N", parser=whole(1, 10_000), help="Requests in flight, at most."),
+        typer.Option(
+            metavar="N", parser=whole_of("max_connections"), help="Requests in flight, at most."
+        ),
     ] = 64,
     rpm: Annotated[
         float | None,

@@ -5,46 +5,51 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any, TypeVar
 
 import typer
 
+from harness.bounds import BOUNDS, Bound, shown
 
-def whole(least: int | None = None, most: int | None = None) -> Callable[[str | int], int]:
+
+def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """The parser of an option whose value is a whole number within these bounds."""
-
-    def parse(given: str | int) -> int:
-        value: int | None = None
-        with suppress(ValueError):
-            value = int(given)
-        if (
-            value is None
-            or (least is not None and value < least)
-            or (most is not None and value > most)
-        ):
-            raise typer.BadParameter(
-                f"it must be a whole number{_range(least, most)}, not {given!r}"
-            )
-        return value
-
-    return parse
+    return _parser(int, Bound(least, most))
 
 
-def number(least: float | None = None) -> Callable[[str | float], float]:
-    """The parser of an option whose value is a finite number that is not below `least`."""
+def whole_of(option: str) -> Callable[[str | int], int]:
+    """The parser of an option whose value is a whole number that a run can have."""
+    return _parser(int, BOUNDS[option])
+
+
+def number_of(option: str) -> Callable[[str | float], float]:
+    """The parser of an option whose value is a number that a run can have."""
+    return _parser(float, BOUNDS[option])
+
+
+def number() -> Callable[[str | float], float]:
+    """The parser of an option whose value is a finite number."""
 
     def parse(given: str | float) -> float:
         value = math.nan
         with suppress(ValueError):
             value = float(given)
-        if not math.isfinite(value) or (least is not None and value < least):
-            raise typer.BadParameter(f"it must be a number{_range(least)}, not {given!r}")
+        if not math.isfinite(value):
+            raise typer.BadParameter(f"it must be a number, not {shown(given)}")
         return value
 
     return parse
 
 
-def _range(least: float | None, most: float | None = None) -> str:
-    """` from 1 on`, ` from 1 to 10,000`; empty where there is no bound."""
-    if least is None:
-        return ""
-    return f" from {least:,} on" if most is None else f" from {least:,} to {most:,}"
+_Number = TypeVar("_Number", int, float)
+
+
+def _parser(kind: Callable[[Any], _Number], bound: Bound) -> Callable[[Any], _Number]:
+    def parse(given: Any) -> _Number:
+        with suppress(ValueError):
+            value = kind(given)
+            if bound.allows(value):
+                return value
+        raise typer.BadParameter(f"it {bound.demand}, not {shown(given)}")
+
+    return parse

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli.completion import complete_models, complete_runs, complete_tasks, one_of
-from harness.cli.numbers import number, whole
+from harness.cli.numbers import number, number_of, whole_of
 from harness.cli.terminal import warn
 
 
@@ -103,14 +103,17 @@ PresetOption = Annotated[
     ),
 ]
 SamplesOption = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole(1), help="Samples per cell.")
+    int | None, typer.Option(metavar="N", parser=whole_of("samples"), help="Samples per cell.")
 ]
 SeedOption = Annotated[
     int,
-    typer.Option(metavar="N", parser=whole(), help="Seed from which every sample is drawn."),
+    typer.Option(
+        metavar="N", parser=whole_of("seed"), help="Seed from which every sample is drawn."
+    ),
 ]
 TemperatureOption = Annotated[
-    float, typer.Option(metavar="T", parser=number(0), help="Temperature of the model.")
+    float,
+    typer.Option(metavar="T", parser=number_of("temperature"), help="Temperature of the model."),
 ]
 MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
 ApiOption = Annotated[
@@ -165,7 +168,11 @@ PrecisionOption = Annotated[
 ]
 MaxRequestsOption = Annotated[
     int | None,
-    typer.Option(metavar="N", parser=whole(1), help="With --adaptive: samples to ask, at most."),
+    typer.Option(
+        metavar="N",
+        parser=whole_of("max_requests"),
+        help="With --adaptive: samples to ask, at most.",
+    ),
 ]
 LogprobsOption = Annotated[
     bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
@@ -231,7 +238,7 @@ RayWorkersOption = Annotated[
     typer.Option(
         "--ray-workers",
         metavar="N",
-        parser=whole(1, 100_000),
+        parser=whole_of("ray_workers"),
         help="Engines or workers; default: what the cluster has room for.",
     ),
 ]

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from harness.analysis.adaptive import Aim, Choice, Step, choose
 from harness.analysis.judged_run import JudgedRun, read_run
+from harness.bounds import COARSEST
 from harness.columns import OUTCOMES
 from harness.errors import TaskError
 from harness.face.run_options import RunOptions
 from harness.journal.manifest import MANIFEST
 from harness.plan.cost import estimate_tokens
 from harness.plan.plan import make_sample
-from harness.plan.selection import COARSEST, precision_text
+from harness.plan.selection import precision_text
 from harness.run.chooser import Wave
 from harness.run.run_request import RunRequest
 from harness.spec import MAX_LENGTH, CellKey, Condition, Line

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 import warnings
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from harness.analysis.curve import THRESHOLD
 from harness.analysis.judged_run import read_run
 from harness.analysis.results import write_results
+from harness.bounds import shown
 from harness.errors import UsageError
 from harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from harness.face.arguments import number, whole, whole_numbers
+from harness.face.arguments import (
+    in_python,
+    naming_arguments,
+    number,
+    path,
+    required,
+    switch,
+    text,
+    texts,
+    values_of,
+    whole,
+    whole_numbers,
+)
 from harness.face.engine import ask, limit_of
 from harness.face.result import Run, read_threshold
 from harness.face.run_options import RunOptions, read_settings
@@ -46,6 +57,7 @@ def load_task(task: TaskLike) -> Task:
     """
     if isinstance(task, Task):
         return task
+    path("task", task)  # or a name, which is a path as well
     tasks = open_tasks(str(task))
     if len(tasks) > 1:
         names = ", ".join(one.name for one in tasks)
@@ -110,98 +122,85 @@ def run(
         EyechartError: the arguments, the task or the run's folder cannot be used.
         ProviderError: the model cannot be asked. What was answered is saved.
     """
-    of_threshold = read_threshold(number("threshold", threshold), relative=relative)
-    said: list[str] = []
-    told = said.append if warn is None else warn
+    with naming_arguments(run):
+        of_threshold = read_threshold(threshold, relative=relative)
+        if warn is not None and not callable(warn):
+            raise UsageError(f"warn must be a function that takes a text, not {shown(warn)}")
+        said: list[str] = []
+        told = said.append if warn is None else warn
 
-    def notify(text: str) -> None:
-        told(_in_python(text))
+        def notify(line: str) -> None:
+            told(in_python(line, run))
 
-    wanted = whole_numbers("lengths", lengths)
-    seed = whole("seed", seed)
-    try:
-        planned = _plan(
-            load_task(task),
-            preset=preset,
-            lengths=wanted,
-            samples=whole("samples", samples),
-            axes=axes,
-            spread=spread,
-            seed=seed,
-            adaptive=adaptive,
-        )
-        options = RunOptions.from_command(
-            model=model,
-            called=name,
-            out=Path(out),
-            settings=read_settings(
+        wanted = whole_numbers("lengths", lengths)
+        seed = whole("seed", seed)
+        adaptive = switch("adaptive", adaptive)
+        try:
+            planned = _plan(
+                load_task(task),
+                preset=text("preset", preset),
+                lengths=wanted,
+                samples=whole("samples", samples),
+                axes=values_of("axes", axes),
+                spread=text("spread", spread),
                 seed=seed,
-                temperature=number("temperature", temperature),
-                max_tokens=str(whole("max_tokens", max_tokens, 1) or "auto"),
-                api=api,
-                system=system_prompt([planned], system),
-                effort=effort,
-            ),
-            notify=notify,
-            logprobs=logprobs,
-            base_urls=[base_url] if isinstance(base_url, str) else base_url,
-            accept_server=accept_server,
-            server_args=server_args,
-            model_args=model_args,
-            max_connections=whole("max_connections", max_connections, 1, 10_000),
-            rpm=number("rpm", rpm),
-            tpm=number("tpm", tpm),
-            budget=number("budget", budget),
-            tier=tier,
-            fresh=fresh,
-            adaptive=adaptive,
-            precision=number("precision", precision),
-            max_requests=whole("max_requests", max_requests, 1),
-            shard=shard,
-            engine=engine,
-            ray_address=ray_address,
-            ray_workers=whole("ray_workers", ray_workers, 1),
-            label=label,
-            intervention=intervention,
-        )
-        if warning := repeats(planned):
-            notify(warning)
-        (request,) = options.requests([planned])
-        command = _command(planned, options, lengths=wanted, spread=spread, preset=preset)
-        request = replace(request, command=command)
-        chooser = None
-        if adaptive:
-            chooser = adaptive_chooser(options, further=wanted is None and preset is None)
-        _ask(request, options, chooser, notify)
-        judged = read_run(request.folder)
-        if judged.missing:
-            notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
-        return Run(judged, of_threshold, planned.task)
-    finally:
-        for text in said:
-            warnings.warn(text, stacklevel=2)
+                adaptive=adaptive,
+            )
+            options = RunOptions.from_command(
+                model=required("model", model),
+                called=text("name", name),
+                out=path("out", out),
+                settings=read_settings(
+                    seed=seed,
+                    temperature=number("temperature", temperature),
+                    max_tokens=str(whole("max_tokens", max_tokens) or "auto"),
+                    api=text("api", api),
+                    system=system_prompt([planned], text("system", system)),
+                    effort=text("effort", effort),
+                ),
+                notify=notify,
+                logprobs=switch("logprobs", logprobs),
+                base_urls=texts("base_url", base_url),
+                accept_server=switch("accept_server", accept_server),
+                server_args=texts("server_args", server_args),
+                model_args=texts("model_args", model_args),
+                max_connections=whole("max_connections", max_connections),
+                rpm=number("rpm", rpm),
+                tpm=number("tpm", tpm),
+                budget=number("budget", budget),
+                tier=text("tier", tier),
+                fresh=switch("fresh", fresh),
+                adaptive=adaptive,
+                precision=number("precision", precision),
+                max_requests=whole("max_requests", max_requests),
+                shard=text("shard", shard),
+                engine=text("engine", engine),
+                ray_address=text("ray_address", ray_address),
+                ray_workers=whole("ray_workers", ray_workers),
+                label=text("label", label),
+                intervention=text("intervention", intervention),
+            )
+            if warning := repeats(planned):
+                notify(warning)
+            (request,) = options.requests([planned])
+            command = _command(planned, options, lengths=wanted, spread=spread, preset=preset)
+            request = replace(request, command=command)
+            chooser = None
+            if adaptive:
+                chooser = adaptive_chooser(options, further=wanted is None and preset is None)
+            _ask(request, options, chooser, notify)
+            judged = read_run(request.folder)
+            if judged.missing:
+                notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
+            return Run(judged, of_threshold, planned.task)
+        finally:
+            for line in said:
+                warnings.warn(line, stacklevel=2)
 
 
-def _plan(task: Task, *, axes: Mapping[str, str | Sequence[str]] | None, **selected: Any) -> Plan:
-    values = {
-        axis: [wanted] if isinstance(wanted, str) else list(wanted)
-        for axis, wanted in (axes or {}).items()
-    }
-    if empty := [axis for axis, wanted in values.items() if not wanted]:
-        raise UsageError(f"axes has no value of {empty[0]!r}; 'all' is every value")
-    check_axes(values, [task], task.name)
-    return task_plan(task, axes=values, **selected)
-
-
-def _in_python(text: str) -> str:
-    """A message with the names of arguments in place of options of the command line."""
-    known = signature(run).parameters
-
-    def argument(option: re.Match[str]) -> str:
-        name = option[1].replace("-", "_")
-        return name if name in known else option[0]
-
-    return re.sub(r"--([a-z][a-z-]*)", argument, text)
+def _plan(task: Task, *, axes: Mapping[str, Sequence[str]], **selected: Any) -> Plan:
+    check_axes(axes, [task], task.name)
+    return task_plan(task, axes=axes, **selected)
 
 
 def _command(planned: Plan, options: RunOptions, **chosen: object) -> str:

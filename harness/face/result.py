@@ -25,7 +25,17 @@ from harness.analysis.effective_length import EffectiveLength
 from harness.analysis.interval import span_text
 from harness.analysis.judged_run import JudgedRun, read_run
 from harness.analysis.tables import cells_table, effective_length_table
-from harness.errors import UsageError
+from harness.errors import CompareError, UsageError
+from harness.face.arguments import (
+    lengths_of,
+    naming_arguments,
+    path,
+    required,
+    share,
+    switch,
+    texts,
+    texts_by_axis,
+)
 from harness.face.listing import list_runs as listed_runs
 from harness.face.run_options import as_warning
 from harness.face.samples import Choice, choose, shown_samples
@@ -39,15 +49,16 @@ MARGIN = 0.05
 """Difference of areas up to which two runs are equivalent, unless a call says otherwise."""
 
 
-def read_threshold(share: float, *, relative: bool) -> Threshold:
+def read_threshold(threshold: float, *, relative: bool) -> Threshold:
     """The accuracy from which a length counts as seen.
 
     Raises:
-        UsageError: `share` is none that an estimate can go by.
+        UsageError: `threshold` is none that an estimate can go by.
     """
-    if problem := threshold_problem(share):
-        raise UsageError(f"a threshold {problem}")
-    return Threshold(share, relative=relative)
+    wanted = share("threshold", threshold)
+    if problem := threshold_problem(wanted):
+        raise UsageError(f"threshold {problem}")
+    return Threshold(wanted, relative=switch("relative", relative))
 
 
 class Run:
@@ -116,10 +127,9 @@ class Run:
         Raises:
             UsageError: there is no such outcome, axis or value.
         """
+        values = texts_by_axis("condition", condition)
         choice = Choice(
-            [outcomes] if isinstance(outcomes, str) else outcomes,
-            [lengths] if isinstance(lengths, int) else lengths,
-            [condition] if condition else (),
+            texts("outcomes", outcomes), lengths_of(lengths), [values] if values else ()
         )
         places = choose(self.judged, choice)
         if self._prompts.task is None:
@@ -183,9 +193,9 @@ class Run:
         Raises:
             CompareError: they cannot be compared.
         """
-        compared = compare_conditions(
-            self.judged, axis, [first, second], self.threshold, unpaired=True
-        )
+        named = required("axis", axis)
+        values = [required("first", first), required("second", second)]
+        compared = compare_conditions(self.judged, named, values, self.threshold, unpaired=True)
         return RunComparison(compared, margin)
 
     def __repr__(self) -> str:
@@ -212,13 +222,13 @@ class RunComparison:
     """Two runs, or two conditions of one."""
 
     def __init__(self, comparison: Comparison, margin: float) -> None:
-        if not 0 < margin < 1:
-            raise UsageError(
-                f"a margin is a share of accuracy, above 0 and below 1, not {margin:g}"
-            )
         self.comparison = comparison
         """What all of this is taken from."""
-        self.margin = margin
+        self.margin = share("margin", margin)
+        if not 0 < self.margin < 1:
+            raise UsageError(
+                f"margin must be a share of accuracy, above 0 and below 1, not {margin:g}"
+            )
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -260,10 +270,13 @@ def load_run(
         JournalError: there is no run, or it cannot be read.
         UsageError: the threshold is none that an estimate can go by.
     """
-    of_threshold = read_threshold(threshold, relative=relative)
-    judged = read_run(Path(folder), as_warning, tasks=str(tasks), run_kept_code=run_kept_code)
-    prompts = prompts_of(judged, str(tasks), run_kept_code=run_kept_code)
-    return Run(judged, of_threshold, prompts=prompts)
+    with naming_arguments(load_run):
+        of_threshold = read_threshold(threshold, relative=relative)
+        place, known = path("folder", folder), str(path("tasks", tasks)) if tasks != "" else ""
+        may_run = switch("run_kept_code", run_kept_code)
+        judged = read_run(place, as_warning, tasks=known, run_kept_code=may_run)
+        prompts = prompts_of(judged, known, run_kept_code=may_run)
+        return Run(judged, of_threshold, prompts=prompts)
 
 
 def list_runs(out: str | Path = "results") -> pd.DataFrame:
@@ -272,7 +285,7 @@ def list_runs(out: str | Path = "results") -> pd.DataFrame:
     """
     columns = ["model", "task", "task_version", "settings", "recorded"]
     columns += ["answered", "planned", "updated"]
-    rows = [run.row() for run in listed_runs(Path(out), as_warning)]
+    rows = [run.row() for run in listed_runs(path("out", out), as_warning)]
     return pd.DataFrame(rows, columns=[*columns, "folder"])
 
 
@@ -286,6 +299,12 @@ def compare(
         CompareError: they cannot be compared; the error says why.
         JournalError: a folder has no run, or it cannot be read.
     """
-    left, right = (one if isinstance(one, Run) else load_run(one) for one in (first, second))
-    compared = compare_runs(left.judged, right.judged, left.threshold, unpaired=True)
+    left, right = (
+        one if isinstance(one, Run) else load_run(path(name, one))
+        for name, one in (("first", first), ("second", second))
+    )
+    if left.folder.resolve() == right.folder.resolve():
+        raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
+    with naming_arguments(compare):
+        compared = compare_runs(left.judged, right.judged, left.threshold, unpaired=True)
     return RunComparison(compared, margin)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from harness.bounds import BOUNDS
 from harness.errors import UsageError
 from harness.face.variant import (
     check_word,
@@ -65,15 +65,19 @@ def read_settings(
             "--system has a key or a password in it, which would be sent to the model and written "
             "to the manifest; leave it out"
         )
-    if not math.isfinite(temperature):
-        raise UsageError(f"--temperature must be a number, not {temperature}")
-    if abs(seed) >= 2**63:
-        raise UsageError("--seed is beyond 64 bits")
+    _check_bounds(temperature=temperature, seed=seed)
     if api not in get_args(Api):
         raise UsageError(f"--api must be chat or completions, not {api!r}")
     check_word(effort)
     form: Api = "completions" if api == "completions" else "chat"
     return Settings(seed, temperature, limit, form, system or None, effort)
+
+
+def _check_bounds(**given: float | None) -> None:
+    """Raises `UsageError` for a number that no run can have."""
+    for name, value in given.items():
+        if value is not None and (problem := BOUNDS[name].problem(value)):
+            raise UsageError(f"--{name.replace('_', '-')} {problem}")
 
 
 def as_warning(text: str) -> None:
@@ -170,9 +174,14 @@ class RunOptions:
         ):
             for text in texts:
                 check_text(option, text)
-        for option, value in (("rpm", rpm), ("tpm", tpm), ("budget", budget)):
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise UsageError(f"--{option} must be above 0, not {value:g}")
+        _check_bounds(
+            max_connections=max_connections,
+            rpm=rpm,
+            tpm=tpm,
+            budget=budget,
+            max_requests=max_requests,
+            ray_workers=ray_workers,
+        )
         batch, tier = _read_tier(tier, batch=batch)
         if batch and (rpm is not None or tpm is not None):
             raise UsageError("--rpm and --tpm pace single requests; leave them out with --batch")
@@ -343,8 +352,6 @@ def _read_ray(engine: str | None, address: str | None, workers: int | None) -> R
         return None
     if engine != "ray":
         raise UsageError(f"--engine must be ray, not {engine!r}; leave it out to ask from here")
-    if workers is not None and workers < 1:
-        raise UsageError(f"--ray-workers must be at least 1, not {workers}")
     check_text("--ray-address", address)
     return RayOptions(address, workers)
 

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from harness.bounds import BOUNDS
 from harness.errors import UsageError
 from harness.journal.recorded import Recorded, RecordedFile
 from harness.shard import Shard
@@ -65,8 +66,10 @@ class _CellInFile(_InFile):
 
 
 class _SettingsInFile(_InFile):
-    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    seed: Annotated[int, Field(gt=-(2**63), le=BOUNDS["seed"].most)]
+    """Version 0.1 took negative ones too."""
+    temperature: Annotated[float, Field(allow_inf_nan=False)] | None
+    """Version 0.1 took negative ones too, from Python."""
     max_tokens: PositiveInt | None
     api: Literal["chat", "completions"] | None
     system: str | None

@@ -15,11 +15,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from harness.answer import target_of
+from harness.bounds import BOUNDS
 from harness.errors import PlanError
 from harness.shard import WHOLE, Shard
 from harness.spec import (
-    MAX_LENGTH,
-    MAX_SAMPLES,
     CellKey,
     Condition,
     Item,
@@ -132,19 +131,15 @@ def plan(
         if not lengths:
             lengths, own_spread = chosen.lengths, chosen.spread or own_spread
     conditions = _conditions(_chosen_values(task, axes or {}))
-    if samples is not None and samples < 1:
-        raise PlanError(f"samples must be at least 1, not {samples}", option="samples")
-    if samples is not None and samples > MAX_SAMPLES:
-        raise PlanError(f"samples go to {MAX_SAMPLES:,} a cell, not {samples:,}", option="samples")
+    if samples is not None and (problem := BOUNDS["samples"].problem(samples)):
+        raise PlanError(f"samples {problem}", option="samples")
     if spread in ("bands", "fifth") and task.spec.items is not None:
         raise PlanError(
             f"task {task.name!r} has ready items, so its lengths cannot be bands", option="spread"
         )
     for length in sorted(set(lengths or task.lengths)):
-        if not 1 <= length <= MAX_LENGTH:
-            raise PlanError(
-                f"lengths go from 1 to {MAX_LENGTH:,}, not {length:,}", option="lengths"
-            )
+        if problem := BOUNDS["lengths"].problem(length):
+            raise PlanError(f"a length {problem}", option="lengths")
         if task.items_at(length) == 0:
             raise PlanError(f"task {task.name!r} has no item of length {length}", option="lengths")
     lines = lines_of(lengths or task.lengths, spread or own_spread)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import get_args
 
+from harness.bounds import BOUNDS, shown
 from harness.errors import TaskFileError, UsageError
 from harness.plan.plan import Plan, item_of, make_sample, plan
 from harness.spec import Line, Spread, lines_of
@@ -14,12 +16,8 @@ from harness.task.prompt import utf8_problem
 
 PRECISION = 0.75
 """Octaves: with it the ends of an interval are a factor of 1.7 apart."""
-FINEST, COARSEST = 0.4, 1.0
-"""Octaves: a finer precision is out of reach around some crossings, and a run with a coarser one
-ends after so few samples that its intervals hold too seldom (`docs/statistics.md`)."""
 MOST_SAMPLES = 400
 """Samples of a line that an adaptive run asks at most, unless `--samples` says otherwise."""
-_MOST_DIGITS = 9
 _NAMED = 3
 """Tasks that a line names, at most."""
 
@@ -30,12 +28,21 @@ def check_text(option: str, given: str | None) -> None:
         raise UsageError(f"{option} {given!r} is not UTF-8; write it in UTF-8")
 
 
+def read_whole(given: str) -> int | None:
+    """The whole number that a text is; `None` if it is none."""
+    with suppress(ValueError):
+        return int(given) if given.isascii() and given.isdecimal() else None
+    return None  # of thousands of digits
+
+
 def max_tokens(given: str) -> int | None:
     """`auto` as `None`, else a positive number."""
     if given == "auto":
         return None
-    if not given.isdecimal() or len(given) > _MOST_DIGITS or int(given) < 1:
-        raise UsageError(f"--max-tokens must be 'auto' or a positive number, not {given!r}")
+    bound = BOUNDS["max_tokens"]
+    if not bound.allows(read_whole(given)):
+        demand = bound.demand.replace("must be", "must be 'auto' or")
+        raise UsageError(f"--max-tokens {demand}, not {shown(given)}")
     return int(given)
 
 
@@ -251,24 +258,23 @@ def read_precision(given: float | None) -> float:
     """The value of `--precision`, in octaves."""
     if given is None:
         return PRECISION
-    if not FINEST <= given <= COARSEST:
-        raise UsageError(
-            f"--precision must be from {FINEST:g} to {COARSEST:g} octaves, not {given:.10g}"
-        )
+    if problem := BOUNDS["precision"].problem(given):
+        raise UsageError(f"--precision {problem}")
     return given
 
 
 def _read_lengths(given: str | None) -> list[int] | None:
     if given is None:
         return None
-    parts = [part.strip() for part in given.split(",")]
-    for part in parts:
-        if not (part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS and int(part)):
-            raise UsageError(
-                "--lengths wants whole numbers from 1 on, of at most "
-                f"{_MOST_DIGITS} digits, with commas between, not {part!r}"
-            )
-    return [int(part) for part in parts]
+    bound = BOUNDS["lengths"]
+    lengths = []
+    for part in map(str.strip, given.split(",")):
+        length = read_whole(part)
+        if length is None or not bound.allows(length):
+            demand = bound.demand.replace("a whole number", "whole numbers")
+            raise UsageError(f"--lengths {demand}, with commas between, not {shown(part)}")
+        lengths.append(length)
+    return lengths
 
 
 def read_axes(options: Sequence[str]) -> dict[str, list[str]]:

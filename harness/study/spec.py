@@ -12,12 +12,12 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PositiveFloat,
     PositiveInt,
     model_validator,
 )
 
-from harness.spec import MAX_LENGTH, Spread
+from harness.bounds import BOUNDS
+from harness.spec import Spread
 
 _DIGITS = 8
 
@@ -29,7 +29,9 @@ def _as_list(given: object) -> object:
 
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
-Length = Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+Length = Annotated[int, Field(**BOUNDS["lengths"].field)]
+Samples = Annotated[int, Field(**BOUNDS["samples"].field)]
+Rate = Annotated[float, Field(**BOUNDS["rpm"].field)]
 
 
 class _Part(BaseModel):
@@ -52,9 +54,9 @@ class StudyModel(_Part):
     tier: Text | None = None
     batch: bool = False
     logprobs: bool = False
-    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 64
-    rpm: PositiveFloat | None = None
-    tpm: PositiveFloat | None = None
+    max_connections: Annotated[int, Field(**BOUNDS["max_connections"].field)] = 64
+    rpm: Rate | None = None
+    tpm: Rate | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -70,7 +72,7 @@ class StudyTask(_Part):
     """Axis -> its values, or `all`."""
     preset: Text | None = None
     lengths: Annotated[list[Length], Field(min_length=1)] | None = None
-    samples: PositiveInt | None = None
+    samples: Samples | None = None
     spread: Spread | None = None
 
     @model_validator(mode="before")
@@ -89,21 +91,21 @@ class StudySpec(_Part):
     models: list[StudyModel] = []
     """May be empty: then `--model` names them."""
     tasks: Annotated[list[StudyTask], Field(min_length=1)]
-    samples: PositiveInt | None = None
+    samples: Samples | None = None
     """Of each task that has no number of its own; as `lengths` and `spread`."""
     lengths: Annotated[list[Length], Field(min_length=1)] | None = None
     spread: Spread | None = None
     adaptive: bool = False
-    precision: PositiveFloat | None = None
+    precision: Annotated[float, Field(**BOUNDS["precision"].field)] | None = None
     """Octaves to which an adaptive study is to know each effective length."""
-    max_requests: PositiveInt | None = None
+    max_requests: Annotated[int, Field(**BOUNDS["max_requests"].field)] | None = None
     """Samples that each model may be asked in an adaptive study, at most, by one command."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    max_tokens: PositiveInt | Literal["auto"] = "auto"
+    seed: Annotated[int, Field(**BOUNDS["seed"].field)] = 0
+    temperature: Annotated[float, Field(**BOUNDS["temperature"].field)] = 0.0
+    max_tokens: Annotated[int, Field(**BOUNDS["max_tokens"].field)] | Literal["auto"] = "auto"
     api: Literal["chat", "completions"] = "chat"
     system: Text | None = None
-    budget: PositiveFloat | None = None
+    budget: Annotated[float, Field(**BOUNDS["budget"].field)] | None = None
     """Dollars that all models may cost together, by one command."""
 
     def digest(self, tasks: Mapping[str, object]) -> str:

@@ -20,7 +20,7 @@ from harness.analysis.adaptive import Aim, next_step
 from harness.analysis.curve import Curve, Floats, Threshold
 from harness.analysis.effective_length import effective_length
 from harness.analysis.fit import fit
-from harness.plan.selection import COARSEST, FINEST
+from harness.bounds import COARSEST, FINEST
 from tests.benchmarks.simulation.coverage import COVERED, SAID
 from tests.benchmarks.simulation.draws import (
     CORRELATION,

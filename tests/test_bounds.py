@@ -1,0 +1,143 @@
+"""Command line, Python, study, bench.toml and environment take and refuse the same numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import eyechart
+from harness.bounds import BOUNDS, Bound, shown
+from harness.cli import models, study
+from harness.face import ask
+from tests.conftest import Lab
+
+MODEL = "openai/gpt-4o"
+"""A model that has prices, as a budget needs them; nothing is sent."""
+NUMBERS: dict[str, tuple[list[Any], list[Any]]] = {
+    "budget": ([0.01, 5], [0, -1, math.nan, math.inf]),
+    "lengths": ([1, 1_000_000], [0, -5, 1_000_001, 10**30, 1.5]),
+    "max_connections": ([1, 10_000], [0, -1, 10_001, 1.5]),
+    "max_requests": ([1, 999_999_999], [0, -1, 1_000_000_000, 1.5]),
+    "max_tokens": ([1, 999_999_999], [0, -1, 1_000_000_000, 10**12, 1.5]),
+    "precision": ([0.4, 1], [0.39, 1.01, 0, -1, math.nan, math.inf]),
+    "rpm": ([0.5, 60], [0, -1, math.nan, math.inf]),
+    "samples": ([1, 1_000_000], [0, -1, 1_000_001, 1.5]),
+    "seed": ([0, 2**63 - 1], [-1, -5, 2**63, 1.5]),
+    "temperature": ([0, 2.5], [-1, -0.5, math.nan, math.inf]),
+    "tpm": ([0.5, 10_000], [0, -1, math.nan, math.inf]),
+}
+"""Numbers that each option takes, and that it refuses."""
+
+
+class Accepted(Exception):  # noqa: N818  no error
+    """All was checked, and asking would begin."""
+
+
+@pytest.fixture
+def home(lab: Lab) -> Lab:
+    """Asking raises `Accepted`."""
+
+    def accept(*_given: object, **_named: object) -> int:
+        raise Accepted
+
+    lab.monkeypatch.setattr(models, "run", accept)
+    lab.monkeypatch.setattr(study, "run", accept)
+    lab.monkeypatch.setattr(ask, "_ask", accept)
+    lab.monkeypatch.chdir(lab.folder)
+    return lab
+
+
+def command_line(lab: Lab, name: str, value: Any) -> str:
+    option = name.replace("_", "-")
+    return run(lab, f"--{option}={value}")
+
+
+def run(lab: Lab, *more: str) -> str:
+    done = lab.bench("run", "--task", str(lab.plain), "--model", MODEL, "--adaptive", *more)
+    assert done.code == 2
+    return done.err
+
+
+def environment(lab: Lab, name: str, value: Any) -> str:
+    lab.monkeypatch.setenv(f"EYECHART_{name.upper()}", str(value))
+    return run(lab)
+
+
+def file(lab: Lab, name: str, value: Any) -> str:
+    given = f"[{value}]" if name == "lengths" else value
+    (lab.folder / "bench.toml").write_text(f"{name.replace('_', '-')} = {given}\n")
+    return run(lab)
+
+
+def of_study(lab: Lab, name: str, value: Any) -> str:
+    given = {"nan": ".nan", "inf": ".inf"}.get(str(value), str(value))
+    of_model = name in ("max_connections", "rpm", "tpm")
+    line = f"{name}: {[value] if name == 'lengths' else given}\n"
+    (lab.folder / "s.yaml").write_text(
+        f"name: s\ntitle: s\ntasks: [lab/plain.yaml]\nadaptive: true\n{'' if of_model else line}"
+        f"models:\n  - name: {MODEL}\n{'    ' + line if of_model else ''}"
+    )
+    done = lab.bench("run", "s.yaml")
+    assert done.code == 2
+    return done.err
+
+
+def python(lab: Lab, name: str, value: Any) -> str:
+    given: dict[str, Any] = {name: [value] if name == "lengths" else value, "adaptive": True}
+    with pytest.raises(eyechart.EyechartError) as caught:
+        eyechart.run(lab.plain, MODEL, out=lab.out, **given)
+    return str(caught.value)
+
+
+DOORS: dict[str, tuple[Callable[[Lab, str, Any], str], Callable[[str], str]]] = {
+    "command line": (command_line, lambda name: f"--{name.replace('_', '-')}"),
+    "environment": (environment, lambda name: f"EYECHART_{name.upper()}: "),
+    "file": (file, lambda _name: "bench.toml:1: "),
+    "study": (of_study, lambda name: f"{name}: must be "),
+    "python": (python, lambda name: f"{name} must be "),
+}
+"""Door -> what goes through it and is said, and what that has in it."""
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_door_has_the_same_bounds(home: Lab, door: str, name: str) -> None:
+    """It takes both ends, and says of what is beyond them where that stands and what must be."""
+    give, place = DOORS[door]
+    good, bad = NUMBERS[name]
+    for value in good:
+        with pytest.raises(Accepted):
+            give(home, name, value)
+    for value in bad:
+        said = give(home, name, value).splitlines()[-1]
+        assert place(name) in said, said
+        assert "must be" in said or (door == "file" and value == 1.5)  # no value of its type
+        assert "Traceback" not in said
+    assert not home.out.exists()
+
+
+def test_what_is_tested_is_all_there_is() -> None:
+    """But for `ray_workers`, which only the command line and Python have."""
+    assert {*NUMBERS, "ray_workers"} == set(BOUNDS)
+    for name, (good, bad) in NUMBERS.items():
+        assert all(map(BOUNDS[name].allows, good))
+        assert not any(map(BOUNDS[name].allows, bad))
+
+
+@pytest.mark.parametrize("given", [True, None, "5", b"5", [5], 10**5000, object()], ids=type)
+def test_what_is_no_number(given: object) -> None:
+    """Neither a switch nor a number that no float holds; the message stays short."""
+    for bound in (Bound(0, is_whole=False), Bound(0, 9)):
+        said = bound.problem(given)
+        assert said is not None
+        assert said.startswith("must be ")
+        assert len(said) < 150
+
+
+def test_a_value_is_shown_shortened() -> None:
+    """As Python writes it."""
+    assert (shown(0.25), shown("x"), shown(5)) == ("0.25", "'x'", "5")
+    assert len(shown("x" * 1000)) == 60

@@ -1,0 +1,178 @@
+"""Whatever a call from Python is given: it works, or one clear line names the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eyechart
+from harness.errors import UsageError
+from harness.face.arguments import in_python
+from tests.conftest import Lab, right
+
+ODD: dict[str, Any] = {
+    "None": None,
+    "int": 5,
+    "minus": -1,
+    "huge": 10**5000,
+    "float": 0.5,
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "bool": True,
+    "text": "x",
+    "empty": "",
+    "nul": "a\0b",
+    "surrogate": "\ud800",
+    "bytes": b"x",
+    "list": ["x"],
+    "numbers": [5],
+    "odd list": [None],
+    "nested": [[5]],
+    "empty list": [],
+    "dict": {"separator": "none"},
+    "odd dict": {5: 5},
+    "object": object(),
+}
+"""What may come in place of any argument."""
+SMALL: dict[str, Any] = {"lengths": [3], "samples": 2, "warn": lambda _line: None}
+
+
+@pytest.fixture
+def run(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> eyechart.Run:
+    """A run of four replies; the current folder is empty."""
+    (lab.folder / "empty").mkdir()
+    monkeypatch.chdir(lab.folder / "empty")
+    return eyechart.run(lab.ones, lab.fake(right), out=lab.out, **SMALL)
+
+
+def other(lab: Lab) -> eyechart.Run:
+    """Another model on the same samples."""
+    return eyechart.run(lab.ones, "oracle:2", out=lab.out, **SMALL)
+
+
+def calls(lab: Lab, run: eyechart.Run) -> dict[str, Callable[..., Any]]:
+    """Each public function, with arguments that work."""
+    asked: dict[str, Any] = {"task": lab.ones, "model": lab.fake(right), "out": lab.out, **SMALL}
+    return {
+        "run": partial(eyechart.run, **asked),
+        "load_run": partial(eyechart.load_run, folder=run.folder),
+        "load_task": eyechart.load_task,
+        "list_runs": eyechart.list_runs,
+        "compare": partial(eyechart.compare, first=run, second=other(lab)),
+        "Run.compare": partial(run.compare, axis="separator", first="none", second="comma"),
+        "Run.choose_samples": run.choose_samples,
+    }
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "run": eyechart.run,
+    "load_run": eyechart.load_run,
+    "load_task": eyechart.load_task,
+    "list_runs": eyechart.list_runs,
+    "compare": eyechart.compare,
+    "Run.compare": eyechart.Run.compare,
+    "Run.choose_samples": eyechart.Run.choose_samples,
+}
+ARGUMENTS = [
+    (name, argument)
+    for name, function in FUNCTIONS.items()
+    for argument in signature(function).parameters
+    if argument != "self"
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
+def test_an_odd_argument(lab: Lab, run: eyechart.Run, name: str, argument: str) -> None:
+    """Is taken, or is refused with an error of ours in one line; a run that was made can be read,
+    and nothing is written outside of the folders of runs.
+    """
+    for kind, value in ODD.items():
+        call = calls(lab, run)[name]
+        try:
+            call(**{argument: value})
+        except (eyechart.EyechartError, eyechart.ProviderError) as error:
+            text = str(error)
+            assert text.strip(), kind
+            assert "\n" not in text or argument == "task", (kind, text)
+            assert len(text) < 700, (kind, text)
+            assert "--" not in text.replace("'--", ""), (kind, text)
+        except Exception as error:
+            error.add_note(f"{name}({argument}={kind})")
+            raise
+        assert eyechart.list_runs(lab.out)["answered"].gt(0).all(), kind
+        allowed = {"5", "x", "results"} if argument == "out" else {"results"}
+        assert {path.name for path in Path().iterdir()} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"model": None}, "model must be a text that is not empty, not None"),
+        ({"model": ["x"]}, r"model must be a text that is not empty, not \['x'\]"),
+        ({"model": b"x"}, "model must be a text that is not empty, not b'x'"),
+        ({"axes": ["comma"]}, r"axes must map axes to values, as .*, not \['comma'\]"),
+        (
+            {"axes": {"separator": 5}},
+            r"axes\['separator'\] must be a text or a list of texts, not 5",
+        ),
+        ({"out": 5}, "out must be a path, not 5"),
+        ({"out": None}, "out must be a path, not None"),
+        ({"out": "a\0b"}, "out .* has a NUL character"),
+        ({"base_url": 5}, "base_url must be a text or a list of texts, not 5"),
+        ({"system": 5}, "system must be a text, not 5"),
+        ({"system": "\ud800"}, "^system .* is not UTF-8"),
+        ({"adaptive": 1}, "adaptive must be True or False, not 1"),
+        ({"threshold": "0.5"}, "threshold must be a number, not '0.5'"),
+        ({"rpm": -1.0}, "^rpm must be a number above 0, not -1$"),
+        ({"rpm": 5, "tier": "batch"}, "^rpm and tpm pace single requests"),
+        ({"tier": "gold"}, "^tier must be default, flex or batch, not 'gold'"),
+        ({"api": "chats"}, "^api must be chat or completions, not 'chats'"),
+        ({"effort": "High!"}, "^effort is a word"),
+        ({"label": "a b"}, "^label 'a b' must be"),
+        ({"model": "oracle:5", "base_url": "http://h"}, "^oracle takes no base_url"),
+        ({"model": "oracle:5", "server_args": ["x"]}, "^server_args is for models of vllm/"),
+        ({"model": "oracle:5", "model_args": ["x=1"]}, "^model_args is for models of lm-eval/"),
+        ({"precision": 0.5}, "^precision .* add adaptive=True"),
+        ({"shard": "1/2", "adaptive": True}, "^shard does not go together with adaptive=True"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named(lab: Lab, given: dict[str, Any], said: str) -> None:
+    """As Python writes it, and not as an option of the command line."""
+    with pytest.raises((eyechart.EyechartError, eyechart.ProviderError), match=said):
+        eyechart.run(**{"task": lab.ones, "model": "oracle:3", "out": lab.out, **given})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("load_run", {"folder": None}, "folder must be a path, not None"),
+        ("load_run", {"threshold": "0.5"}, "threshold must be a number, not '0.5'"),
+        ("list_runs", {"out": None}, "out must be a path, not None"),
+        ("compare", {"first": None}, "first must be a path, not None"),
+        ("compare", {"margin": "x"}, "margin must be a number, not 'x'"),
+        ("Run.choose_samples", {"condition": 5}, "condition must map axes to values"),
+        ("Run.choose_samples", {"lengths": "5"}, "lengths must be a list of whole numbers"),
+        ("load_task", {"task": 5}, "task must be a path, not 5"),
+    ],
+)
+def test_so_is_one_of_the_other_functions(
+    lab: Lab, run: eyechart.Run, name: str, given: dict[str, Any], said: str
+) -> None:
+    """Of those that read runs and tasks."""
+    with pytest.raises(UsageError, match=said):
+        calls(lab, run)[name](**given)
+
+
+def test_options_have_the_names_of_arguments() -> None:
+    """Where there is such an argument; a switch is shown with its value."""
+    said = "--vllm-arg, --base-url and --batch: leave out --fresh or --intervene"
+    assert in_python(said, eyechart.run) == (
+        "server_args, base_url and --batch: leave out fresh=True or intervention"
+    )
