@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +17,6 @@ import vl_convert
 import eyechart
 from harness.columns import OUTCOMES
 from harness.errors import CompareError, EyechartError, JournalError, UsageError
-from harness.face.ask import run_anywhere
 from harness.journal.manifest import read_manifest
 from providers.base import AuthError, BadRequestError, ProviderError, Request
 from tests.conftest import Lab, records, right
@@ -386,69 +377,3 @@ class TestModule:
         task = eyechart.load_task("counting/ones")
         assert eyechart.load_task(task) is task
         assert eyechart.load_task(lab.ones).name == "lab/ones"
-
-
-class TestLoop:
-    """`run_anywhere`."""
-
-    def test_a_loop_that_runs_is_left_alone(self) -> None:
-        """The work has a thread and a loop of its own."""
-        threads = []
-
-        async def work() -> None:
-            threads.append(threading.current_thread().name)
-
-        async def notebook() -> None:
-            run_anywhere(work())
-
-        run_anywhere(work())
-        asyncio.run(notebook())
-        assert threads == [threading.current_thread().name, "eyechart"]
-
-    @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
-    @pytest.mark.parametrize(
-        "loop",
-        ["asyncio.run(notebook())", "asyncio.new_event_loop().run_until_complete(notebook())"],
-    )
-    def test_ctrl_c_in_a_notebook_ends_the_run_in_order(self, tmp_path: Path, loop: str) -> None:
-        """The work is cancelled, ends what it has begun, and the interrupt is raised."""
-        code = INTERRUPTED.format(begun=str(tmp_path / "begun"), loop=loop)
-        with subprocess.Popen(
-            [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        ) as process:
-            end_s = time.monotonic() + 60
-            while not (tmp_path / "begun").exists():
-                assert time.monotonic() < end_s
-                time.sleep(0.02)
-            os.kill(process.pid, signal.SIGINT)
-            try:
-                out, _ = process.communicate(timeout=30)
-            finally:
-                process.kill()
-        assert json.loads(out) == ["drained", "interrupted"]
-
-
-INTERRUPTED = """\
-import asyncio, json
-from pathlib import Path
-from harness.face.ask import run_anywhere
-
-said = []
-
-async def work():
-    Path({begun!r}).touch()
-    try:
-        await asyncio.sleep(60)
-    finally:
-        await asyncio.sleep(0.1)
-        said.append("drained")
-
-async def notebook():
-    run_anywhere(work())
-
-try:
-    {loop}
-except KeyboardInterrupt:
-    said.append("interrupted")
-print(json.dumps(said))
-"""

@@ -38,7 +38,7 @@ from harness.journal.record import Warn
 from harness.plan.cost import Budget
 from harness.plan.plan import Plan
 from harness.plan.selection import check_axes, open_tasks, repeats, system_prompt, task_plan
-from harness.run.event_loop import loop_factory
+from harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from harness.run.run_request import RunRequest
 from harness.run.writer import Judge
 from harness.task.catalogue import Task
@@ -268,7 +268,8 @@ def _ask(
 def run_anywhere(main: Coroutine[Any, Any, None]) -> None:
     """Runs `main` to its end, also where an event loop runs already: then in a thread of its own.
 
-    Ctrl-C cancels `main`, waits until it has ended, and is raised.
+    Ctrl-C cancels `main`, waits until it has ended, and is raised; so does a second one meanwhile.
+    The third is raised at once, in case `main` does not end.
     """
     try:
         asyncio.get_running_loop()
@@ -295,18 +296,30 @@ def run_anywhere(main: Coroutine[Any, Any, None]) -> None:
             done.set_result(None)
 
     threading.Thread(target=run_loop, name="eyechart", daemon=True).start()
-    try:
-        _wait(done, outer)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        either: tuple[Future[Any], ...] = (begun, done)
-        wait(either, return_when=FIRST_COMPLETED)
-        if begun.done():
-            loop, task = begun.result()
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(task.cancel)
-        wait((done,))
-        raise
+    interrupts: list[BaseException] = []
+    while not done.done():
+        try:
+            _wait(done, None if interrupts else outer)
+        except (KeyboardInterrupt, asyncio.CancelledError) as error:
+            interrupts.append(error)
+            if len(interrupts) > MAX_INTERRUPTS:
+                raise
+            _cancel(begun, done)
+    if interrupts:
+        raise interrupts[0]
     done.result()
+
+
+def _cancel(
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]], done: Future[None]
+) -> None:
+    """Cancels the task of a loop in another thread, once it has begun."""
+    either: tuple[Future[Any], ...] = (begun, done)
+    wait(either, return_when=FIRST_COMPLETED)
+    if begun.done():
+        loop, task = begun.result()
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(task.cancel)
 
 
 def _wait(done: Future[None], outer: asyncio.Task[Any] | None) -> None:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
-_MAX_INTERRUPTS = 2
+MAX_INTERRUPTS = 2
+"""Interrupts that cancel; the next one is raised."""
 
 
 def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
@@ -56,7 +57,7 @@ async def _until_ended(main: Coroutine[Any, Any, _Result]) -> _Result:
     def interrupt(_number: int, _frame: object) -> None:
         nonlocal interrupts
         interrupts += 1
-        if interrupts > _MAX_INTERRUPTS:
+        if interrupts > MAX_INTERRUPTS:
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)
 

@@ -1,0 +1,180 @@
+"""Interrupts and signals while Python asks: nothing that was answered is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from harness.face.ask import run_anywhere
+from tests.conftest import PATIENCE_S, SLOW, Lab, has_lines, records, wait_for
+from tests.test_imports import ROOT
+
+
+class TestLoop:
+    """`run_anywhere`."""
+
+    def test_a_loop_that_runs_is_left_alone(self) -> None:
+        """The work has a thread and a loop of its own."""
+        threads = []
+
+        async def work() -> None:
+            threads.append(threading.current_thread().name)
+
+        async def notebook() -> None:
+            run_anywhere(work())
+
+        run_anywhere(work())
+        asyncio.run(notebook())
+        assert threads == [threading.current_thread().name, "eyechart"]
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+    @pytest.mark.parametrize(
+        ("deaf_to", "said"),
+        [
+            (0, ["cancelled", "interrupted", "0 threads"]),
+            (1, ["cancelled", "cancelled", "interrupted", "0 threads"]),
+            (9, ["cancelled", "cancelled", "interrupted", "1 threads"]),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "loop",
+        ["asyncio.run(notebook())", "asyncio.new_event_loop().run_until_complete(notebook())"],
+    )
+    def test_ctrl_c_in_a_notebook_ends_the_run_in_order(
+        self, loop: str, deaf_to: int, said: list[str]
+    ) -> None:
+        """The work is cancelled, and again by a second interrupt; when it has ended, the interrupt
+        is raised. Work that does not end is left alone after the third.
+        """
+        code = INTERRUPTED.format(loop=loop, deaf_to=deaf_to)
+        with subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            lines = []
+            try:
+                for line in map(str.strip, process.stdout):
+                    lines.append(line)
+                    if line in ("begun", "cancelled") and lines.count("cancelled") <= deaf_to:
+                        os.kill(process.pid, signal.SIGINT)
+                process.wait(timeout=60)
+            finally:
+                process.kill()
+        assert lines == ["begun", *said]
+
+
+INTERRUPTED = """\
+import asyncio, threading
+from harness.face.ask import run_anywhere
+
+async def work():
+    print("begun", flush=True)
+    for _ in range({deaf_to} + 1):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            print("cancelled", flush=True)
+    raise asyncio.CancelledError
+
+async def notebook():
+    run_anywhere(work())
+
+try:
+    {loop}
+except KeyboardInterrupt:
+    print("interrupted")
+print(sum(thread.name == "eyechart" for thread in threading.enumerate()), "threads")
+"""
+
+
+class TestSignals:
+    """`eyechart.run` in a script."""
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+    @pytest.mark.parametrize(
+        ("number", "within", "ends"),
+        [
+            (signal.SIGINT, "ask()", "interrupted"),
+            (signal.SIGINT, "asyncio.run(notebook())", "interrupted"),
+            (signal.SIGINT, "in_a_thread()", "interrupted"),
+            (signal.SIGTERM, "ask()", ""),
+        ],
+    )
+    def test_what_was_answered_is_saved(
+        self, lab: Lab, number: signal.Signals, within: str, ends: str
+    ) -> None:
+        """The process ends, and the same call goes on: it asks what has no reply."""
+        (lab.folder / "slow.py").write_text(SLOW)
+        log = lab.folder / "log"
+        environ = os.environ | {"SLOW_LOG": str(log), "SLOW_S": "0", "STOPS_AT": "5"}
+        environ["PYTHONPATH"] = os.pathsep.join([str(lab.folder), str(ROOT)])
+        code = SCRIPT.format(task=str(lab.ones), out=str(lab.out), within=within)
+        command = [sys.executable, "-c", code]
+        with subprocess.Popen(
+            command, env=environ, stdout=subprocess.PIPE, cwd=lab.folder
+        ) as process:
+            wait_for(lambda: has_lines(log, 6), process)
+            process.send_signal(number)
+            (lab.folder / "go").touch()  # the reply in flight may come
+            out, _ = process.communicate(timeout=PATIENCE_S)
+        assert out.decode().strip() == ends
+        replies = [record for record in records(lab.the_run()) if "reply" in record]
+        assert 5 <= len(replies) < 16
+        environ["STOPS_AT"] = "1000"
+        done = subprocess.run(
+            command, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        )
+        assert done.stdout.strip() == "0 missing"
+        asked = log.read_text().splitlines()
+        assert len(set(asked)) == 16
+        assert len(records(lab.the_run())) == 16
+
+
+SCRIPT = """\
+import asyncio, os, threading, warnings
+import eyechart, slow
+from providers import registry
+from providers.base import Reply
+
+warnings.simplefilter("ignore")
+
+class Stops(slow.Slow):
+    asked = 0
+
+    async def complete(self, request):
+        Stops.asked += 1
+        if Stops.asked > int(os.environ["STOPS_AT"]):
+            with open(os.environ["SLOW_LOG"], "a") as log:
+                log.write(request.sample_id + "\\n")
+            while Stops.asked > int(os.environ["STOPS_AT"]) + 1 or not os.path.exists("go"):
+                await asyncio.sleep(0.01)
+        return await super().complete(request)
+
+slow.Stops = Stops
+slow.open_provider = lambda settings: Stops()
+registry.FACTORIES["slow"] = "slow:open_provider"
+
+def ask():
+    run = eyechart.run({task!r}, "slow/x", out={out!r}, max_connections=1)
+    print(run.missing, "missing")
+
+async def notebook():
+    ask()
+
+def in_a_thread():
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+
+try:
+    {within}
+except KeyboardInterrupt:
+    print("interrupted")
+"""
