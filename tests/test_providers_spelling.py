@@ -36,7 +36,7 @@ def test_a_misspelt_name_is_told_with_the_right_one(given: str, name: str) -> No
     with pytest.raises(SetupError, match=f"did you mean '{name}.*write openai/{given}"):
         parse_model(given)
     assert parse_model(f"openai/{given}").label == f"openai/{given}"
-    assert parse_model(given, base_urls=["http://127.0.0.1:9/v1"]).label == f"openai/{given}"
+    assert parse_model(given, base_urls=["http://127.0.0.1:9/v1"]).label == f"local/{given}"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_names_of_the_users_own_file_are_known(tmp_path: Path) -> None:
 def test_at_an_address_any_name_is_the_servers(given: str) -> None:
     """As the server writes it; names of our providers stay theirs."""
     urls = ["http://127.0.0.1:9/v1"]
-    assert parse_model(given, base_urls=urls).label == f"openai/{given}"
+    assert parse_model(given, base_urls=urls).label == f"local/{given}"
     assert parse_model("groq/x", base_urls=urls).label == "groq/x"
 
 
