@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from providers.catalog.endpoints import endpoints
+from providers.catalog.endpoints import LOCAL, endpoint_of, endpoints
 from providers.lm_eval.args import read_args
 from providers.plugins import Plugin
 from providers.secrets import redact_address
@@ -65,7 +65,7 @@ def destination(
     if provider == "anthropic":
         own = environ.get(ANTHROPIC_BASE_URL) or ANTHROPIC
         return Destination(given) if given else Destination((own,), key_in(ANTHROPIC_KEY))
-    endpoint = endpoints(environ).get(provider)
-    if endpoint is None:  # it computes here
-        return None
+    if provider not in endpoints(environ) and not (provider == LOCAL and given):
+        return None  # it computes here
+    endpoint = endpoint_of(provider, given, environ)
     return Destination(given or (endpoint.base_url,), key_in(endpoint.key))

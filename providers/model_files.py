@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from providers.base import ProviderError, SetupError
+from providers.base import BadRequestError, ProviderError, SetupError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,11 +78,15 @@ def one_line(value: object) -> str:
 def tokenizing(folder: Path) -> Iterator[None]:
     """Raises `SetupError` for any error of the library of tokenizers, and for a panic of its Rust
     code, which is no `Exception`: a regular expression that takes too long ends so.
+
+    A text with a lone surrogate is the prompt's fault: `BadRequestError`.
     """
     try:
         yield
     except ProviderError:
         raise
+    except TypeError as error:
+        raise BadRequestError("the prompt has a lone surrogate, which is no character") from error
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise

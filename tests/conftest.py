@@ -164,12 +164,17 @@ class Done:
     out: str
     err: str
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines on stderr, without the first one where it says where a model is asked."""
+        lines = self.err.strip().splitlines()
+        return lines[1:] if lines and " is asked at " in lines[0] else lines
+
     def one_line(self, code: int, *words: str) -> str:
         """Asserts that the command failed with `code` and one line, which has all of `words`;
         besides the line that says where a model is asked.
         """
-        lines = self.err.strip().splitlines()
-        said = "\n".join(lines[1:] if lines and " is asked at " in lines[0] else lines)
+        said = "\n".join(self.lines)
         assert self.code == code, self
         assert self.out == ""
         assert len(said.splitlines()) == 1, said

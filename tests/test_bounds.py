@@ -80,7 +80,7 @@ def of_study(lab: Lab, name: str, value: Any) -> str:
         f"name: s\ntitle: s\ntasks: [lab/plain.yaml]\nadaptive: true\n{'' if of_model else line}"
         f"models:\n  - name: {MODEL}\n{'    ' + line if of_model else ''}"
     )
-    done = lab.bench("run", "s.yaml")
+    done = lab.bench("run", "s.yaml", "--trust")
     assert done.code == 2
     return done.err
 

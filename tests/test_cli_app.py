@@ -780,7 +780,7 @@ class TestMisuse:
     def test_no_memory_is_one_line(self, lab: Lab) -> None:
         """Wherever it runs out."""
 
-        def greedy(_folder: Path, _warn: object, **_: object) -> None:
+        def greedy(_folder: Path, *_: object, **_named: object) -> None:
             raise MemoryError("Unable to allocate 7.28 TiB")
 
         lab.monkeypatch.setattr(results, "read_run", greedy)

@@ -197,13 +197,13 @@ class TestName:
             f"models: [{{name: m8, base_url: {own.base_url}, called: NAME}}]\n"
         )
         file.write_text(text.replace("NAME", "lab/m8"))
-        done = lab.bench("run", file, "--out", lab.out)
+        done = lab.bench("run", file, "--trust", "--out", lab.out)
         assert done.code == 0, done.err
         assert read_manifest(lab.the_run()).model == "lab/m8"
         file.write_text(text.replace("NAME", "tiny"))
-        done = lab.bench("run", file, "--out", lab.out)
+        done = lab.bench("run", file, "--trust", "--out", lab.out)
         assert (done.code, "called 'tiny' is taken by" in done.err) == (2, True), done.err
-        done = lab.bench("run", file, "--name", "lab/m8", "--out", lab.out)
+        done = lab.bench("run", file, "--trust", "--name", "lab/m8", "--out", lab.out)
         done.one_line(2, "--name does not go together with a study; write 'called' into its file")
 
     def test_in_python(self, lab: Lab, own: FakeServer) -> None:

@@ -138,7 +138,7 @@ class TestAtAnotherAddress:
                     f"name: s\ntitle: S\nsamples: {1 + len(more)}\ntasks: [{lab.ones}]\n"
                     f"models: [{{name: m8, base_url: {server.base_url}}}]\n"
                 )
-                done = lab.bench("run", str(file), "--out", str(lab.out), *more)
+                done = lab.bench("run", str(file), "--trust", "--out", str(lab.out), *more)
                 assert done.code == 0, done.err
         manifest = next((lab.out / "runs").rglob("manifest.json"))
         assert read_manifest(manifest.parent).accepted == [f"{servers[1].base_url}/"]

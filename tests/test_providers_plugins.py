@@ -89,7 +89,7 @@ def test_what_it_is_not_asked_for(site: Path) -> None:
     with pytest.raises(SetupError, match="--batch is for"):
         has_batches(parse_model("acme/x"))
     check_tier(parse_model("acme/x"), "flex")
-    assert parse_model("acme", base_urls=["http://h"]).label == "openai/acme"
+    assert parse_model("acme", base_urls=["http://h"]).label == "local/acme"
 
 
 @pytest.mark.parametrize("name", [*BROKEN, *FAILING])

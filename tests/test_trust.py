@@ -63,7 +63,7 @@ def study(home: Lab, models: str, task: str = "./x.yaml", name: str = "s.yaml") 
     return path
 
 
-MODELS = [("gpt-4o", "OPENAI_API_KEY"), ("groq/m", "GROQ_API_KEY"), ("vllm/m", "VLLM_API_KEY")]
+MODELS = [("my-model", "OPENAI_API_KEY"), ("groq/m", "GROQ_API_KEY"), ("vllm/m", "VLLM_API_KEY")]
 
 
 @pytest.mark.parametrize(("model", "variable"), MODELS)
@@ -76,7 +76,7 @@ def test_a_study_sends_no_key_to_the_address_it_names(
         done = home.bench(*verb)
         assert done.code == 2, done
         first, last = done.err.strip().splitlines()
-        assert f"s.yaml:3:10: {model if '/' in model else f'openai/{model}'} would be" in first
+        assert f"s.yaml:3:10: {model if '/' in model else f'local/{model}'} would be" in first
         assert f"asked at {server.base_url}, with the key in {variable}" in first
         assert last == "this study may be another's: add --trust if you trust it"
     assert not server.asked
