@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import eyechart
 from harness.bounds import BOUNDS, Bound, shown
 from harness.cli import models, study
 from harness.face import ask
+from harness.journal.manifest import MANIFEST
 from tests.conftest import Lab
 
 MODEL = "openai/gpt-4o"
@@ -141,3 +143,15 @@ def test_a_value_is_shown_shortened() -> None:
     """As Python writes it."""
     assert (shown(0.25), shown("x"), shown(5)) == ("0.25", "'x'", "5")
     assert len(shown("x" * 1000)) == 60
+
+
+@pytest.mark.parametrize(("name", "value"), [("temperature", -1.0), ("seed", -5)])
+def test_a_run_of_an_earlier_version_can_be_read(lab: Lab, name: str, value: float) -> None:
+    """Where it was asked with a number that no run can have any more."""
+    lab.bench_run("--model", lab.model("Final answer: 2"), task=lab.plain)
+    path = lab.the_run() / MANIFEST
+    manifest = json.loads(path.read_text())
+    manifest["settings"][name] = value
+    path.write_text(json.dumps(manifest))
+    assert list(eyechart.list_runs(lab.out)["answered"]) == [3]
+    assert lab.bench("score", lab.the_run()).code == 0
