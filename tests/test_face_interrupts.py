@@ -137,12 +137,14 @@ class TestSignals:
 
 
 SCRIPT = """\
-import asyncio, os, threading, warnings
+import asyncio, functools, os, threading, warnings
 import eyechart, slow
+from harness.face import run_options
 from providers import registry
 from providers.base import Reply
 
 warnings.simplefilter("ignore")
+run_options.RunLimits = functools.partial(run_options.RunLimits, interrupt_drain_s=0.5)
 
 class Stops(slow.Slow):
     asked = 0

@@ -15,6 +15,7 @@ from harness.export.model_identity import identify
 from harness.face.run_options import RunOptions, read_settings
 from harness.face.variant import read_name
 from harness.journal.manifest import read_manifest
+from harness.run.batch import context, engine
 from providers.base import SetupError
 from providers.registry import owner_of, parse_model
 from tests.batch_server import BatchServer, Plot
@@ -96,6 +97,8 @@ class TestWithoutAName:
 
     def test_batches_there_are_asked_and_imported(self, lab: Lab) -> None:
         """The replies of the second batch, which are another model's, are left for an import."""
+        for module in (engine, context):
+            lab.monkeypatch.setattr(module, "FIRST_POLL_S", 0.001)
         with serving(BatchServer(plots=[Plot(), Plot(model="stand-in-2")])) as server:
             given = ("--model", "m8", "--base-url", server.base_url, "--batch")
             assert lab.bench_run(*given, "--samples", "2").code == 0

@@ -157,7 +157,9 @@ def fields(manifest: Any) -> Iterator[tuple[str | int, ...]]:
 
 
 def test_every_field_of_a_manifest(folders: Folders) -> None:
-    """Whatever stands in a field, Python shows the sound runs, and one verb in turn does."""
+    """Whatever stands in a field, the run is read or refused by name; Python shows the sound runs
+    in one of seven cases, and one verb in turn in one of 25.
+    """
     path = folders.spoilt / MANIFEST
     sound = path.read_bytes()
     doors = cycle(folders.doors())
@@ -165,7 +167,9 @@ def test_every_field_of_a_manifest(folders: Folders) -> None:
         for place, (name, value) in enumerate(VALUES.items()):
             path.write_bytes(damaged(sound, at, value))
             try:
-                folders.check_python()
+                folders.is_read()
+                if (number + place) % 7 == 0:
+                    folders.check_python()
                 if (number + place) % 25 == 0 and not folders.is_read():
                     folders.doors()[next(doors)]()
             except BaseException as error:
