@@ -46,7 +46,7 @@ VALUES = {
     "250 deep": f"{'[' * 250}{']' * 250}",
     "900 deep": f"{'[' * 900}{']' * 900}",
     "10,000 deep": f"{'[' * 10_000}{']' * 10_000}",
-    "10 MB": f'"{"a" * 10_000_000}"',
+    "long": f'"{"a" * 200_000}"',
 }
 """A value for each field, as JSON or nearly so."""
 
@@ -301,7 +301,7 @@ def test_a_task_whose_name_leads_out(folders: Folders) -> None:
 def test_a_long_system_prompt(folders: Folders) -> None:
     """The leaderboard's file, which has it, can be read again."""
     path = folders.spoilt / MANIFEST
-    path.write_bytes(damaged(path.read_bytes(), ("settings", "system"), VALUES["10 MB"]))
+    path.write_bytes(damaged(path.read_bytes(), ("settings", "system"), VALUES["long"]))
     for _ in range(2):
         done = folders.bench("leaderboard", "--out", folders.lab.out)
         assert done.code == 0, done.err
