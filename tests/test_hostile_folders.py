@@ -157,14 +157,14 @@ def fields(manifest: Any) -> Iterator[tuple[str | int, ...]]:
 
 
 def test_every_field_of_a_manifest(folders: Folders) -> None:
-    """Whatever stands in a field, the run is read or refused by name; Python shows the sound runs
-    in one of seven cases, and one verb in turn in one of 25.
+    """Whatever stands in a field, the run is read or refused by name. Each field has a third of the
+    values; in some of the cases Python shows the sound runs, and one verb in turn.
     """
     path = folders.spoilt / MANIFEST
     sound = path.read_bytes()
     doors = cycle(folders.doors())
     for number, at in enumerate(fields(json.loads(sound))):
-        for place, (name, value) in enumerate(VALUES.items()):
+        for place, (name, value) in list(enumerate(VALUES.items()))[number % 3 :: 3]:
             path.write_bytes(damaged(sound, at, value))
             try:
                 folders.is_read()
