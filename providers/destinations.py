@@ -51,21 +51,29 @@ def destination(
         return f"the key in {variable}" if variable and environ.get(variable, "").strip() else ""
 
     given = tuple(base_urls)
+    passwords = ["the password in the address"] * any("@" in url for url in given)
+    takes_key = not given or any("@" not in url for url in given)
+
+    def at(variable: str | None) -> Destination:
+        """The user's addresses, of which one with a password of its own gets no key."""
+        return Destination(
+            given, " and ".join(filter(None, [*passwords, takes_key * key_in(variable)]))
+        )
+
     if plugin is not None:
         return Destination(given, f"the keys that {plugin} reads") if given else None
     if provider == "lm-eval":
         url = read_args(model_args).get("base_url")
         return None if url is None else Destination((url,), "the key that lm-eval reads")
     if provider == "vllm":
-        has_user = any("@" in url for url in given)
-        return Destination(given, "" if has_user else key_in(VLLM_KEY)) if given else None
+        return at(VLLM_KEY) if given else None
     if provider == "azure":
         address, key, _ = AZURE_VARIABLES
         return Destination((environ.get(address, ""),), key_in(key))
     if provider == "anthropic":
         own = environ.get(ANTHROPIC_BASE_URL) or ANTHROPIC
-        return Destination(given) if given else Destination((own,), key_in(ANTHROPIC_KEY))
+        return at(None) if given else Destination((own,), key_in(ANTHROPIC_KEY))
     if provider not in endpoints(environ) and not (provider == LOCAL and given):
         return None  # it computes here
     endpoint = endpoint_of(provider, given, environ)
-    return Destination(given or (endpoint.base_url,), key_in(endpoint.key))
+    return at(endpoint.key) if given else Destination((endpoint.base_url,), key_in(endpoint.key))

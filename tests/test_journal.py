@@ -268,6 +268,9 @@ class TestOtherPrograms:
         assert indices(tmp_path) == list(range(10, 20))
         (saved,) = tmp_path.glob("samples-*.jsonl")
         assert saved.name in str(caught.value)
+        said: list[str] = []
+        with Journal(tmp_path, said.append):
+            assert [str(saved) in line for line in said] == [True]
         saved.replace(tmp_path / SAMPLES)
         assert indices(tmp_path) == [0, 1, 2]
 

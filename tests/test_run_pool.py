@@ -259,11 +259,11 @@ class TestRetries:
         assert done.waits_s == [1.0, 2.0, 1.0]
 
     def test_a_server_says_when_to_come_back(self) -> None:
-        """A longer wish is granted, a shorter one is not."""
+        """A longer wish is granted; a shorter one gets the first wait, not doubled."""
         limits = RunLimits(1, max_attempts=5, initial_backoff_s=1.0, max_backoff_s=60.0)
         wishes = [7.5, 0.1, None, 500.0]
         script = [RateLimitError("429", retry_after_s=wish) for wish in wishes]
-        assert Asked([*script, "2"], limits=limits).waits_s == [7.5, 2.0, 4.0, 500.0]
+        assert Asked([*script, "2"], limits=limits).waits_s == [7.5, 1.0, 4.0, 500.0]
 
     def test_attempts_are_capped(self) -> None:
         """Then the sample is an error with the last message, and the run goes on."""

@@ -136,7 +136,7 @@ def test_the_code_of_a_study_needs_a_confirmation(home: Lab) -> None:
     elsewhere = home.folder / "in"
     elsewhere.mkdir()
     away = study(home, "[oracle:5]", task="../x.yaml", name="in/s.yaml")
-    assert "is a file outside this folder" in home.bench("run", away).err
+    assert "uses a file outside this folder" in home.bench("run", away).err
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,13 @@ def test_no_verb_writes_outside_for_a_file(home: Lab) -> None:
     home.bench("leaderboard").one_line(2, "bench.toml:1: 'out' leads out", "EYECHART_OUT")
     assert (victim / "leaderboard.csv").read_text() == "mine"
     assert "--trust" not in home.bench("leaderboard").err
+    (home.folder / "bench.toml").unlink()
+    (home.folder / "results").mkdir()
+    link = home.folder / "results" / "leaderboard.csv"
+    link.symlink_to(victim / "leaderboard.csv")
+    assert home.bench("run", "-t", "x.yaml", "-m", "oracle:5").code == 0
+    home.bench("leaderboard").one_line(2, "leaderboard.csv is a link to a file elsewhere", "-o")
+    assert (victim / "leaderboard.csv").read_text() == "mine"
     assert home.bench("run", "-t", "x.yaml", "-m", "oracle:5", "--out", "in").code == 0
 
 
@@ -194,6 +201,43 @@ def test_every_verb_says_what_came_from_a_file(home: Lab) -> None:
     assert home.bench("leaderboard").err.startswith("bench: bench.toml: --out there\n")
     done = home.bench("run", study(home, "[oracle:5]"))
     assert done.err.startswith("bench: bench.toml: --out there\n")
+
+
+MISTAKES = {
+    "an unknown key": ("title: X", "title: X\nunknown: 1"),
+    "no phrase": ("? {{ phrase }}", ""),
+    "no samples": ("samples: 1\n", ""),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_lets_no_code_run(home: Lab, mistake: str) -> None:
+    """The mistakes that are known without the code are said; the code is executed after --trust."""
+    mark = home.folder / "executed"
+    (home.folder / "code.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
+    text = TASK.replace("items: x.jsonl", "generator: code.py:make\nlengths: [1]\nsamples: 1")
+    (home.folder / "grp").mkdir()
+    (home.folder / "grp" / "y.yaml").write_text(text.replace(*MISTAKES[mistake]))
+    (home.folder / "grp" / "code.py").write_text((home.folder / "code.py").read_text())
+    for task in ("./grp/y.yaml", "./grp/"):
+        file = study(home, "[oracle:5]", task=task)
+        for verb in (("run", file), ("study", "check", file), ("study", "show", file)):
+            assert (home.bench(*verb).code, mark.exists()) == (2, False), (task, verb)
+        (home.folder / "bench.toml").write_text(f"task = '{task}'\n")
+        assert home.bench("run", "-m", "oracle:5", "--dry-run").code == 2
+        assert not mark.exists()
+        (home.folder / "bench.toml").unlink()
+
+
+def test_the_items_of_a_task_stay_inside(home: Lab) -> None:
+    """Items elsewhere are another's files, also behind a link."""
+    inside = home.folder / "in"
+    inside.mkdir()
+    (inside / "link.jsonl").symlink_to(home.folder / "x.jsonl")
+    for name in ("../x.jsonl", "link.jsonl"):
+        (inside / "z.yaml").write_text(TASK.replace("x.jsonl", name))
+        done = home.bench("study", "check", study(home, "[oracle:5]", "./z.yaml", "in/s.yaml"))
+        assert (done.code, "uses a file outside this folder" in done.err) == (2, True), done
 
 
 def test_paths_that_lead_out(tmp_path: Path) -> None:
@@ -248,7 +292,14 @@ def test_where_models_are_asked() -> None:
     assert str(own) == "https://api.openai.com/v1, with the key in OPENAI_API_KEY"
     urls = ["https://user:pw@a.example/v1", "http://b.example"]
     given = destination("groq", urls, environ=environ)
-    assert str(given) == "https://***@a.example/v1 and http://b.example, without a key"
+    both = "https://***@a.example/v1 and http://b.example"
+    assert str(given) == f"{both}, with the password in the address"
+    environ["GROQ_API_KEY"] = "k"
+    keys = "the password in the address and the key in GROQ_API_KEY"
+    assert str(destination("groq", urls, environ=environ)) == f"{both}, with {keys}"
+    assert str(destination("groq", urls[:1], environ=environ)).endswith(
+        ", with the password in the address"
+    )
     assert str(destination("azure", environ=environ)) == "https://a.example, without a key"
     environ = {"ANTHROPIC_BASE_URL": "https://b.example", "ANTHROPIC_API_KEY": "k"}
     assert str(destination("anthropic", environ=environ)) == (

@@ -31,6 +31,7 @@ from harness.cli.terminal import echo, show, tell, warn
 from harness.cli.verbs import check_output
 from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
 from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from harness.face.trust import is_outside
 from harness.journal.manifest import find_runs
 from harness.report.readme import around, markdown, put_into
 from harness.report.section import Section, sections
@@ -58,7 +59,10 @@ def leaderboard(
     """Merges runs into a leaderboard's file, table and page; prints the ranks of the runs that are
     here, and what is left out and why.
     """
-    output = output or out / "leaderboard.csv"
+    if output is None:
+        output = out / "leaderboard.csv"
+        if is_outside(out, str(output)):  # a folder may come with such a link
+            raise UsageError(f"{output} is a link to a file elsewhere; name that file with -o")
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     check_output("-o", output)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.analysis.power import smallest_factor, smallest_fall
-from harness.cli.terminal import warn
+from harness.cli.terminal import say, warn
 from harness.face.run_options import RunOptions
 from harness.journal.answers import Answered
 from harness.journal.manifest import MANIFEST, read_manifest
@@ -180,7 +180,12 @@ def _counter(
     options: RunOptions, requests: Sequence[RunRequest], *, asks_server: bool
 ) -> Provider | None:
     """A provider that counts tokens without cost: the embedded model, or servers that run."""
-    if options.model.provider != "tiny" and not (asks_server and _has_server(options)):
+    has_server = _has_server(options)
+    if asks_server and has_server:
+        say(f"{options.model.label} is asked at {options.destination}")
+    elif asks_server:
+        warn(f"--ask-server is for a vllm/ model at --base-url; {options.model.label} is not asked")
+    if options.model.provider != "tiny" and not (asks_server and has_server):
         return None
     with suppress(SetupError):
         return options.open_provider(requests)

@@ -120,6 +120,13 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
         about = sum(total.dollars[0] for total in priced if total.dollars)
         most = sum(total.dollars[1] for total in priced if total.dollars)
         echo(f"together {cost_text(about, most)}")
+    echo(
+        *(
+            f"{one.options.model.label} would be asked at {one.options.destination}"
+            for one in totals
+            if one.options.base_urls
+        )
+    )
     unknown = (not_known(one.options, asks_server=asks_server) for one in totals)
     if said := list(dict.fromkeys(filter(None, unknown))):
         echo(*said)

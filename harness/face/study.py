@@ -164,7 +164,7 @@ def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
         own = destination(name.provider, plugin=name.plugin)
         given = destination(name.provider, model.base_url, plugin=name.plugin)
         known = () if own is None else {url.rstrip("/") for url in own.addresses}
-        if any(url.rstrip("/") not in known for url in model.base_url):
+        if given is not None and any(url.rstrip("/") not in known for url in model.base_url):
             yield f"{name.label} would be asked at {given}"
 
 

@@ -7,11 +7,11 @@ line says so with `--trust`. The functions say why a part of a file needs that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from harness.errors import EyechartError
+from harness.errors import UnknownTaskError
 from harness.task.catalogue import find, installed_file, open_task
 
 TRUST = "--trust"
@@ -53,19 +53,23 @@ def _exists(path: str) -> bool:
 def why_tasks(folder: Path, names: str) -> Iterator[str]:
     """Why tasks that a file of `folder` names need a confirmation; their code is not executed.
 
-    Tasks that do not exist or have mistakes need none: the command says what is wrong with them.
+    A name of no task needs none: the command says so, and opens none of the others.
+
+    Raises:
+        TaskFileError: a task file has mistakes, so what it would do is not known.
     """
-    with suppress(EyechartError):
-        for name, path in find(names).items():
-            if installed_file(name) == path:
-                continue
-            spec = open_task(name, path, trial=False).spec
-            if is_outside(folder, str(path)):
-                yield f"task {name!r} is a file outside this folder"
-            elif codes := _code_of(spec.generator, spec.scorer):
-                yield f"task {name!r} executes the code in {' and '.join(codes)}"
-
-
-def _code_of(*functions: str | None) -> Sequence[str]:
-    """The files of `file.py:function`, each once."""
-    return list(dict.fromkeys(function.rpartition(":")[0] for function in functions if function))
+    files: Mapping[str, Path] = {}
+    with suppress(UnknownTaskError):
+        files = find(names)
+    for name, path in files.items():
+        if installed_file(name) == path:
+            continue
+        spec = open_task(name, path, trial=False).spec
+        code = [
+            function.rpartition(":")[0] for function in (spec.generator, spec.scorer) if function
+        ]
+        beside = [str(path.parent / file) for file in (*code, spec.items) if file]
+        if any(is_outside(folder, file) for file in (str(path), *beside)):
+            yield f"task {name!r} uses a file outside this folder"
+        elif code:
+            yield f"task {name!r} executes the code in {' and '.join(dict.fromkeys(code))}"

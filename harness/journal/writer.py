@@ -35,6 +35,8 @@ _LOCK, _WRITER = "lock", "writer.json"
 SYNC_S = 1.0
 """Seconds between two syncs to the disk."""
 
+_SAVED = "samples-{}.jsonl"
+"""Name of the file with the records of a run whose journal was replaced, by the process."""
 _NEW_FOLDERS = 5
 """Most folders that a new run creates: its own, the group's, model's and provider's, and `runs`."""
 
@@ -68,6 +70,11 @@ class Journal:
             writer = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
             replace_file(self.folder / _WRITER, orjson.dumps(writer))
             self._repair()
+            for saved in sorted(self.folder.glob(_SAVED.format("*"))):
+                self._warn(
+                    f"{saved} has the records of a run whose {SAMPLES} was replaced; without them "
+                    f"their samples are asked again: name it {SAMPLES}, or remove it"
+                )
             is_new = not (self.folder / SAMPLES).exists()
             self._open(self.folder / SAMPLES)
             for folder in (self.folder, *self.folder.parents)[:_NEW_FOLDERS] if is_new else ():
@@ -146,7 +153,7 @@ class Journal:
         except OSError as error:
             raise JournalError(f"cannot write {path}: {error.strerror}") from error
         if not os.path.samestat(opened, now):
-            self._save(path.with_name(f"samples-{os.getpid()}.jsonl"))
+            self._save(path.with_name(_SAVED.format(os.getpid())))
             return (
                 f"another file replaced {path} during the run; the run's records are in "
                 f"{self._path.name} beside it: give that file the name {SAMPLES}, and the same "

@@ -28,6 +28,8 @@ from providers.base import (
 )
 from providers.secrets import redact
 
+_BELIEVED = 7
+"""Rate limits of one sample whose `Retry-After` is waited and no more; after that waits double."""
 _LONG_WAIT_S = 10.0
 """The user is told of waits that are at least this long."""
 
@@ -247,7 +249,10 @@ class RetryState:
             self.rate_limited += 1
         else:
             self.failed += 1
-        doubled_s = limits.initial_backoff_s * 2.0 ** min(self.attempts - 1, 30)
+        doublings = self.attempts - 1
+        if isinstance(error, RateLimitError) and error.retry_after_s:  # the server knows best
+            doublings = max(0, doublings - _BELIEVED)
+        doubled_s = limits.initial_backoff_s * 2.0 ** min(doublings, 30)
         wait_s = max(min(doubled_s, limits.max_backoff_s), error.retry_after_s or 0.0)
         self.elapsed_s += latency_s + wait_s
         is_last = (
