@@ -165,7 +165,7 @@ def test_parameters_are_those_of_bench() -> None:
         ("counting/ones", {"lengths": ["5", "-1"]}, "not '-1'"),
         ("counting/ones", {"samples": "few"}, "samples must be a whole number, not 'few'"),
         ("counting/ones", {"samples": True}, "must be a whole number"),
-        ("counting/ones", {"samples": 0}, "at least 1"),
+        ("counting/ones", {"samples": 0}, "from 1 to 1,000,000"),
         ("counting/ones", {"seed": [1, 2]}, "seed must be a whole number"),
         ("counting/ones", {"adaptive": "so"}, "adaptive must be true or false, not 'so'"),
         ("counting/ones", {"precision": 1}, "add -T adaptive=true"),
