@@ -34,7 +34,7 @@ ENVIRONMENT = {
 WINDOW = 4096
 Answers: TypeAlias = dict[str, tuple[object, ...]]
 """Sample id -> reply, finish reason, tokens of prompt and reply."""
-STARTED_S = 300.0
+STARTED_S = 900.0
 """How long a server may take to answer on a busy machine."""
 GONE_S = 15.0
 """How long a server may take to end, and killed processes to vanish."""
