@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.answer import ScorerResult, Target
-    from harness.errors import EyechartError
-    from harness.face.ask import load_task, run
-    from harness.face.result import Run, RunComparison, compare, list_runs, load_run
-    from harness.spec import Item
-    from harness.task.catalogue import Task
-    from providers.base import ProviderError
+    from eyechart.harness.answer import ScorerResult, Target
+    from eyechart.harness.errors import EyechartError
+    from eyechart.harness.face.ask import load_task, run
+    from eyechart.harness.face.result import Run, RunComparison, compare, list_runs, load_run
+    from eyechart.harness.spec import Item
+    from eyechart.harness.task.catalogue import Task
+    from eyechart.providers.base import ProviderError
 
 __all__ = [
     "EyechartError",
@@ -33,19 +33,19 @@ __all__ = [
     "run",
 ]
 _PLACES = {
-    "EyechartError": "harness.errors",
-    "Item": "harness.spec",
-    "ProviderError": "providers.base",
-    "Run": "harness.face.result",
-    "RunComparison": "harness.face.result",
-    "ScorerResult": "harness.answer",
-    "Target": "harness.answer",
-    "Task": "harness.task.catalogue",
-    "compare": "harness.face.result",
-    "list_runs": "harness.face.result",
-    "load_run": "harness.face.result",
-    "load_task": "harness.face.ask",
-    "run": "harness.face.ask",
+    "EyechartError": "eyechart.harness.errors",
+    "Item": "eyechart.harness.spec",
+    "ProviderError": "eyechart.providers.base",
+    "Run": "eyechart.harness.face.result",
+    "RunComparison": "eyechart.harness.face.result",
+    "ScorerResult": "eyechart.harness.answer",
+    "Target": "eyechart.harness.answer",
+    "Task": "eyechart.harness.task.catalogue",
+    "compare": "eyechart.harness.face.result",
+    "list_runs": "eyechart.harness.face.result",
+    "load_run": "eyechart.harness.face.result",
+    "load_task": "eyechart.harness.face.ask",
+    "run": "eyechart.harness.face.ask",
 }
 """Name -> the module that has it."""
 

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from providers.base import (
+from eyechart.providers.base import (
     ModelSettings,
     Provider,
     ProviderError,
@@ -30,10 +30,10 @@ from providers.base import (
     StopRunError,
     TransientError,
 )
-from providers.contract import counts_problem, facts_problem, kind, reply_problems
-from providers.foreign import ForeignError, described, result_of
-from providers.plugins import METHODS
-from providers.secrets import masked, watch_environment
+from eyechart.providers.contract import counts_problem, facts_problem, kind, reply_problems
+from eyechart.providers.foreign import ForeignError, described, result_of
+from eyechart.providers.plugins import METHODS
+from eyechart.providers.secrets import masked, watch_environment
 
 __all__ = ["ProviderCheckError", "check_provider"]
 _AT_ONCE = 8
@@ -77,7 +77,7 @@ def check_provider(
     Raises:
         ProviderCheckError: the provider breaks a rule.
     """
-    from harness.face.ask import run_anywhere  # noqa: PLC0415  slow to import
+    from eyechart.harness.face.ask import run_anywhere  # noqa: PLC0415  slow to import
 
     before = set(threading.enumerate())
     check = _Check(open_provider, settings, expected, timeout_s)
@@ -171,7 +171,7 @@ class _Check:
             assert limit.expired()
             self.fault(f"{what} took longer than {self.timeout_s:g} s")
         except ForeignError as error:
-            of_tree = "; it raises errors of the tree in providers.base and nothing else"
+            of_tree = "; it raises errors of the tree in eyechart.providers.base and nothing else"
             self.fault(f"{what} {error}{of_tree * (error.error is not None)}")
         return _FAULT
 

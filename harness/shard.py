@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from harness.errors import UsageError
+from eyechart.harness.errors import UsageError
 
 _SHARD = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
 

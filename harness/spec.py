@@ -23,10 +23,10 @@ from pydantic import (
     model_validator,
 )
 
-from harness.answer import Answer, Part, Target
-from harness.bounds import MAX_LENGTH as MAX_LENGTH  # noqa: PLC0414  limits of a task as well
-from harness.bounds import MAX_SAMPLES as MAX_SAMPLES  # noqa: PLC0414
-from harness.columns import table_of
+from eyechart.harness.answer import Answer, Part, Target
+from eyechart.harness.bounds import MAX_LENGTH as MAX_LENGTH  # noqa: PLC0414  limits of a task as well
+from eyechart.harness.bounds import MAX_SAMPLES as MAX_SAMPLES  # noqa: PLC0414
+from eyechart.harness.columns import table_of
 
 
 @final

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
@@ -30,13 +30,13 @@ from providers.base import (
     environment_key,
     install,
 )
-from providers.catalog.endpoints import address_problem
-from providers.catalog.model_facts import model_facts
-from providers.destinations import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
-from providers.http.errors import error_of
-from providers.http.sdk import bad_reply, connection_error, http_client
-from providers.openai.form import is_count, read_json, tier_of
-from providers.secrets import keep_secret, redact_address
+from eyechart.providers.catalog.endpoints import address_problem
+from eyechart.providers.catalog.model_facts import model_facts
+from eyechart.providers.destinations import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
+from eyechart.providers.http.errors import error_of
+from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
+from eyechart.providers.openai.form import is_count, read_json, tier_of
+from eyechart.providers.secrets import keep_secret, redact_address
 
 if TYPE_CHECKING:
     import anthropic

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
-from providers.secrets import keep_secret
-from providers.secrets import redact as redact  # noqa: PLC0414  part of the seam
+from eyechart.providers.secrets import keep_secret
+from eyechart.providers.secrets import redact as redact  # noqa: PLC0414  part of the seam
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]

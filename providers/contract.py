@@ -9,7 +9,7 @@ from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any, get_args
 
-from providers.base import FinishReason, Reply, Usage
+from eyechart.providers.base import FinishReason, Reply, Usage
 
 _COUNTS = ("prompt_tokens", "output_tokens")
 _PARTS = {

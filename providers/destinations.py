@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from providers.catalog.endpoints import LOCAL, endpoint_of, endpoints
-from providers.lm_eval.args import read_args
-from providers.plugins import Plugin
-from providers.secrets import redact_address
+from eyechart.providers.catalog.endpoints import LOCAL, endpoint_of, endpoints
+from eyechart.providers.lm_eval.args import read_args
+from eyechart.providers.plugins import Plugin
+from eyechart.providers.secrets import redact_address
 
 ANTHROPIC = "https://api.anthropic.com"
 ANTHROPIC_BASE_URL = "ANTHROPIC_BASE_URL"

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any
 
-from providers.base import ProviderError
+from eyechart.providers.base import ProviderError
 
 
 class ForeignError(Exception):

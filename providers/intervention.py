@@ -23,8 +23,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from providers.base import SetupError
-from providers.model_files import one_line
+from eyechart.providers.base import SetupError
+from eyechart.providers.model_files import one_line
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from providers.base import BadRequestError, ProviderError, SetupError
+from eyechart.providers.base import BadRequestError, ProviderError, SetupError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from providers.base import ProviderError, Reply, Request
+from eyechart.providers.base import ProviderError, Reply, Request
 
 _MOST_AT_ONCE = 2048
 """Most requests taken at once: enough to fill batches, few enough to keep their prompts."""

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from providers.base import Known, ModelSettings, Reply, Request, SetupError
+from eyechart.providers.base import Known, ModelSettings, Reply, Request, SetupError
 
 _FORM = re.compile(r"(?P<sees>[1-9]\d{0,8})(?:/(?P<accuracy>[01]|[01]?\.\d{1,9}))?")
 

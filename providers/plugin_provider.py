@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     Provider,
     ProviderError,
@@ -20,8 +20,8 @@ from providers.base import (
     TransientError,
     Usage,
 )
-from providers.contract import counts_problem, facts_problem, reply_problems, without
-from providers.foreign import ForeignError, described, result_of
+from eyechart.providers.contract import counts_problem, facts_problem, reply_problems, without
+from eyechart.providers.foreign import ForeignError, described, result_of
 
 TIMEOUT_S = 600.0
 """Time for a reply, for facts and for token counts; as the built-in providers have it."""

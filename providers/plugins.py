@@ -17,9 +17,9 @@ from functools import lru_cache
 from importlib.metadata import Distribution, EntryPoint, distribution, distributions
 from typing import cast
 
-from providers.base import ModelSettings, Provider, ProviderError, SetupError, StopRunError
-from providers.foreign import described
-from providers.plugin_provider import REMEDY, PluginProvider
+from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError, StopRunError
+from eyechart.providers.foreign import described
+from eyechart.providers.plugin_provider import REMEDY, PluginProvider
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from providers import plugins
-from providers.base import (
+from eyechart.providers import plugins
+from eyechart.providers.base import (
     BatchForm,
     BatchService,
     ModelSettings,
@@ -20,39 +20,45 @@ from providers.base import (
     SetupError,
     install,
 )
-from providers.catalog.endpoints import LOCAL, USER_FILE, Endpoint, address_problem, endpoints
-from providers.catalog.model_facts import EFFORTS
-from providers.catalog.spelling import meant, vendor_of
-from providers.destinations import ANTHROPIC_KEY, AZURE_VARIABLES
-from providers.inside import Inside
-from providers.intervention import Intervention, read_intervention
-from providers.lm_eval.args import facts_of, label_of, read_args
-from providers.oracle import oracle_name
-from providers.plugins import BUILT_IN, PROVIDERS, Plugin, PluginError
-from providers.secrets import redact_address
+from eyechart.providers.catalog.endpoints import (
+    LOCAL,
+    USER_FILE,
+    Endpoint,
+    address_problem,
+    endpoints,
+)
+from eyechart.providers.catalog.model_facts import EFFORTS
+from eyechart.providers.catalog.spelling import meant, vendor_of
+from eyechart.providers.destinations import ANTHROPIC_KEY, AZURE_VARIABLES
+from eyechart.providers.inside import Inside
+from eyechart.providers.intervention import Intervention, read_intervention
+from eyechart.providers.lm_eval.args import facts_of, label_of, read_args
+from eyechart.providers.oracle import oracle_name
+from eyechart.providers.plugins import BUILT_IN, PROVIDERS, Plugin, PluginError
+from eyechart.providers.secrets import redact_address
 
 FACTORIES = {
-    "anthropic": "providers.anthropic:open_provider",
-    "azure": "providers.openai.api:open_azure",
-    "lm-eval": "providers.lm_eval.bridge:open_provider",
-    "oracle": "providers.oracle:open_provider",
-    "scripted": "providers.scripted:open_provider",
-    "tiny": "providers.tiny.provider:open_provider",
-    "vllm": "providers.vllm.client:open_provider",
+    "anthropic": "eyechart.providers.anthropic:open_provider",
+    "azure": "eyechart.providers.openai.api:open_azure",
+    "lm-eval": "eyechart.providers.lm_eval.bridge:open_provider",
+    "oracle": "eyechart.providers.oracle:open_provider",
+    "scripted": "eyechart.providers.scripted:open_provider",
+    "tiny": "eyechart.providers.tiny.provider:open_provider",
+    "vllm": "eyechart.providers.vllm.client:open_provider",
 }
 """Provider -> `module:function`; the function takes `ModelSettings` and returns a `Provider`."""
 INSIDES = {
-    "hf": "providers.hf.inside:open_inside",
-    "tiny": "providers.tiny.inside:open_inside",
+    "hf": "eyechart.providers.hf.inside:open_inside",
+    "tiny": "eyechart.providers.tiny.inside:open_inside",
 }
 """Provider -> `module:function`; the function takes `ModelSettings` and returns an `Inside`."""
-COMPATIBLE = "providers.openai.api:open_provider"
+COMPATIBLE = "eyechart.providers.openai.api:open_provider"
 """The same for all providers in `endpoints.yaml`."""
-BATCH_FORMS = {"vllm": "providers.openai.batch_form:open_vllm"}
+BATCH_FORMS = {"vllm": "eyechart.providers.openai.batch_form:open_vllm"}
 """Provider -> `module:function`; the function takes `ModelSettings` and returns a `BatchForm`."""
-COMPATIBLE_FORM = "providers.openai.batch_form:open_compatible"
+COMPATIBLE_FORM = "eyechart.providers.openai.batch_form:open_compatible"
 """The same for all providers in `endpoints.yaml`."""
-COMPATIBLE_SERVICE = "providers.openai.batch:open_service"
+COMPATIBLE_SERVICE = "eyechart.providers.openai.batch:open_service"
 """The function that returns a `BatchService` for the providers in `endpoints.yaml`."""
 _FIXED = ("azure", "lm-eval", "oracle", "scripted", "tiny")
 """Providers that do not take the user's addresses."""

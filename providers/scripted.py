@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from providers.base import ModelSettings, ProviderError, Reply, Request, SetupError
+from eyechart.providers.base import ModelSettings, ProviderError, Reply, Request, SetupError
 
 Script: TypeAlias = (
     Callable[[Request], str | Reply | ProviderError] | Sequence[str | Reply | ProviderError]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from providers.quoting import any_quoting, within_base64
+from eyechart.providers.quoting import any_quoting, within_base64
 
 HIDDEN = "***"
 _SHORTEST_SECRET = 4

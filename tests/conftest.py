@@ -20,21 +20,21 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness import exact_json
-from harness.cli import app
-from harness.journal.manifest import MANIFEST
-from harness.journal.record import SAMPLES, Record, encode
-from harness.plan import own_tasks
-from harness.plan.plan import plan
-from harness.plan.resolved_model import resolve_model
-from harness.run.limits import RunLimits
-from harness.run.run_request import RunRequest
-from harness.run.task_run import run_task
-from harness.spec import Settings, Spread
-from harness.task.catalogue import open_task
-from providers import registry, secrets
-from providers.base import Provider, Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness import exact_json
+from eyechart.harness.cli import app
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import SAMPLES, Record, encode
+from eyechart.harness.plan import own_tasks
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import run_task
+from eyechart.harness.spec import Settings, Spread
+from eyechart.harness.task.catalogue import open_task
+from eyechart.providers import registry, secrets
+from eyechart.providers.base import Provider, Request
+from eyechart.providers.scripted import ScriptedProvider
 
 if TYPE_CHECKING:
     from tests.real_server import Server
@@ -94,7 +94,7 @@ spread: none
 """
 
 ROWS = """\
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 def ones(rng, length):
@@ -112,8 +112,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from providers import registry
-from providers.base import Reply, Usage
+from eyechart.providers import registry
+from eyechart.providers.base import Reply, Usage
 
 
 class Slow:
@@ -141,7 +141,7 @@ def open_provider(settings):
 
 if __name__ == "__main__":
     registry.FACTORIES["slow"] = "slow:open_provider"
-    from harness.cli.app import main
+    from eyechart.harness.cli.app import main
 
     main()
 """
@@ -292,7 +292,7 @@ class Lab:
         (self.folder / "slow.py").write_text(SLOW)
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(app.__file__).parents[2])]),
+            "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(__file__).parents[1])]),
             "SLOW_LOG": str(self.folder / "slow.log"),
             "SLOW_S": str(delay_s),
         }

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from harness.analysis.curve import Curve, curve
-from harness.analysis.interval import Z95
-from harness.spec import lines_of
+from eyechart.harness.analysis.curve import Curve, curve
+from eyechart.harness.analysis.interval import Z95
+from eyechart.harness.spec import lines_of
 
 LENGTHS = (5, 10, 20, 50, 100, 200, 500)
 LINES = tuple(lines_of((5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500), "bands"))

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import orjson
 
-from harness.journal.record import SAMPLES
+from eyechart.harness.journal.record import SAMPLES
 from tests.fake_server import Asked, Response, chat
 
 KEY = "sk-planted-0123456789abcdef"

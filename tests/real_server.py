@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import httpx2
 
-from harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.manifest import MANIFEST
 from tests.conftest import Done, records
 
 ROOT = Path(__file__).parent.parent
@@ -171,7 +171,7 @@ def assert_same(expected: Answers, got: Answers) -> None:
 def start(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
     """`bench run` with `out` as its working folder, where all that it starts works too."""
     return subprocess.Popen(
-        [sys.executable, "-m", "harness.cli", "run", *arguments, "--out", str(out)],
+        [sys.executable, "-m", "eyechart.harness.cli", "run", *arguments, "--out", str(out)],
         env=ENVIRONMENT,
         cwd=out,
         stdout=subprocess.PIPE,

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.analysis.judged_run import read_run
-from harness.plan.plan import plan
-from harness.plan.resolved_model import resolve_model
-from harness.run.limits import RunLimits
-from harness.run.run_request import RunRequest
-from harness.run.task_run import run_task
-from harness.spec import Settings
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import BadRequestError, Reply, Request, Usage
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import run_task
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import BadRequestError, Reply, Request, Usage
+from eyechart.providers.scripted import ScriptedProvider
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -95,7 +95,7 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(out, "counting/bernoulli", "scripted/second"),
         make_run(out, "copying/first_last", "scripted/first", lengths=[5, 10, 50]),
     ]
-    from harness.report.page import write_report
+    from eyechart.harness.report.page import write_report
 
     (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
     return page
@@ -116,7 +116,7 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
-    from harness.report.page import write_report
+    from eyechart.harness.report.page import write_report
 
     (page,) = write_report([read_run(wanted.folder)], out / "report.html", warn=print)
     return page
@@ -129,7 +129,7 @@ def long_names(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("long")
     names = [f"scripted/{'m' * 120}/{letter * 120}/{'o' * 60}" for letter in "ab"]
     folders = [make_run(out, "counting/bernoulli", name, lengths=[5, 10]) for name in names]
-    from harness.report.page import write_report
+    from eyechart.harness.report.page import write_report
 
     (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
     return page

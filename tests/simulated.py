@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from harness.analysis.curve import Curve, Floats
-from harness.spec import Line, line_start, lines_of
+from eyechart.harness.analysis.curve import Curve, Floats
+from eyechart.harness.spec import Line, line_start, lines_of
 
 LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
 LINES = tuple(lines_of(LENGTHS, "bands"))

@@ -18,7 +18,7 @@ from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
-from harness.cli import app
+from eyechart.harness.cli import app
 
 DOCS = Path(__file__).parent.parent / "docs"
 WIDTHS = (80, 120)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 
-from harness.analysis.adaptive import (
+from eyechart.harness.analysis.adaptive import (
     END_SAMPLES,
     FIRST_LINES,
     FIRST_SAMPLES,
@@ -23,14 +23,14 @@ from harness.analysis.adaptive import (
     neighbours,
     next_step,
 )
-from harness.analysis.curve import Floats, Threshold
-from harness.analysis.fit import Fit, fit
-from harness.bounds import FINEST
-from harness.spec import Cell, Condition, Line, Spread, lines_of
+from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.bounds import FINEST
+from eyechart.harness.spec import Cell, Condition, Line, Spread, lines_of
 from tests.simulated import LENGTHS, LINES, logistic, simulated
 
 if TYPE_CHECKING:
-    from harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.judged_run import JudgedRun
 
 
 def asked(

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from harness.analysis.bins import Bins, group_sums
-from harness.spec import Line, lines_of
+from eyechart.harness.analysis.bins import Bins, group_sums
+from eyechart.harness.spec import Line, lines_of
 from tests.curves import LINES
 
 

@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-from harness.analysis.capacity import Capacity, capacity, capacity_columns
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import read_run
-from harness.errors import TaskFileError
-from harness.spec import TaskSpec, lines_of
-from harness.task.catalogue import built_in_files, open_task
-from harness.task.source import parse
+from eyechart.harness.analysis.capacity import Capacity, capacity, capacity_columns
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.errors import TaskFileError
+from eyechart.harness.spec import TaskSpec, lines_of
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.task.source import parse
 from tests.conftest import Lab
 
 REPEATED = built_in_files()["capacity/items"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from harness.analysis.comparison import Change, compare_conditions, compare_runs
-from harness.analysis.comparison_table import comparison_table
-from harness.analysis.judged_run import read_run
-from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
-from harness.journal.record import SAMPLES
-from harness.spec import Condition, Settings
-from providers.base import Request
+from eyechart.harness.analysis.comparison import Change, compare_conditions, compare_runs
+from eyechart.harness.analysis.comparison_table import comparison_table
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.spec import Condition, Settings
+from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.analysis.comparison import compare_runs
-from harness.analysis.comparison_text import change_sentence, factor_text, finding
-from harness.analysis.further import LengthDifference
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import read_run
-from harness.analysis.signed import points, signed
-from providers.base import Request
+from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.comparison_text import change_sentence, factor_text, finding
+from eyechart.harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.signed import points, signed
+from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from
 

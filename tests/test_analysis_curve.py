@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.curve import areas_under, curve, drawn_accuracies
-from harness.analysis.paired import paired
-from harness.spec import Line
+from eyechart.harness.analysis.curve import areas_under, curve, drawn_accuracies
+from eyechart.harness.analysis.paired import paired
+from eyechart.harness.spec import Line
 from tests.curves import shares
 
 

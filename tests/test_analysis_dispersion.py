@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.dispersion import between_lengths, between_rows, nearness, row_residuals
+from eyechart.harness.analysis.dispersion import (
+    between_lengths,
+    between_rows,
+    nearness,
+    row_residuals,
+)
 from tests.curves import answers
 
 EIGHTHS = np.arange(40) / 8

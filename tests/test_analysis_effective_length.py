@@ -11,15 +11,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.analysis.curve import Threshold, areas_under
-from harness.analysis.effective_length import (
+from eyechart.harness.analysis.curve import Threshold, areas_under
+from eyechart.harness.analysis.effective_length import (
     EffectiveLength,
     at_most,
     effective_length,
     few_replies,
     passing_lengths,
 )
-from harness.analysis.interval import Bound
+from eyechart.harness.analysis.interval import Bound
 from tests.curves import LENGTHS, answers, banded, falling, hold_95_percent, shares
 
 Shape = Callable[[float], float]
@@ -356,7 +356,7 @@ class TestArea:
     def test_many_rows_are_weighed_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With the same result but for chance."""
         whole = effective_length(shares(100, 70, 30)).area_ci
-        monkeypatch.setattr("harness.analysis.curve._MOST_WEIGHTS", 700)
+        monkeypatch.setattr("eyechart.harness.analysis.curve._MOST_WEIGHTS", 700)
         assert effective_length(shares(100, 70, 30)).area_ci == pytest.approx(whole, abs=0.02)
 
     def test_of_one_length_it_is_the_accuracy(self) -> None:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from harness.analysis.factor import differs_from_ratio, factors, number_text
-from harness.analysis.further import LengthDifference
-from harness.analysis.interval import Bound
+from eyechart.harness.analysis.factor import differs_from_ratio, factors, number_text
+from eyechart.harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.interval import Bound
 
 
 def difference(

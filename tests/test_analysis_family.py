@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.comparison import compare_runs
-from harness.analysis.curve import Threshold
-from harness.analysis.family import corrected, in_family, longest, rank_runs
-from harness.analysis.further import length_difference, side_of, sides_difference
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.paired import holm
-from harness.analysis.run_text import ranking_finding, run_finding
-from harness.errors import CompareError
-from harness.spec import Settings
-from providers.base import BadRequestError, Request
+from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import corrected, in_family, longest, rank_runs
+from eyechart.harness.analysis.further import length_difference, side_of, sides_difference
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.paired import holm
+from eyechart.harness.analysis.run_text import ranking_finding, run_finding
+from eyechart.harness.errors import CompareError
+from eyechart.harness.spec import Settings
+from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import DEFAULTS, Lab, right
 from tests.simulated import logistic, simulated
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.analysis.bins import Bins
-from harness.analysis.curve import Floats, Threshold
-from harness.analysis.fit import Fit, fit
-from harness.analysis.interval import Bound
-from harness.spec import lines_of
+from eyechart.harness.analysis.bins import Bins
+from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.spec import lines_of
 from tests.curves import LINES, answers, banded, shares
 from tests.simulated import LINES as MORE_LINES
 from tests.simulated import logistic, simulated

@@ -9,18 +9,18 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from harness.analysis.bins import Bins
-from harness.analysis.curve import Floats, Threshold
-from harness.analysis.effective_length import longest_tested
-from harness.analysis.fit import Fit, fit
-from harness.analysis.further import (
+from eyechart.harness.analysis.bins import Bins
+from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.effective_length import longest_tested
+from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.analysis.further import (
     LengthDifference,
     detectable_factor,
     length_difference,
     mean_difference,
     octaves_between,
 )
-from harness.analysis.interval import Bound
+from eyechart.harness.analysis.interval import Bound
 from tests.simulated import logistic, simulated
 
 

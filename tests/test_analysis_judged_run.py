@@ -7,22 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis import judged_run
-from harness.analysis.curve import Curve, Threshold
-from harness.analysis.details import read_details
-from harness.analysis.effective_length import EffectiveLength, effective_length
-from harness.analysis.judged_run import read_run
-from harness.analysis.judged_samples import as_float
-from harness.journal.manifest import write_manifest
-from harness.journal.record import SAMPLES, encode
-from harness.plan.plan import plan
-from harness.plan.resolved_model import resolve_model
-from harness.run.records import answered, failed
-from harness.run.run_request import RunRequest
-from harness.spec import Condition, Settings
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import BadRequestError, Reply, Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis import judged_run
+from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.details import read_details
+from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.judged_samples import as_float
+from eyechart.harness.journal.manifest import write_manifest
+from eyechart.harness.journal.record import SAMPLES, encode
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.run.records import answered, failed
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import Condition, Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import BadRequestError, Reply, Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Lab, right
 
 

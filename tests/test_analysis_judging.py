@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.analysis.judging import verdict_of
-from harness.answer import Answer, Target, target_of
-from harness.journal.record import Record, decode, encode
-from harness.spec import Condition
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.answer import Answer, Target, target_of
+from eyechart.harness.journal.record import Record, decode, encode
+from eyechart.harness.spec import Condition
 
 
 def read_again(target: Target, reply: str, accept: tuple[str, ...] | None = None) -> Record:

@@ -13,25 +13,25 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from harness import errors
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.leaderboard import merge, run_rows
-from harness.analysis.leaderboard_file import (
+from eyechart.harness import errors
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.leaderboard import merge, run_rows
+from eyechart.harness.analysis.leaderboard_file import (
     Row,
     left_out_lines,
     only_writer,
     read_rows,
     write_leaderboard,
 )
-from harness.cli import leaderboard as command
-from harness.journal.manifest import MANIFEST, read_manifest, write_manifest
-from harness.journal.record import Warn
-from harness.report.readme import BEGIN, END, markdown, put_into
-from harness.run.run_request import RunRequest
-from harness.spec import MAX_LENGTH, Condition, Settings
-from providers.base import BadRequestError, Request, StopRunError
-from providers.scripted import ScriptedProvider
+from eyechart.harness.cli import leaderboard as command
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.report.readme import BEGIN, END, markdown, put_into
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import MAX_LENGTH, Condition, Settings
+from eyechart.providers.base import BadRequestError, Request, StopRunError
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, right
 
 
@@ -482,8 +482,8 @@ import json
 import sys
 from pathlib import Path
 
-from harness.analysis.leaderboard import merge
-from harness.analysis.leaderboard_file import only_writer, read_rows, write_leaderboard
+from eyechart.harness.analysis.leaderboard import merge
+from eyechart.harness.analysis.leaderboard_file import only_writer, read_rows, write_leaderboard
 
 path, rounds = Path(sys.argv[1]), int(sys.argv[3])
 row = json.loads(sys.stdin.readline())

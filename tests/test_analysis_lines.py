@@ -12,26 +12,26 @@ import numpy as np
 import pytest
 import yaml
 
-from harness.analysis.comparison import compare_runs
-from harness.analysis.comparison_table import comparison_table
-from harness.analysis.curve import Threshold
-from harness.analysis.details import RunDetails, prompts_of, read_details
-from harness.analysis.judged_run import read_run
-from harness.analysis.leaderboard import run_rows
-from harness.analysis.results import change_lines, write_results
-from harness.analysis.tables import diagnosis_table
-from harness.journal.manifest import read_manifest
-from harness.plan.resolved_model import ResolvedModel
-from harness.spec import Condition, Line
-from providers.catalog.model_facts import ModelFacts
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.comparison_table import comparison_table
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.details import RunDetails, prompts_of, read_details
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard import run_rows
+from eyechart.harness.analysis.results import change_lines, write_results
+from eyechart.harness.analysis.tables import diagnosis_table
+from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.spec import Condition, Line
+from eyechart.providers.catalog.model_facts import ModelFacts
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records, right
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.run.run_request import RunRequest
-    from providers.base import Request
+    from eyechart.harness.run.run_request import RunRequest
+    from eyechart.providers.base import Request
     from tests.conftest import Lab
 
 LENGTHS = [10, 50]

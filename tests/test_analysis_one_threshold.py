@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.bins import BINS_AN_OCTAVE
-from harness.analysis.curve import Floats
-from harness.analysis.one_threshold import falling_fit, has_one_threshold
+from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
+from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.one_threshold import falling_fit, has_one_threshold
 
 BINS = 54
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.curve import Curve, areas_under, curve
-from harness.analysis.paired import (
+from eyechart.harness.analysis.curve import Curve, areas_under, curve
+from eyechart.harness.analysis.paired import (
     Pair,
     PairedLength,
     compare_pairs,
@@ -19,7 +19,7 @@ from harness.analysis.paired import (
     mean_area,
     paired,
 )
-from harness.spec import Line
+from eyechart.harness.spec import Line
 from tests.curves import LENGTHS, answers, falling, hold_95_percent
 
 

@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from harness.analysis.curve import Curve, Threshold
-from harness.analysis.further import length_difference
-from harness.analysis.paired import mcnemar
-from harness.analysis.power import (
+from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.further import length_difference
+from eyechart.harness.analysis.paired import mcnemar
+from eyechart.harness.analysis.power import (
     FROM,
     critical_counts,
     power_of_fall,
     smallest_factor,
     smallest_fall,
 )
-from harness.spec import Line, lines_of
+from eyechart.harness.spec import Line, lines_of
 
 LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.repeat import ChangedVerdict, Repetition, other_model, repetition
-from harness.errors import CompareError
-from harness.spec import Settings, Spread
-from providers.base import BadRequestError, Reply, Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.repeat import ChangedVerdict, Repetition, other_model, repetition
+from eyechart.harness.errors import CompareError
+from eyechart.harness.spec import Settings, Spread
+from eyechart.providers.base import BadRequestError, Reply, Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from statistics import median
 import orjson
 import pytest
 
-from harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, VERDICTS
-from harness.journal.record import SAMPLES
-from harness.score.verdict import Verdict
-from providers.base import BadRequestError, Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, VERDICTS
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.score.verdict import Verdict
+from eyechart.providers.base import BadRequestError, Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Lab, records, right
 
 
@@ -39,8 +39,8 @@ def scored(lab: Lab) -> Path:
 
 def judge_by(judge: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on `judge` decides, on short replies too, whose verdicts are kept in mind."""
-    monkeypatch.setattr("harness.analysis.judging.judge", judge)
-    monkeypatch.setattr("harness.analysis.judging._judge_cached", judge)
+    monkeypatch.setattr("eyechart.harness.analysis.judging.judge", judge)
+    monkeypatch.setattr("eyechart.harness.analysis.judging._judge_cached", judge)
 
 
 class TestChanges:

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.analysis import standing as standing_module
-from harness.analysis.comparison import compare_runs
-from harness.analysis.curve import Threshold
-from harness.analysis.family import in_family
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import read_run
-from harness.analysis.standing import Standing, length_differences, median_length, standing
-from harness.journal.record import SAMPLES
-from harness.report.section import sections
-from harness.report.standings import (
+from eyechart.harness.analysis import standing as standing_module
+from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import in_family
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.standing import Standing, length_differences, median_length, standing
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.report.section import sections
+from eyechart.harness.report.standings import (
     condition_text,
     standing_finding,
     standing_lines,
     standing_notes,
 )
-from harness.spec import Condition, Settings
-from providers.base import BadRequestError
+from eyechart.harness.spec import Condition, Settings
+from eyechart.providers.base import BadRequestError
 from tests.conftest import right
 
 if TYPE_CHECKING:
-    from providers.base import Request
+    from eyechart.providers.base import Request
     from tests.conftest import Lab
 
 LENGTHS = [2, 4, 8, 16, 32]

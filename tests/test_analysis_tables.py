@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from harness import errors
-from harness.analysis.interval import wilson
-from harness.analysis.judged_run import read_run
-from harness.analysis.results import TABLE, write_results
-from harness.journal.manifest import MANIFEST
-from harness.journal.record import SAMPLES
-from harness.run.run_request import RunRequest
-from providers.base import (
+from eyechart.harness import errors
+from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.results import TABLE, write_results
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.providers.base import (
     AuthError,
     BadRequestError,
     PromptOverflowError,
@@ -29,7 +29,7 @@ from providers.base import (
     Request,
     Usage,
 )
-from providers.scripted import ScriptedProvider
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 
 if TYPE_CHECKING:

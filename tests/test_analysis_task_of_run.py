@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.errors import JournalError
-from harness.journal.kept import KEPT, MAX_KEPT_BYTES, content_hash, keep, read_kept
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.report.paged import pack_samples
-from harness.run.run_request import RunRequest
-from harness.task.catalogue import built_in_files, open_task
-from providers import secrets
+from eyechart.harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.kept import KEPT, MAX_KEPT_BYTES, content_hash, keep, read_kept
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.report.paged import pack_samples
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers import secrets
 from tests.conftest import ROWS, Lab
 
 ITEMS = """\

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from harness.analysis.curve import Threshold
-from harness.analysis.further import length_difference, side_of, unpaired_difference
-from harness.analysis.unpaired import compare_unpaired, difference_interval, fisher
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.further import length_difference, side_of, unpaired_difference
+from eyechart.harness.analysis.unpaired import compare_unpaired, difference_interval, fisher
 from tests.curves import LENGTHS, answers
 from tests.simulated import logistic, simulated
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from harness.analysis.adaptive import Aim
-from harness.analysis.curve import THRESHOLD, Curve, Threshold, areas_under
-from harness.analysis.effective_length import effective_length
-from harness.analysis.fit import fit
-from harness.analysis.interval import Bound
-from harness.spec import Line
+from eyechart.harness.analysis.adaptive import Aim
+from eyechart.harness.analysis.curve import THRESHOLD, Curve, Threshold, areas_under
+from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.analysis.fit import fit
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
 from tests.benchmarks.simulation import (
     adaptive,

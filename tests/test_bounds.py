@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import eyechart
-from harness.bounds import BOUNDS, Bound, shown
-from harness.cli import models, study
-from harness.face import ask
-from harness.journal.manifest import MANIFEST
+from eyechart.harness.bounds import BOUNDS, Bound, shown
+from eyechart.harness.cli import models, study
+from eyechart.harness.face import ask
+from eyechart.harness.journal.manifest import MANIFEST
 from tests.conftest import Lab
 
 MODEL = "openai/gpt-4o"

@@ -10,13 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness.plan.cost import Budget, MaxUsage, cost, most_cost
-from harness.plan.resolved_model import resolve_model
-from providers import anthropic
-from providers.base import SetupError, Usage
-from providers.catalog import price_list
-from providers.catalog.price_list import offer
-from providers.openai import form
+from eyechart.harness.plan.cost import Budget, MaxUsage, cost, most_cost
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.providers import anthropic
+from eyechart.providers.base import SetupError, Usage
+from eyechart.providers.catalog import price_list
+from eyechart.providers.catalog.price_list import offer
+from eyechart.providers.openai import form
 
 NOVEMBER = datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp()
 PEAK = datetime(2026, 11, 18, 2, 30, tzinfo=UTC).timestamp()

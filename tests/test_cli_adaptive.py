@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.analysis.adaptive import END_SAMPLES
-from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
-from harness.cli.progress import state
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.journal.record import SAMPLES
-from harness.plan.selection import plans
-from harness.run import task_run
-from harness.run.progress import Progress
-from providers.base import BadRequestError, Reply, Request, Usage
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.adaptive import END_SAMPLES
+from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.cli.progress import state
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.plan.selection import plans
+from eyechart.harness.run import task_run
+from eyechart.harness.run.progress import Progress
+from eyechart.providers.base import BadRequestError, Reply, Request, Usage
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, wait_for
 from tests.test_plan_cost import priced
 

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.analysis.results import TABLE
-from harness.cli import results
-from harness.face import run_options
-from harness.journal.manifest import MANIFEST
-from harness.journal.record import SAMPLES
-from harness.journal.writer import Journal
-from harness.run.limits import RunLimits
-from harness.run.run_request import SERVER_LOG
-from harness.task import functions, generator
-from providers.base import (
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.cli import results
+from eyechart.harness.face import run_options
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.run_request import SERVER_LOG
+from eyechart.harness.task import functions, generator
+from eyechart.providers.base import (
     AuthError,
     BadRequestError,
     PromptOverflowError,
@@ -38,7 +38,7 @@ from providers.base import (
     Request,
     SetupError,
 )
-from providers.scripted import ScriptedProvider
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, plain, records, right, wait_for
 
 if TYPE_CHECKING:
@@ -448,7 +448,9 @@ class TestInterrupted:
         folder = lab.wanted(model="slow/x").folder
         wait_for(partial(has_lines, folder / SAMPLES, 12), process)
         lab.monkeypatch.setitem(
-            sys.modules["providers.registry"].FACTORIES, "slow", "providers.scripted:open_provider"
+            sys.modules["eyechart.providers.registry"].FACTORIES,
+            "slow",
+            "eyechart.providers.scripted:open_provider",
         )
         (lab.folder / "x").write_text("Final answer: 1\n")
         lab.monkeypatch.chdir(lab.folder)

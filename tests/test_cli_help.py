@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.main import get_command
 
-from harness.cli.app import app
+from eyechart.harness.cli.app import app
 from tests.test_imports import HEAVY
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def test_folders_in_examples_are_there(lab: Lab, verb: tuple[str, ...]) -> None:
 def completed(words: str, folder: Path) -> list[str]:
     """What bash is told about the last word; fails where a heavy module is loaded for it."""
     code = (
-        "import sys\nsys.argv[0] = 'bench'\nfrom harness.cli import main\n"
+        "import sys\nsys.argv[0] = 'bench'\nfrom eyechart.harness.cli import main\n"
         "try:\n    main()\nfinally:\n"
         f"    assert not set({HEAVY!r}) & set(sys.modules)"
     )
@@ -170,7 +170,7 @@ def test_a_broken_file_of_models_completes_nothing(lab: Lab) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_can_be_switched_on(shell: str) -> None:
     """`--show-completion` prints the script that `--install-completion` writes."""
-    code = "import sys; sys.argv[0] = 'bench'; from harness.cli import main; main()"
+    code = "import sys; sys.argv[0] = 'bench'; from eyechart.harness.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--show-completion", shell],
         env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},

@@ -48,7 +48,7 @@ def bench(
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("module", ["harness", "harness.cli"])
+@pytest.mark.parametrize("module", ["harness", "eyechart.harness.cli"])
 @pytest.mark.parametrize("loading", ["typer", "orjson", "jinja2"])
 @pytest.mark.parametrize("code", [INTERRUPTS, SWALLOWS], ids=["plain", "swallowed"])
 def test_an_interrupt_while_a_module_is_loaded(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from harness.journal.manifest import MANIFEST, read_manifest
-from providers import registry
-from providers.base import AuthError, BadRequestError, Reply, Request, SetupError, Usage
-from providers.scripted import ScriptedProvider
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.providers import registry
+from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, SetupError, Usage
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 from tests.test_catalog_prices import RAW as PRICE_LIST
 

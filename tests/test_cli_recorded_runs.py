@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.analysis.judged_run import read_run
-from harness.analysis.run_text import recorded_note
-from harness.face.result import compare
-from harness.report.readme import BEGIN, END
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.run_text import recorded_note
+from eyechart.harness.face.result import compare
+from eyechart.harness.report.readme import BEGIN, END
 from tests.conftest import Lab
 from tests.test_cli_comparing import cells_of
 

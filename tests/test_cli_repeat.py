@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import JudgedRun
-from harness.analysis.results import write_results
-from harness.cli.results import without_repeats
-from harness.journal.manifest import MANIFEST, find_runs, read_manifest
-from harness.journal.record import SAMPLES
-from harness.task import functions, generator
-from providers.base import AuthError, BadRequestError, Reply, Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.results import write_results
+from eyechart.harness.cli.results import without_repeats
+from eyechart.harness.journal.manifest import MANIFEST, find_runs, read_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.task import functions, generator
+from eyechart.providers.base import AuthError, BadRequestError, Reply, Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records, right, wait_for
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class TestRepeat:
         assert lab.bench_run(*command).code == 0
         size = len(provider.requests)
         with monkeypatch.context() as patched:
-            patched.setattr("harness.cli.results.write_results", _killed_after(shown))
+            patched.setattr("eyechart.harness.cli.results.write_results", _killed_after(shown))
             with pytest.raises(_KilledError):
                 lab.bench_run(*command, "--repeat")
         done = lab.bench_run(*command, "--repeat")

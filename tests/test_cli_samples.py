@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.shortened import marked, shortened
-from harness.cli.samples import MOST
-from harness.journal.manifest import MANIFEST
-from providers.base import BadRequestError, Reply, Request
+from eyechart.harness.analysis.shortened import marked, shortened
+from eyechart.harness.cli.samples import MOST
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.providers.base import BadRequestError, Reply, Request
 from tests.conftest import Lab, right
 
 ONE_ID = "lab/ones@1|separator=comma|length=5|seed=0|index=2"

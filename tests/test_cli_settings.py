@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.main import get_command
 
-from harness.cli.app import app
-from harness.cli.defaults import ONCE, options_of_run, read_defaults, variable
-from harness.errors import UsageError
-from harness.face.trust import WHY_NOT
-from harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.cli.app import app
+from eyechart.harness.cli.defaults import ONCE, options_of_run, read_defaults, variable
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.trust import WHY_NOT
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 
 if TYPE_CHECKING:
     from tests.conftest import Done, Lab

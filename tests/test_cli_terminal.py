@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.analysis.results import TABLE
-from harness.cli import app, terminal
-from harness.cli.progress import LiveDisplay, LiveProgress
-from harness.cli.terminal import clean, one_line
-from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
-from harness.journal.record import read_records
-from providers.base import BadRequestError, ProviderError, Reply, StopRunError
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.cli import terminal
+from eyechart.harness.cli.progress import LiveDisplay, LiveProgress
+from eyechart.harness.cli.terminal import clean, one_line
+from eyechart.harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from eyechart.harness.journal.record import read_records
+from eyechart.providers.base import BadRequestError, ProviderError, Reply, StopRunError
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import plain, records, right
 
 if TYPE_CHECKING:
     from tests.conftest import Done, Lab
 
-ROOT = Path(app.__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 STEERING = {
     *range(0x20),
     *range(0x7F, 0xA0),
@@ -80,7 +80,7 @@ def printing(path: Path) -> Iterator[str]:
     ours = {
         name.asname or name.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "harness.cli.terminal"
+        if isinstance(node, ast.ImportFrom) and node.module == "eyechart.harness.cli.terminal"
         for name in node.names
     }
     for node in ast.walk(tree):
@@ -230,7 +230,7 @@ class TestForeignText:
     def test_a_traceback_for_who_asks(self) -> None:
         """With `--debug`, of an error with a nasty text."""
         code = (
-            "import sys\nfrom harness import cli\nfrom harness.cli import verbs\n"
+            "import sys\nfrom harness import cli\nfrom eyechart.harness.cli import verbs\n"
             f"def fails():\n    raise RuntimeError({NASTY!r})\n"
             "verbs.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
         )

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from harness import columns
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.analysis.results import write_results
-from harness.errors import TaskFileError
-from harness.report import listed
-from harness.report.effects import effects
-from harness.report.section import sections
-from harness.score.verdict import Outcome
-from harness.spec import taken_by
-from harness.task import check
-from harness.task.catalogue import open_task
+from eyechart.harness import columns
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.results import write_results
+from eyechart.harness.errors import TaskFileError
+from eyechart.harness.report import listed
+from eyechart.harness.report.effects import effects
+from eyechart.harness.report.section import sections
+from eyechart.harness.score.verdict import Outcome
+from eyechart.harness.spec import taken_by
+from eyechart.harness.task import check
+from eyechart.harness.task.catalogue import open_task
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, get_args
 
 import yaml
 
-from harness.answer import Answer
-from harness.score.answer import AnswerType
-from harness.task.catalogue import built_in_files, open_task
-from harness.task.generator import load_items
+from eyechart.harness.answer import Answer
+from eyechart.harness.score.answer import AnswerType
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.task.generator import load_items
 from tests.docs.chapters import ROOT, read_blocks
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import NO_SINGLE_THRESHOLD
-from harness.analysis.judged_run import read_run
-from harness.analysis.leaderboard import merge, run_rows
-from harness.analysis.leaderboard_file import write_leaderboard
-from harness.analysis.standing import standing
-from harness.columns import ESTIMATE_TEXTS
-from harness.report.effects import effects, gaps
-from harness.report.listed import cells_table, estimates_table, pairs_table
-from harness.report.section import sections
-from providers.base import BadRequestError, RefusedError, Reply, Request
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard import merge, run_rows
+from eyechart.harness.analysis.leaderboard_file import write_leaderboard
+from eyechart.harness.analysis.standing import standing
+from eyechart.harness.columns import ESTIMATE_TEXTS
+from eyechart.harness.report.effects import effects, gaps
+from eyechart.harness.report.listed import cells_table, estimates_table, pairs_table
+from eyechart.harness.report.section import sections
+from eyechart.providers.base import BadRequestError, RefusedError, Reply, Request
 from tests.conftest import Lab, right
 
 KINDS = ("right", "wrong", "empty", "refused", "error")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from harness.analysis.results import TABLE
-from harness.journal.manifest import find_runs
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.journal.manifest import find_runs
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -25,7 +25,9 @@ def test_an_array_of_two_jobs_is_the_run(lab: Lab) -> None:
     """The script as Slurm would start it, and then the merge."""
     programs = lab.folder / "bin"
     programs.mkdir()
-    (programs / "bench").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
+    (programs / "bench").write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -m eyechart.harness "$@"\n'
+    )
     (programs / "bench").chmod(0o755)
     environment = {
         **os.environ,

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from harness.journal.record import SAMPLES
-from providers.base import BadRequestError, PromptOverflowError, Reply, Request, Usage
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.providers.base import BadRequestError, PromptOverflowError, Reply, Request, Usage
 from tests.conftest import Done, Lab, right
 
 MOST = 2**64 - 1

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from huggingface_hub import eval_result_entries_to_yaml, parse_eval_result_entries
 
-from harness.cli.publish import DATASET
-from harness.export.hub import FOLDER, HEADER
-from providers.base import BadRequestError, Request
+from eyechart.harness.cli.publish import DATASET
+from eyechart.harness.export.hub import FOLDER, HEADER
+from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import Done, Lab, right
 
 REQUIRED = {"dataset": {"id", "task_id"}, "source": {"url"}}

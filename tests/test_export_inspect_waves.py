@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim
-from harness.analysis.curve import Floats
-from harness.export.inspect_ai.waves import Place, Waves
-from harness.spec import Line, line_start, lines_of
+from eyechart.harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim
+from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.export.inspect_ai.waves import Place, Waves
+from eyechart.harness.spec import Line, line_start, lines_of
 from tests.simulated import LINES, logistic
 
 Key = tuple[Line, int]

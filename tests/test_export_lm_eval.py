@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from harness import errors
-from harness.answer import Answer
-from harness.plan.plan import output_budget
-from harness.score.bare_text import is_correct
-from harness.score.verdict import judge
-from providers.documents import as_document, stops
+from eyechart.harness import errors
+from eyechart.harness.answer import Answer
+from eyechart.harness.plan.plan import output_budget
+from eyechart.harness.score.bare_text import is_correct
+from eyechart.harness.score.verdict import judge
+from eyechart.providers.documents import as_document, stops
 from tests.conftest import Lab
 
 INTEGERS = (

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.export.model_identity import ModelIdentity, identify
-from harness.journal.manifest import Manifest
+from eyechart.harness.export.model_identity import ModelIdentity, identify
+from eyechart.harness.journal.manifest import Manifest
 
 OPENAI = ["https://api.openai.com/v1/"]
 

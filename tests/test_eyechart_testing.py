@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from eyechart.testing import ProviderCheckError, check_provider
-from providers import oracle, scripted
-from providers.base import (
+from eyechart.providers import oracle, scripted
+from eyechart.providers.base import (
     AuthError,
     Known,
     ModelSettings,
@@ -27,7 +26,8 @@ from providers.base import (
     SetupError,
     Usage,
 )
-from providers.tiny import provider as embedded
+from eyechart.providers.tiny import provider as embedded
+from eyechart.testing import ProviderCheckError, check_provider
 from tests.plugged import EXAMPLES
 
 

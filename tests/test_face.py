@@ -16,15 +16,15 @@ import pytest
 import vl_convert
 
 import eyechart
-from harness.columns import OUTCOMES
-from harness.errors import CompareError, EyechartError, JournalError, UsageError
-from harness.journal.manifest import read_manifest
-from providers.base import AuthError, BadRequestError, ProviderError, Request
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import CompareError, EyechartError, JournalError, UsageError
+from eyechart.harness.journal.manifest import read_manifest
+from eyechart.providers.base import AuthError, BadRequestError, ProviderError, Request
 from tests.conftest import Lab, records, right
 from tests.test_cli_adaptive import sees
 from tests.test_imports import SAYS_LOADED, loaded
 
-ROOT = Path(eyechart.__file__).parents[1]
+ROOT = Path(__file__).parents[1]
 
 
 def some_right(request: Request) -> str:

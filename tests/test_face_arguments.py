@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import eyechart
-from harness.errors import UsageError
-from harness.face.arguments import in_python
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.arguments import in_python
 from tests.conftest import Lab, right
 
 ODD: dict[str, Any] = {

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from harness.face.ask import run_anywhere
+from eyechart.harness.face.ask import run_anywhere
 from tests.conftest import PATIENCE_S, SLOW, Lab, has_lines, records, wait_for
 from tests.test_imports import ROOT
 
@@ -71,7 +71,7 @@ class TestLoop:
 
 INTERRUPTED = """\
 import asyncio, threading
-from harness.face.ask import run_anywhere
+from eyechart.harness.face.ask import run_anywhere
 
 async def work():
     print("begun", flush=True)
@@ -139,9 +139,9 @@ class TestSignals:
 SCRIPT = """\
 import asyncio, functools, os, threading, warnings
 import eyechart, slow
-from harness.face import run_options
-from providers import registry
-from providers.base import Reply
+from eyechart.harness.face import run_options
+from eyechart.providers import registry
+from eyechart.providers.base import Reply
 
 warnings.simplefilter("ignore")
 run_options.RunLimits = functools.partial(run_options.RunLimits, interrupt_drain_s=0.5)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 import eyechart
-from harness.analysis.run_cost import model_of
-from harness.errors import UsageError
-from harness.export.model_identity import identify
-from harness.face.run_options import RunOptions, read_settings
-from harness.face.variant import read_name
-from harness.journal.manifest import read_manifest
-from harness.run.batch import context, engine
-from providers.base import SetupError
-from providers.registry import owner_of, parse_model
+from eyechart.harness.analysis.run_cost import model_of
+from eyechart.harness.errors import UsageError
+from eyechart.harness.export.model_identity import identify
+from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.face.variant import read_name
+from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.run.batch import context, engine
+from eyechart.providers.base import SetupError
+from eyechart.providers.registry import owner_of, parse_model
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import Lab
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harness.errors import UsageError
-from harness.face.run_options import RunOptions, read_settings
-from harness.run.limits import RunLimits
-from harness.spec import Settings
-from providers.base import SetupError
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.spec import Settings
+from eyechart.providers.base import SetupError
 
 
 def options(**given: Any) -> RunOptions:

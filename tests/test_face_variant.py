@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 import eyechart
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.analysis.leaderboard import run_rows
-from harness.errors import UsageError
-from harness.face.run_options import RunOptions, read_settings
-from harness.face.variant import (
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard import run_rows
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.face.variant import (
     check_word,
     refuse_other_arguments,
     refuse_variant,
     variant_of,
 )
-from harness.journal.manifest import read_manifest, write_manifest
-from harness.plan.resolved_model import resolve_model
-from providers.base import SetupError
+from eyechart.harness.journal.manifest import read_manifest, write_manifest
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.providers.base import SetupError
 from tests.conftest import Lab
 
 

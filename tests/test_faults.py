@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.analysis.judged_run import read_run
-from harness.analysis.results import TABLE, write_results
-from harness.face import run_options
-from harness.journal.record import SAMPLES
-from harness.run.limits import RunLimits
-from harness.run.run_request import RunRequest
-from harness.run.task_run import run_task
-from providers.base import AuthError, ModelSettings, StopRunError
-from providers.registry import ModelName, open_model
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.results import TABLE, write_results
+from eyechart.harness.face import run_options
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import run_task
+from eyechart.providers.base import AuthError, ModelSettings, StopRunError
+from eyechart.providers.registry import ModelName, open_model
 from tests.conftest import records
 from tests.faulty_server import (
     FAULTS,
@@ -43,7 +43,7 @@ LIMITS = RunLimits(max_connections=CONNECTIONS, initial_backoff_s=0.0, max_backo
 SIZE = 20
 UNDISTURBED: dict[str, str] = {}
 """Provider -> table; made once."""
-MODULES = {"openai": "providers.openai.api", "vllm": "providers.vllm.client"}
+MODULES = {"openai": "eyechart.providers.openai.api", "vllm": "eyechart.providers.vllm.client"}
 
 
 @dataclass

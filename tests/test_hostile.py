@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.judged_run import read_run
-from harness.errors import JournalError
-from harness.face import run_options
-from harness.journal.manifest import MANIFEST
-from harness.journal.record import SAMPLES
-from harness.journal.writer import Journal
-from harness.run.limits import RunLimits
-from harness.spec import Line
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.errors import JournalError
+from eyechart.harness.face import run_options
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.spec import Line
 from tests.conftest import Lab, right
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import (

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import eyechart
-from harness.analysis.judged_run import read_run
-from harness.errors import JournalError
-from harness.journal import lines
-from harness.journal.manifest import MANIFEST, find_runs
-from harness.journal.record import SAMPLES
-from harness.journal.shards import SHARDS
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal import lines
+from eyechart.harness.journal.manifest import MANIFEST, find_runs
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.shards import SHARDS
 from tests.conftest import Lab, right
 
 SOUND = ("scripted/a", "scripted/b", "scripted/c")

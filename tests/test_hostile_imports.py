@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import JournalError
-from harness.journal import lines
-from harness.recorded import files, inspect_log
-from harness.recorded.files import read_rows
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal import lines
+from eyechart.harness.recorded import files, inspect_log
+from eyechart.harness.recorded.files import read_rows
 from tests.conftest import Done, Lab
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

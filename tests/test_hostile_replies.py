@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from providers import anthropic
-from providers.base import (
+from eyechart.providers import anthropic
+from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     ModelSettings,
@@ -21,9 +21,9 @@ from providers.base import (
     SetupError,
     Usage,
 )
-from providers.http.errors import error_of, rejected_parameter, retry_after_s
-from providers.openai import batch, form
-from providers.registry import open_batch_form, parse_model
+from eyechart.providers.http.errors import error_of, rejected_parameter, retry_after_s
+from eyechart.providers.openai import batch, form
+from eyechart.providers.registry import open_batch_form, parse_model
 
 MANY = settings(max_examples=150, deadline=None)
 HALF = "\ud83d"

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-import harness
-from harness.spec import TaskSpec
-from harness.task.catalogue import built_in_files
-from harness.task.source import parse
+from eyechart.harness.spec import TaskSpec
+from eyechart.harness.task.catalogue import built_in_files
+from eyechart.harness.task.source import parse
 
-ROOT = Path(harness.__file__).parents[1]
+ROOT = Path(__file__).parents[1]
+FACE = "eyechart."
 OURS = ("eyechart", "harness", "providers")
+SOURCES = ("examples", "eyechart", "harness", "providers", "results", "tasks", "tests")
+"""Folders whose files import ours."""
 LEAVES = (
     "harness.answer",
     "harness.bounds",
@@ -30,7 +32,11 @@ LEAVES = (
 )
 """Modules beside the packages that all of them may import."""
 ARROWS = {
-    "harness.spec": ["harness.answer", "harness.bounds", "harness.columns"],
+    "harness.spec": [
+        "harness.answer",
+        "harness.bounds",
+        "harness.columns",
+    ],
     "harness.answer": [],
     "harness.bounds": [],
     "harness.columns": [],
@@ -39,7 +45,12 @@ ARROWS = {
     "harness.shard": ["harness.errors"],
     "harness.score": [],
     "harness.task": ["providers.plugins"],
-    "harness.plan": ["harness.task", "harness.score", "providers.base", "providers.catalog"],
+    "harness.plan": [
+        "harness.task",
+        "harness.score",
+        "providers.base",
+        "providers.catalog",
+    ],
     "harness.journal": ["providers.plugins", "providers.secrets"],
     "harness.recorded": [  # rows of foreign files become a run's journal; nothing is asked
         *("harness.task", "harness.plan", "harness.journal"),
@@ -47,21 +58,56 @@ ARROWS = {
     ],
     "harness.run": [
         *("harness.plan", "harness.journal", "harness.task"),
-        *("providers.base", "providers.plugins", "providers.registry", "providers.secrets"),
+        *(
+            "providers.base",
+            "providers.plugins",
+            "providers.registry",
+            "providers.secrets",
+        ),
         "providers.vllm",
     ],
-    "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
-    "harness.report": ["harness.analysis", "harness.journal", "harness.probe"],
+    "harness.analysis": [
+        "harness.journal",
+        "harness.score",
+        "harness.plan",
+        "harness.task",
+    ],
+    "harness.report": [
+        "harness.analysis",
+        "harness.journal",
+        "harness.probe",
+    ],
     "harness.study": ["harness.task"],
     "harness.face": [
         "harness.study",
-        *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.analysis"),
-        *("providers.base", "providers.destinations", "providers.registry"),
+        *(
+            "harness.task",
+            "harness.plan",
+            "harness.journal",
+            "harness.run",
+            "harness.analysis",
+        ),
+        *(
+            "providers.base",
+            "providers.destinations",
+            "providers.registry",
+        ),
         "providers.secrets",
     ],
     "harness.export": [
-        *("harness.analysis", "harness.plan", "harness.task", "harness.score", "harness.journal"),
-        *("providers.base", "providers.catalog", "providers.documents", "providers.http"),
+        *(
+            "harness.analysis",
+            "harness.plan",
+            "harness.task",
+            "harness.score",
+            "harness.journal",
+        ),
+        *(
+            "providers.base",
+            "providers.catalog",
+            "providers.documents",
+            "providers.http",
+        ),
         "providers.secrets",
     ],
     "harness.probe": [  # a model's inside, on the samples of a plan
@@ -69,13 +115,28 @@ ARROWS = {
         *("providers.base", "providers.inside"),
     ],
     "harness.cli": [
-        *("harness.task", "harness.plan", "harness.journal", "harness.run"),
-        *("harness.analysis", "harness.report", "harness.export", "harness.face"),
+        *(
+            "harness.task",
+            "harness.plan",
+            "harness.journal",
+            "harness.run",
+        ),
+        *(
+            "harness.analysis",
+            "harness.report",
+            "harness.export",
+            "harness.face",
+        ),
         *("harness.recorded", "harness.probe", "harness.study"),
-        *("providers.base", "providers.catalog", "providers.plugins", "providers.registry"),
+        *(
+            "providers.base",
+            "providers.catalog",
+            "providers.plugins",
+            "providers.registry",
+        ),
         *("providers.inside", "providers.secrets"),
     ],
-    "harness": ["harness.cli"],  # `python -m harness`
+    "harness": ["harness.cli"],  # `python -m eyechart.harness`
 }
 """Package or module -> what it may import besides itself and the leaves. Nothing else is allowed,
 and `providers` never imports `harness`."""
@@ -86,14 +147,17 @@ SAYS_LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Modules that the file imports anywhere, also inside functions or for types only."""
+    """Modules that the file imports anywhere, also inside functions or for types only; ours without
+    `eyechart.` before them.
+    """
     package = ".".join(path.relative_to(ROOT).parent.parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            yield from (name.name.removeprefix(FACE) for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0 or package == "harness.score", f"{path}:{node.lineno}: relative"
             module = ".".join(filter(None, [package if node.level else "", node.module]))
+            module = module.removeprefix(FACE)
             yield module
             yield from (f"{module}.{name.name}" for name in node.names)
 
@@ -163,6 +227,13 @@ def test_arrows(package: str) -> None:
     assert set(ARROWS[package]) <= used, "the table allows what nobody needs"
 
 
+def test_ours_are_imported_by_their_installed_names() -> None:
+    """`import harness` finds a second copy in a checkout, and nothing elsewhere."""
+    wrong = re.compile(r"^\s*(?:from|import) (?:harness|providers)\b", re.MULTILINE)
+    files = [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]
+    assert [path for path in files if wrong.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_every_module_has_its_place() -> None:
     """No module stands beside the packages but those of the table."""
     packages = {package_of(name) for name in modules() if name.startswith("harness")}
@@ -219,7 +290,7 @@ def test_no_circles() -> None:
 def test_quick_commands_load_nothing_heavy(arguments: list[str]) -> None:
     """Help and lists come without pandas, numpy, openai and aiohttp."""
     code = (
-        "import sys\nfrom harness.cli import main\n"
+        "import sys\nfrom eyechart.harness.cli import main\n"
         f"sys.argv = {['bench', *arguments]!r}\n"
         f"try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n{SAYS_LOADED}"
     )
@@ -229,12 +300,12 @@ def test_quick_commands_load_nothing_heavy(arguments: list[str]) -> None:
 @pytest.mark.parametrize("name", ["harness.cli.app", "harness", "providers", "providers.registry"])
 def test_light_modules_load_nothing_heavy(name: str) -> None:
     """Importing them is all that a quick command pays."""
-    assert loaded(f"import sys\nimport {name}\n{SAYS_LOADED}") == "[]"
+    assert loaded(f"import sys\nimport {FACE}{name}\n{SAYS_LOADED}") == "[]"
 
 
 def test_the_check_for_heavy_modules_can_fail() -> None:
     """It finds one that is there."""
-    found = loaded(f"import sys\nimport harness.analysis.tables\n{SAYS_LOADED}")
+    found = loaded(f"import sys\nimport eyechart.harness.analysis.tables\n{SAYS_LOADED}")
     assert found == "['numpy', 'pandas']"
 
 
@@ -259,10 +330,19 @@ def test_judging_reaches_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("start", "never"),
     [
-        ("harness.run", ("harness.score", "harness.analysis", "harness.cli")),
-        ("harness.analysis", ("harness.run", "harness.cli", "providers.registry")),
+        (
+            "harness.run",
+            ("harness.score", "harness.analysis", "harness.cli"),
+        ),
+        (
+            "harness.analysis",
+            ("harness.run", "harness.cli", "providers.registry"),
+        ),
         ("harness.report", ("harness.run", "harness.cli")),
-        ("harness.export", ("harness.run", "harness.report", "harness.cli")),
+        (
+            "harness.export",
+            ("harness.run", "harness.report", "harness.cli"),
+        ),
     ],
 )
 def test_what_is_never_reached(start: str, never: tuple[str, ...]) -> None:

@@ -20,21 +20,27 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness import exact_json
-from harness.analysis.results import TABLE
-from harness.errors import JournalError
-from harness.journal import writer
-from harness.journal.answers import Answered
-from harness.journal.files import replace_file
-from harness.journal.line_finder import LineFinder
-from harness.journal.manifest import MANIFEST, Manifest, read_manifest, run_folder, write_manifest
-from harness.journal.record import SAMPLES, Failure, Record, decode, encode, read_records
-from harness.journal.writer import Journal, set_aside
-from harness.spec import Cell, Condition, Line, Settings, TaskSpec, lines_of
-from harness.task.catalogue import open_task
-from harness.task.source import parse
-from providers.base import Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness import exact_json
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal import writer
+from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.line_finder import LineFinder
+from eyechart.harness.journal.manifest import (
+    MANIFEST,
+    Manifest,
+    read_manifest,
+    run_folder,
+    write_manifest,
+)
+from eyechart.harness.journal.record import SAMPLES, Failure, Record, decode, encode, read_records
+from eyechart.harness.journal.writer import Journal, set_aside
+from eyechart.harness.spec import Cell, Condition, Line, Settings, TaskSpec, lines_of
+from eyechart.harness.task.catalogue import open_task
+from eyechart.harness.task.source import parse
+from eyechart.providers.base import Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import DEFAULTS, ONES, right
 
 if TYPE_CHECKING:

@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
-from harness.journal.manifest import read_manifest
-from harness.journal.server import addresses, differences, silent_one, together, unknown_addresses
-from providers.openai.models import said_of_model
+from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.journal.server import (
+    addresses,
+    differences,
+    silent_one,
+    together,
+    unknown_addresses,
+)
+from eyechart.providers.openai.models import said_of_model
 from tests.conftest import Done, Lab
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from harness.cli import app
-from harness.face import run_options
-from harness.run.batch import engine
-from harness.run.limits import RunLimits
+from eyechart.harness.face import run_options
+from eyechart.harness.run.batch import engine
+from eyechart.harness.run.limits import RunLimits
 from tests.batch_server import BatchServer
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -250,11 +249,11 @@ def test_tracebacks_show_no_key(lab: Lab, model: str) -> None:
     with fake_server(answer) as server:
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "harness.cli", "--debug", "run", "--model", model),
+                *(sys.executable, "-m", "eyechart.harness.cli", "--debug", "run", "--model", model),
                 *("--task", str(lab.ones), "--out", str(lab.out), "--base-url", server.base_url),
             ],
             env={**os.environ, **dict.fromkeys(VARIABLES, KEY)},
-            cwd=Path(app.__file__).parents[2],
+            cwd=Path(__file__).parents[1],
             capture_output=True,
             text=True,
             timeout=60,

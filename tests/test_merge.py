@@ -11,14 +11,14 @@ import orjson
 import pytest
 from filelock import FileLock
 
-from harness.analysis.judged_run import read_run
-from harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, TABLE
-from harness.face.listing import list_runs
-from harness.journal import merge as merging
-from harness.journal.manifest import MANIFEST, find_runs, read_manifest
-from harness.journal.record import SAMPLES
-from providers.base import BadRequestError, Reply, Request, Usage
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.face.listing import list_runs
+from eyechart.harness.journal import merge as merging
+from eyechart.harness.journal.manifest import MANIFEST, find_runs, read_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.providers.base import BadRequestError, Reply, Request, Usage
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plan.cost import (
+from eyechart.harness.plan.cost import (
     Budget,
     MaxUsage,
     UsageMeter,
@@ -22,11 +22,11 @@ from harness.plan.cost import (
     most_tokens,
     sound_usage,
 )
-from harness.run.limits import RunLimits
-from harness.run.pool import ask_all
-from harness.run.progress import Progress
-from harness.spec import Condition, Line, Sample
-from providers.base import (
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.pool import ask_all
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.spec import Condition, Line, Sample
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -36,8 +36,8 @@ from providers.base import (
     StopRunError,
     Usage,
 )
-from providers.catalog.prices import Prices, Rates, Timetable
-from providers.scripted import ScriptedProvider
+from eyechart.providers.catalog.prices import Prices, Rates, Timetable
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records, right
 
 if TYPE_CHECKING:

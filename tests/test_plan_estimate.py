@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan.context_fit import CellFit, ContextFit, context_fits
-from harness.plan.cost import estimate_tokens
-from harness.plan.estimate import forecast
-from harness.plan.plan import Plan, output_budget, plan
-from harness.plan.resolved_model import ResolvedModel, resolve_model
-from harness.spec import Line
-from harness.task.catalogue import built_in_files, open_task
-from providers.catalog.model_facts import ModelFacts
-from providers.scripted import ScriptedProvider
+from eyechart.harness.plan.context_fit import CellFit, ContextFit, context_fits
+from eyechart.harness.plan.cost import estimate_tokens
+from eyechart.harness.plan.estimate import forecast
+from eyechart.harness.plan.plan import Plan, output_budget, plan
+from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
+from eyechart.harness.spec import Line
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.catalog.model_facts import ModelFacts
+from eyechart.providers.scripted import ScriptedProvider
 
 
 class Counting(ScriptedProvider):

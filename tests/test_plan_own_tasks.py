@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import exact_json
-from harness.plan import own_tasks
-from harness.task.catalogue import Task, open_task
-from harness.task.functions import load_module
+from eyechart.harness import exact_json
+from eyechart.harness.plan import own_tasks
+from eyechart.harness.task.catalogue import Task, open_task
+from eyechart.harness.task.functions import load_module
 from tests.conftest import Lab
 
 MARKER = "import pathlib\npathlib.Path(__file__).with_name('executed').touch()\n"
@@ -128,7 +128,7 @@ class TestScorer:
         scorer = lab.plain.with_name("score.py")
         scorer.write_text(SCORER)
         assert lab.bench_run(task=lab.plain).code == 0
-        lab.monkeypatch.setattr("harness.analysis.judging.is_loaded", lambda *_: False)
+        lab.monkeypatch.setattr("eyechart.harness.analysis.judging.is_loaded", lambda *_: False)
         assert lab.bench("score", lab.the_run()).code == 0
         assert lab.bench("samples", lab.the_run()).code == 0
         scorer.write_text(SCORER + MARKER)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import PlanError
-from harness.plan.plan import (
+from eyechart.harness.errors import PlanError
+from eyechart.harness.plan.plan import (
     fingerprint,
     make_sample,
     output_budget,
@@ -22,13 +22,13 @@ from harness.plan.plan import (
     sample_hash,
     sample_id,
 )
-from harness.spec import Condition, Line
-from harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.harness.spec import Condition, Line
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.spec import Item
+    from eyechart.harness.spec import Item
     from tests.conftest import Lab
 
 GOLDEN = {
@@ -216,7 +216,7 @@ def test_a_generator_that_changes_its_params_changes_no_other_sample(lab: Lab) -
         lab.plain.read_text().replace("lengths:", "params: {symbols: [a, b, c, d]}\nlengths:")
     )
     (lab.plain.parent / "rows.py").write_text(
-        "from harness.spec import Item\n\n\ndef ones(rng, length, symbols):\n"
+        "from eyechart.harness.spec import Item\n\n\ndef ones(rng, length, symbols):\n"
         "    if rng.random() < 0.9:\n        rng.shuffle(symbols)\n"
         "    return Item(symbols[:length], length)\n"
     )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.plan import proof
-from harness.plan.oracles import PERFECT, knower, right_replies, wrong_answers
-from harness.plan.plan import plan
-from harness.score.verdict import Verdict, judge
-from harness.spec import Sample
-from harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.harness.plan import proof
+from eyechart.harness.plan.oracles import PERFECT, knower, right_replies, wrong_answers
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.score.verdict import Verdict, judge
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ prompt: |
 answer: {answer}
 """
 ROWS = """\
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 def row(rng, length):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import eyechart
-from harness.errors import PlanError, TaskError, UsageError
-from harness.journal.manifest import read_manifest
-from harness.plan.selection import plans, read_spread, repeats
+from eyechart.harness.errors import PlanError, TaskError, UsageError
+from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.plan.selection import plans, read_spread, repeats
 from tests.conftest import right
 
 if TYPE_CHECKING:
-    from harness.plan.plan import Plan
+    from eyechart.harness.plan.plan import Plan
     from tests.conftest import Lab
 
 
@@ -36,7 +36,7 @@ def test_a_spread_is_one_of_two_words() -> None:
 def test_bands_are_tried_at_both_ends_and_at_the_nominal_length(failing: int, lab: Lab) -> None:
     """A length that the task cannot make is known before anything is asked."""
     (lab.ones.parent / "rows.py").write_text(
-        "from harness.spec import Item\n\n\ndef ones(rng, length):\n"
+        "from eyechart.harness.spec import Item\n\n\ndef ones(rng, length):\n"
         f"    return Item(['1'] * (length - (length == {failing})), length)\n"
     )
     with pytest.raises(TaskError, match=f"at length {failing}"):

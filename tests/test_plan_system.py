@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import UsageError
-from harness.export.lm_eval.writer import export
-from harness.plan.plan import Plan, plan
-from harness.plan.selection import system_prompt
-from harness.task.catalogue import open_task
+from eyechart.harness.errors import UsageError
+from eyechart.harness.export.lm_eval.writer import export
+from eyechart.harness.plan.plan import Plan, plan
+from eyechart.harness.plan.selection import system_prompt
+from eyechart.harness.task.catalogue import open_task
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

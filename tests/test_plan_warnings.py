@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.plan.warnings import warnings
-from harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.harness.plan.warnings import warnings
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

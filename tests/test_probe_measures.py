@@ -11,28 +11,28 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.errors import UsageError
-from harness.probe.measures.attention import Attention
-from harness.probe.measures.catalogue import (
+from eyechart.harness.errors import UsageError
+from eyechart.harness.probe.measures.attention import Attention
+from eyechart.harness.probe.measures.catalogue import (
     MEASURES,
     QUANTITIES,
     as_markdown,
     check_measures,
     quantity_of,
 )
-from harness.probe.measures.collapse import LINE, distances, weights_apart
-from harness.probe.measures.counter import counter_readings, position_readings
-from harness.probe.measures.residual import (
+from eyechart.harness.probe.measures.collapse import LINE, distances, weights_apart
+from eyechart.harness.probe.measures.counter import counter_readings, position_readings
+from eyechart.harness.probe.measures.residual import (
     Residual,
     effective_rank,
     rank_one_distance,
     spectral_norm,
 )
-from harness.probe.measures.rotary import Rotary
-from harness.probe.measures.squashing import along_the_row, largest_slope
-from harness.probe.measures.states import Several, States
-from harness.probe.reading import Reading
-from providers.inside import Event
+from eyechart.harness.probe.measures.rotary import Rotary
+from eyechart.harness.probe.measures.squashing import along_the_row, largest_slope
+from eyechart.harness.probe.measures.states import Several, States
+from eyechart.harness.probe.reading import Reading
+from eyechart.providers.inside import Event
 
 Floats = NDArray[Any]
 EVENTS: frozenset[Event] = frozenset(["residual", "final", "heads", "attention"])

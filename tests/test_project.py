@@ -40,26 +40,29 @@ def test_code_is_formatted_and_linted() -> None:
 @pytest.mark.longest
 def test_types_are_strict() -> None:
     """Mypy's strict mode has nothing to say about packages, tasks and tests."""
-    _run("-m", "mypy", "eyechart", "examples", "harness", "providers", "tests", "tasks")
+    _run("-m", "mypy", "eyechart", "examples", "results", "tests", "tasks")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    _run("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
+    _run("-m", "build", "--no-isolation", "--outdir", str(folder))
     (built,) = folder.glob("*.whl")
     return built
 
 
-def test_wheel_holds_three_packages_and_the_tasks(wheel: Path) -> None:
-    """The wheel's top level is three typed packages; tasks and weights ride inside."""
+def test_wheel_holds_one_package(wheel: Path) -> None:
+    """Its top level is one typed package, with tasks, weights and published figures inside."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     top = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert top == {"eyechart", "harness", "providers"}
-    assert {f"{package}/py.typed" for package in top} <= set(names)
-    assert "harness/_tasks/counting/ones.yaml" in names
-    assert "providers/tiny/model/model.safetensors" in names
+    assert top == {"eyechart"}
+    assert {
+        "eyechart/py.typed",
+        "eyechart/tasks/counting/ones.yaml",
+        "eyechart/providers/tiny/model/model.safetensors",
+        "eyechart/reported/barbero2024_copying.csv",
+    } <= set(names)
     assert not [name for name in names if "/training/" in name]
 
 
@@ -69,9 +72,12 @@ def test_wheel_runs_elsewhere(wheel: Path, tmp_path: Path) -> None:
     _run("-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    for name in ("harness", "providers", "tasks"):  # of the user's own
+        (elsewhere / name).mkdir()
+        (elsewhere / name / "__init__.py").write_text("raise ImportError\n")
     script = (
-        "import harness, sys; from harness.cli.app import main; "
-        f"assert harness.__file__.startswith({str(site)!r}), harness.__file__; "
+        "import eyechart, sys; from eyechart.harness.cli.app import main; "
+        f"assert eyechart.__file__.startswith({str(site)!r}), eyechart.__file__; "
         "sys.argv = ['bench', 'run', '--task', 'counting/ones', '--model', 'tiny', "
         "'--lengths', '5', '--samples', '2']; main()"
     )
@@ -138,4 +144,4 @@ def _imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names.add(node.module or "")
     tops = {name.partition(".")[0] for name in names}
-    return tops - set(sys.stdlib_module_names) - {"eyechart", "harness", "providers"}
+    return tops - set(sys.stdlib_module_names) - {"eyechart"}

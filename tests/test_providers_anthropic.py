@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from providers import base
-from providers.anthropic import AnthropicProvider, open_provider
-from providers.base import (
+from eyechart.providers import base
+from eyechart.providers.anthropic import AnthropicProvider, open_provider
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -31,8 +31,8 @@ from providers.base import (
     UnknownModelError,
     Usage,
 )
-from providers.catalog import model_facts
-from providers.destinations import ANTHROPIC
+from eyechart.providers.catalog import model_facts
+from eyechart.providers.destinations import ANTHROPIC
 from tests.fake_server import Asked, FakeServer, Response, fake_server
 
 anthropic = pytest.importorskip("anthropic")

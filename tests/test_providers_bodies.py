@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from aiohttp import web
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     ModelSettings,
@@ -20,8 +20,8 @@ from providers.base import (
     Request,
     ServerFaultError,
 )
-from providers.http.bodies import Limits, bounded
-from providers.registry import open_model, parse_model
+from eyechart.providers.http.bodies import Limits, bounded
+from eyechart.providers.registry import open_model, parse_model
 from tests.fake_server import chat
 from tests.faulty_server import serving
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from providers.documents import as_document, stops, until_stop
+from eyechart.providers.documents import as_document, stops, until_stop
 
 PROMPT = "How many ones are in row ABC?\nAnswer at once.\nRow ABC: 111"
 

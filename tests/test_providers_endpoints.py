@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from providers.base import SetupError
-from providers.catalog.endpoints import USER_FILE
-from providers.registry import needs, parse_model
-from providers.secrets import redact
+from eyechart.providers.base import SetupError
+from eyechart.providers.catalog.endpoints import USER_FILE
+from eyechart.providers.registry import needs, parse_model
+from eyechart.providers.secrets import redact
 
 
 @pytest.fixture

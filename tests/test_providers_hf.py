@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from providers.base import ModelSettings, PromptOverflowError, SetupError
-from providers.tiny.folder import SHIPPED
-from providers.tiny.inside import open_inside as open_tiny
+from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
+from eyechart.providers.tiny.folder import SHIPPED
+from eyechart.providers.tiny.inside import open_inside as open_tiny
 from tests.conftest import Lab
 from tests.test_providers_tiny_inside import Keeper
 
@@ -77,7 +77,7 @@ def write(folder: Path, name: str) -> Path:
 
 
 def opened(folder: Path, **settings: Any) -> Any:
-    from providers.hf.inside import open_inside
+    from eyechart.providers.hf.inside import open_inside
 
     return open_inside(ModelSettings(str(folder), device="cpu", **settings))
 
@@ -94,7 +94,7 @@ def test_equals_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
     """Logits, streams, attention, head outputs and slopes, in blocks of few positions."""
     import torch
 
-    monkeypatch.setattr("providers.hf.attention._BLOCK", 4 * 40 * 7)
+    monkeypatch.setattr("eyechart.providers.hf.attention._BLOCK", 4 * 40 * 7)
     folder = write(tmp_path, name)
     inside, kept = opened(folder), Keeper()
     reference = theirs(folder, attn_implementation="eager")
@@ -218,7 +218,7 @@ def test_scalings_of_transformers(kind: str) -> None:
     from transformers import LlamaConfig
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    from providers.intervention import read_intervention
+    from eyechart.providers.intervention import read_intervention
 
     config = LlamaConfig(
         **SHAPE,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from providers.base import (
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -20,7 +20,7 @@ from providers.base import (
     TransientError,
     UnknownModelError,
 )
-from providers.http.errors import error_of, rejected_parameter, retry_after_s
+from eyechart.providers.http.errors import error_of, rejected_parameter, retry_after_s
 
 
 def body(message: str, **more: str) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from providers.base import SetupError
-from providers.intervention import Intervention, read_intervention
-from providers.registry import check_intervention, parse_model
-from providers.tiny.layers import Layers
-from providers.tiny.runtime import TinyModel
-from providers.tiny.weights import Tensors, read_config
+from eyechart.providers.base import SetupError
+from eyechart.providers.intervention import Intervention, read_intervention
+from eyechart.providers.registry import check_intervention, parse_model
+from eyechart.providers.tiny.layers import Layers
+from eyechart.providers.tiny.runtime import TinyModel
+from eyechart.providers.tiny.weights import Tensors, read_config
 from tests.small_models import write_model
 from tests.test_providers_tiny_inside import IDS, Keeper
 

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import orjson
 import pytest
 
-from harness.journal.manifest import MANIFEST
-from providers import base
-from providers.base import (
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.providers import base
+from eyechart.providers.base import (
     ModelSettings,
     PromptOverflowError,
     Reply,
@@ -26,12 +26,12 @@ from providers.base import (
     StopRunError,
     Usage,
 )
-from providers.documents import CUE
-from providers.lm_eval.args import facts_of, label_of, manifest_args, read_args
-from providers.lm_eval.bridge import LmEvalProvider
-from providers.lm_eval.loading import Quiet
-from providers.registry import needs, open_model, parse_model
-from providers.secrets import keep_secret, mask, redact
+from eyechart.providers.documents import CUE
+from eyechart.providers.lm_eval.args import facts_of, label_of, manifest_args, read_args
+from eyechart.providers.lm_eval.bridge import LmEvalProvider
+from eyechart.providers.lm_eval.loading import Quiet
+from eyechart.providers.registry import needs, open_model, parse_model
+from eyechart.providers.secrets import keep_secret, mask, redact
 from tests import fake_lm_eval
 from tests.conftest import Lab, records
 from tests.fake_lm_eval import Engine, FakeLmEval, Own, Plain, Transformers
@@ -90,7 +90,9 @@ class TestBatches:
         self, fake: FakeLmEval, monkeypatch: pytest.MonkeyPatch, kind: str
     ) -> None:
         """Forty prompts in three batches of at most sixteen; each gets its own reply."""
-        monkeypatch.setattr("providers.one_thread._STRAGGLERS_S", 0.2)  # on a busy machine too
+        monkeypatch.setattr(
+            "eyechart.providers.one_thread._STRAGGLERS_S", 0.2
+        )  # on a busy machine too
         monkeypatch.setattr(Engine, "script", lambda prompt: (f"so {prompt}", "stop"))
         prompts = [f"{'1' * (place % 7)} {place}" for place in range(40)]
         replies = use(ask(*prompts), kind, "pretrained=m", "batch_size=16")

@@ -11,8 +11,8 @@ from pathlib import Path
 import openai
 import pytest
 
-from providers import base
-from providers.base import (
+from eyechart.providers import base
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -28,9 +28,9 @@ from providers.base import (
     SetupError,
     Usage,
 )
-from providers.openai import api
-from providers.registry import open_batch_form, open_model, parse_model
-from providers.secrets import keep_secret
+from eyechart.providers.openai import api
+from eyechart.providers.registry import open_batch_form, open_model, parse_model
+from eyechart.providers.secrets import keep_secret
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
 KEY = "sk-planted-0123456789"

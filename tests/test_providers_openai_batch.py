@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from providers.base import (
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -26,10 +26,10 @@ from providers.base import (
     SetupError,
     UnknownModelError,
 )
-from providers.http.bodies import Limits
-from providers.openai import batch
-from providers.openai.batch import OpenAIBatches
-from providers.registry import open_batch_form, open_batches, open_model, parse_model
+from eyechart.providers.http.bodies import Limits
+from eyechart.providers.openai import batch
+from eyechart.providers.openai.batch import OpenAIBatches
+from eyechart.providers.registry import open_batch_form, open_batches, open_model, parse_model
 from tests.fake_server import Asked, Response, chat, fake_server
 
 KEY = "sk-planted-0123456789"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eyechart
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from providers import registry
-from providers.base import Known, ModelSettings, Request, SetupError
-from providers.oracle import OracleProvider, read_oracle
-from providers.registry import open_model, parse_model
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.providers import registry
+from eyechart.providers.base import Known, ModelSettings, Request, SetupError
+from eyechart.providers.oracle import OracleProvider, read_oracle
+from eyechart.providers.registry import open_model, parse_model
 
 if TYPE_CHECKING:
-    from harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.judged_run import JudgedRun
     from tests.conftest import Lab
 
 

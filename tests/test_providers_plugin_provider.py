@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.journal.manifest import find_runs
-from providers import plugin_provider
-from providers.base import BadReplyError, RateLimitError, Reply, ReplyTimeoutError, Request, Usage
-from providers.plugin_provider import PluginProvider
-from providers.plugins import PROVIDERS
+from eyechart.harness.journal.manifest import find_runs
+from eyechart.providers import plugin_provider
+from eyechart.providers.base import (
+    BadReplyError,
+    RateLimitError,
+    Reply,
+    ReplyTimeoutError,
+    Request,
+    Usage,
+)
+from eyechart.providers.plugin_provider import PluginProvider
+from eyechart.providers.plugins import PROVIDERS
 from tests.conftest import PATIENCE_S, records
 from tests.plugged import plug
 from tests.test_imports import ROOT
@@ -27,7 +34,7 @@ SITS = """\
 import asyncio
 import os
 
-from providers.base import Reply, Usage
+from eyechart.providers.base import Reply, Usage
 
 SOUND = "Final answer: 2"
 
@@ -177,7 +184,7 @@ def test_a_plugin_that_ends_the_process(lab: Lab, site: Path) -> None:
     plug_case(site, THIRD, "os._exit(7)")
     command = ("run", "--task", str(lab.plain), "--model", "odd/x", "--max-connections", "1")
     done = subprocess.run(
-        [sys.executable, "-m", "harness", *command, "--out", str(lab.out)],
+        [sys.executable, "-m", "eyechart.harness", *command, "--out", str(lab.out)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])},
         capture_output=True,
         timeout=PATIENCE_S,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.cli.completion import complete_models
-from providers import plugins
-from providers.base import ModelSettings, SetupError
-from providers.plugin_provider import PluginProvider
-from providers.plugins import PROVIDERS, PluginError
-from providers.registry import check_tier, has_batches, listed, open_model, parse_model
-from providers.scripted import ScriptedProvider
+from eyechart.harness.cli.completion import complete_models
+from eyechart.providers import plugins
+from eyechart.providers.base import ModelSettings, SetupError
+from eyechart.providers.plugin_provider import PluginProvider
+from eyechart.providers.plugins import PROVIDERS, PluginError
+from eyechart.providers.registry import check_tier, has_batches, listed, open_model, parse_model
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records
 from tests.plugged import EXAMPLES, plug, plug_example
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 SOUND = """\
-from providers.scripted import ScriptedProvider
+from eyechart.providers.scripted import ScriptedProvider
 
 
 def open_provider(settings):

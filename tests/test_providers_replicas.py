@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
@@ -14,7 +14,7 @@ from providers.base import (
     ReplyTimeoutError,
     ServerFaultError,
 )
-from providers.http.replicas import REST_S, Replicas
+from eyechart.providers.http.replicas import REST_S, Replicas
 
 
 def test_the_least_busy_is_asked() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness.face import run_options
-from harness.run.limits import RunLimits
-from providers.base import (
+from eyechart.harness.face import run_options
+from eyechart.harness.run.limits import RunLimits
+from eyechart.providers.base import (
     BadReplyError,
     BrokenConnectionError,
     ModelSettings,
@@ -19,8 +19,8 @@ from providers.base import (
     ServerFaultError,
     SetupError,
 )
-from providers.http.sdk import http_client
-from providers.registry import open_model, parse_model
+from eyechart.providers.http.sdk import http_client
+from eyechart.providers.registry import open_model, parse_model
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
 

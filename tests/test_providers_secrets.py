@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from providers import secrets
-from providers.quoting import any_quoting, within_base64
-from providers.secrets import (
+from eyechart.providers import secrets
+from eyechart.providers.quoting import any_quoting, within_base64
+from eyechart.providers.secrets import (
     keep_address,
     keep_secret,
     mask,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from providers.base import SetupError
-from providers.catalog.model_facts import known_models
-from providers.catalog.spelling import meant, near
-from providers.registry import parse_model
+from eyechart.providers.base import SetupError
+from eyechart.providers.catalog.model_facts import known_models
+from eyechart.providers.catalog.spelling import meant, near
+from eyechart.providers.registry import parse_model
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.judging import verdict_of
-from harness.plan.plan import output_budget, plan
-from harness.run.records import answered
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import Request
-from providers.registry import open_model, parse_model
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.plan.plan import output_budget, plan
+from eyechart.harness.run.records import answered
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import Request
+from eyechart.providers.registry import open_model, parse_model
 
 MODEL = Path(__file__).parent.parent / "providers" / "tiny" / "model"
 HELD_OUT_SEED = 77
@@ -66,7 +66,7 @@ def test_its_logits_are_those_of_transformers() -> None:
     """To 1e-3, on prompts of every task, through the same tokenizer and template."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    from providers.tiny.runtime import TinyModel
+    from eyechart.providers.tiny.runtime import TinyModel
 
     ours = TinyModel.load(MODEL)
     theirs = transformers.AutoModelForCausalLM.from_pretrained(MODEL).eval()

@@ -17,8 +17,8 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
-import providers.tiny
-from providers.base import (
+import eyechart.providers.tiny
+from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     ModelSettings,
@@ -28,8 +28,8 @@ from providers.base import (
     SetupError,
     StopRunError,
 )
-from providers.tiny.provider import TinyProvider, open_provider
-from providers.tiny.runtime import TinyModel
+from eyechart.providers.tiny.provider import TinyProvider, open_provider
+from eyechart.providers.tiny.runtime import TinyModel
 
 SPECIAL = ["<unk>", "<bos>", "<eos>", "<user>", "<assistant>"]
 VOCABULARY = [*SPECIAL, *(f"{space}{char}" for space in ("", " ") for char in "abcdef0123,?"), "\n"]
@@ -371,8 +371,8 @@ def run_python(code: str, **environment: str) -> str:
 
 def test_import_is_light() -> None:
     """Importing the provider loads nothing heavy, and the package exports what it says."""
-    assert providers.tiny.__all__ == sorted(["TinyProvider", "open_provider"])
-    code = "import sys, providers.tiny; print(sorted(HEAVY & set(sys.modules)))"
+    assert eyechart.providers.tiny.__all__ == sorted(["TinyProvider", "open_provider"])
+    code = "import sys, eyechart.providers.tiny; print(sorted(HEAVY & set(sys.modules)))"
     heavy = {"numpy", "tokenizers", "jinja2", "safetensors", "concurrent.futures.thread"}
     assert run_python(code.replace("HEAVY", repr(heavy))) == "[]"
 
@@ -382,8 +382,8 @@ def test_process_is_left_as_it_was(folder: Path, given: dict[str, str]) -> None:
     """The environment keeps its BLAS setting, and a fork after the first reply warns of nothing."""
     code = f"""
 import asyncio, os
-from providers.base import ModelSettings, Request
-from providers.tiny import open_provider
+from eyechart.providers.base import ModelSettings, Request
+from eyechart.providers.tiny import open_provider
 provider = open_provider(ModelSettings({str(folder)!r}))
 reply = asyncio.run(provider.complete(Request("a", 3)))
 print(os.environ.get("OPENBLAS_NUM_THREADS"), reply.usage.output_tokens > 0)
@@ -401,7 +401,7 @@ def test_same_ids_as_transformers(folder: Path) -> None:
     """The chat template and the tokenizer give the ids that transformers gives."""
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("torch")
-    from providers.tiny.chat import Chat
+    from eyechart.providers.tiny.chat import Chat
 
     prompts = ["ab 0,1?\n", "", " a  b\n\n", "x é 7", "<eos>a<assistant>", "ab" * 200]
     beside = "  {% for m in messages %}\n  {%- if loop.first %}{{ bos_token }}{% continue %}"

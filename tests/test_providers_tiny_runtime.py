@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from providers.base import SetupError
-from providers.tiny import runtime
-from providers.tiny.runtime import Generated, StoppedError, TinyModel
+from eyechart.providers.base import SetupError
+from eyechart.providers.tiny import runtime
+from eyechart.providers.tiny.runtime import Generated, StoppedError, TinyModel
 from tests.small_models import BASE, write_model
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import orjson
 import pytest
 
-from providers import base
-from providers.base import ModelSettings, Reply, Request, SetupError, Usage
-from providers.registry import open_model, parse_model
-from providers.vllm.client import VllmProvider
+from eyechart.providers import base
+from eyechart.providers.base import ModelSettings, Reply, Request, SetupError, Usage
+from eyechart.providers.registry import open_model, parse_model
+from eyechart.providers.vllm.client import VllmProvider
 from tests.fake_server import Asked, Response, chat, fake_server
 
 KEY = "token-planted-0123456789"

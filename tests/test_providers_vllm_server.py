@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from providers.base import ModelSettings, Request, SetupError, StopRunError
-from providers.vllm.client import VllmProvider, open_provider
-from providers.vllm.server import VllmServer
+from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunError
+from eyechart.providers.vllm.client import VllmProvider, open_provider
+from eyechart.providers.vllm.server import VllmServer
 
 STAND_IN = """
 import http.server, json, os, subprocess, sys

@@ -38,7 +38,7 @@ LONG = ("--task", "counting/ones", "--axis", "separator=none", "--lengths", "5,5
 def bench(folder: Path, *arguments: str) -> Done:
     """The command with `folder` as its working folder; a traceback is never right."""
     done = subprocess.run(
-        [sys.executable, "-m", "harness.cli", *arguments],
+        [sys.executable, "-m", "eyechart.harness.cli", *arguments],
         env=ENVIRONMENT,
         cwd=folder,
         capture_output=True,

@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.analysis.judging import verdict_of
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.journal.record import decode
-from harness.score.verdict import Verdict
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.record import decode
+from eyechart.harness.score.verdict import Verdict
 from tests.conftest import records
 from tests.real_server import ENVIRONMENT, STARTED_S, VLLM, WINDOW, Server
 
@@ -60,7 +60,9 @@ def evaluated(folder: Path, server: Server, *arguments: str) -> dict[str, Any]:
 def benched(folder: Path, server: Server, *arguments: str) -> dict[str, tuple[Any, Verdict]]:
     """Sample id -> record and verdict, of `bench run` on the server."""
     where = ("--model", "vllm/tiny", "--base-url", server.base_url, "--out", str(folder))
-    done = ended(folder, server, sys.executable, "-m", "harness.cli", "run", *arguments, *where)
+    done = ended(
+        folder, server, sys.executable, "-m", "eyechart.harness.cli", "run", *arguments, *where
+    )
     assert done.returncode == 0, done
     found = {}
     for manifest in (folder / "runs").rglob(MANIFEST):

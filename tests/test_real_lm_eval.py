@@ -16,9 +16,9 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.analysis.judging import verdict_of
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.journal.record import decode
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.record import decode
 from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,
@@ -64,7 +64,7 @@ WAYS = {
 
 def bench_export(folder: Path, *arguments: str) -> str:
     """What `bench export lm-eval` says of the tasks it wrote to `tasks`."""
-    command = ("-m", "harness.cli", "export", "lm-eval", *arguments, "-o", "tasks")
+    command = ("-m", "eyechart.harness.cli", "export", "lm-eval", *arguments, "-o", "tasks")
     done = subprocess.run(
         [sys.executable, *command],
         env=ENVIRONMENT,

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
-from harness.journal.record import SAMPLES, record_of
-from harness.run.ray import rows
-from harness.run.ray.rows import Asked, Back
-from harness.spec import Condition, Line, Sample
-from providers.base import AuthError, StopRunError
+from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.journal.record import SAMPLES, record_of
+from eyechart.harness.run.ray import rows
+from eyechart.harness.run.ray.rows import Asked, Back
+from eyechart.harness.spec import Condition, Line, Sample
+from eyechart.providers.base import AuthError, StopRunError
 from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,

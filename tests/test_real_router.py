@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
-from harness.journal.record import SAMPLES
+from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.journal.record import SAMPLES
 from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,

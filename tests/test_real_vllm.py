@@ -16,8 +16,8 @@ import orjson
 import pytest
 
 from eyechart import compare, load_run
-from harness.journal.manifest import MANIFEST
-from harness.journal.record import SAMPLES
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import SAMPLES
 from tests.conftest import Done, has_lines, records
 from tests.real_server import (
     MODEL,

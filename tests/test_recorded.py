@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.judged_run import read_run
-from harness.journal.manifest import find_runs, read_manifest
-from harness.recorded.fields import RowError, prompt_text, whole
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.journal.manifest import find_runs, read_manifest
+from eyechart.harness.recorded.fields import RowError, prompt_text, whole
 from tests.conftest import Done, Lab, records
 
 ITEMS = """\

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from harness.recorded.fields import RowError, RowMark, integer, recorded_reply
-from harness.recorded.forms import fields_of
-from harness.recorded.samples import SampleFinder
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import BatchForm
+from eyechart.harness.recorded.fields import RowError, RowMark, integer, recorded_reply
+from eyechart.harness.recorded.forms import fields_of
+from eyechart.harness.recorded.samples import SampleFinder
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import BatchForm
 
 
 def _no_batch() -> BatchForm:

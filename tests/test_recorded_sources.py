@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.analysis.judged_run import read_run
-from harness.journal.manifest import read_manifest
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.journal.manifest import read_manifest
 from tests.conftest import Done, Lab, records
 
 HEAD = "reply,target,length\n"

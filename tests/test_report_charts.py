@@ -13,28 +13,36 @@ import altair as alt
 import pytest
 import vl_convert
 
-from harness.analysis.curve import Threshold
-from harness.analysis.interval import Bound, Span
-from harness.analysis.judged_run import read_run
-from harness.analysis.standing import standing
-from harness.columns import OUTCOMES
-from harness.report.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
-from harness.report.charts import effects_chart, published_chart
-from harness.report.effects import effects
-from harness.report.figures import (
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.interval import Bound, Span
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.standing import standing
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.report.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
+from eyechart.harness.report.charts import effects_chart, published_chart
+from eyechart.harness.report.effects import effects
+from eyechart.harness.report.figures import (
     answer_figures,
     effect_figures,
     outcomes_figure,
 )
-from harness.report.files import complete_spec, write_charts
-from harness.report.heat_map import heat_map_figure
-from harness.report.listed import _span
-from harness.report.looks import DARK, LIGHT, OUTCOME_INKS, SERIES_DARK, SERIES_LIGHT, Look, inked
-from harness.report.panels import Figure
-from harness.report.published import published_figures
-from harness.report.reported import read_reported
-from harness.report.section import Section, sections
-from providers.base import Request
+from eyechart.harness.report.files import complete_spec, write_charts
+from eyechart.harness.report.heat_map import heat_map_figure
+from eyechart.harness.report.listed import _span
+from eyechart.harness.report.looks import (
+    DARK,
+    LIGHT,
+    OUTCOME_INKS,
+    SERIES_DARK,
+    SERIES_LIGHT,
+    Look,
+    inked,
+)
+from eyechart.harness.report.panels import Figure
+from eyechart.harness.report.published import published_figures
+from eyechart.harness.report.reported import read_reported
+from eyechart.harness.report.section import Section, sections
+from eyechart.providers.base import Request
 from tests.conftest import right
 
 if TYPE_CHECKING:

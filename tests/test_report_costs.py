@@ -11,19 +11,19 @@ import altair as alt
 import pytest
 import vl_convert
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.analysis.leaderboard import merge, run_rows
-from harness.analysis.tables import effective_length_table
-from harness.cli.tables import print_table
-from harness.report.costs import cost_figures
-from harness.report.files import complete_spec, write_charts
-from harness.report.listed import estimates_table
-from harness.report.origin import origin
-from harness.report.readme import markdown
-from harness.report.section import Section, sections
-from providers.base import Reply, Request, Usage
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard import merge, run_rows
+from eyechart.harness.analysis.tables import effective_length_table
+from eyechart.harness.cli.tables import print_table
+from eyechart.harness.report.costs import cost_figures
+from eyechart.harness.report.files import complete_spec, write_charts
+from eyechart.harness.report.listed import estimates_table
+from eyechart.harness.report.origin import origin
+from eyechart.harness.report.readme import markdown
+from eyechart.harness.report.section import Section, sections
+from eyechart.providers.base import Reply, Request, Usage
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 
 if TYPE_CHECKING:

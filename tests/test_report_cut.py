@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.report.cut import MOST
-from harness.report.paged import FIELDS, pack_samples
-from harness.report.section import sections
-from providers.base import Request
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.report.cut import MOST
+from eyechart.harness.report.paged import FIELDS, pack_samples
+from eyechart.harness.report.section import sections
+from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 
 LONG = 10 * MOST

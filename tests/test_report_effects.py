@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.analysis.comparison import compare_conditions
-from harness.analysis.comparison_text import finding as finding_in_words
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.analysis.paired import PairedArea, holm
-from harness.analysis.standing import Standing, standing
-from harness.journal.manifest import read_manifest, write_manifest
-from harness.journal.record import SAMPLES
-from harness.plan.plan import plan
-from harness.plan.resolved_model import resolve_model
-from harness.report.accuracy import accuracy_figure
-from harness.report.effects import effects, finding, gaps, size_text
-from harness.report.section import Section, sections
-from harness.run.run_request import RunRequest
-from harness.spec import Condition, Settings
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.comparison import compare_conditions
+from eyechart.harness.analysis.comparison_text import finding as finding_in_words
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.paired import PairedArea, holm
+from eyechart.harness.analysis.standing import Standing, standing
+from eyechart.harness.journal.manifest import read_manifest, write_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.report.accuracy import accuracy_figure
+from eyechart.harness.report.effects import effects, finding, gaps, size_text
+from eyechart.harness.report.section import Section, sections
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import Condition, Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 from tests.test_report_page import data_of, finding_of, moved_run, report, section_of, sees_to
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import altair as alt
 import pytest
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.plan.plan import plan
-from harness.plan.resolved_model import resolve_model
-from harness.report.files import complete_spec, write_charts
-from harness.report.heat_map import heat_map_figure
-from harness.report.section import sections
-from harness.run.run_request import RunRequest
-from harness.spec import Settings
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import Request
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.report.files import complete_spec, write_charts
+from eyechart.harness.report.heat_map import heat_map_figure
+from eyechart.harness.report.section import sections
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import Request
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness import errors
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.columns import OUTCOMES
-from harness.journal.manifest import read_manifest
-from harness.journal.record import SAMPLES
-from harness.plan.plan import plan
-from harness.plan.resolved_model import resolve_model
-from harness.report import reported
-from harness.report.accuracy import accuracy_figure
-from harness.report.figures import answer_figures
-from harness.report.page import visible, write_report
-from harness.report.paged import CHUNK, FIELDS, pack
-from harness.report.published import published_figures
-from harness.report.reported import read_reported
-from harness.report.section import Section, sections
-from harness.run.run_request import RunRequest
-from harness.spec import Settings
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import BadRequestError, Reply, Request, Usage
-from providers.scripted import ScriptedProvider
+from eyechart.harness import errors
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.report import reported
+from eyechart.harness.report.accuracy import accuracy_figure
+from eyechart.harness.report.figures import answer_figures
+from eyechart.harness.report.page import visible, write_report
+from eyechart.harness.report.paged import CHUNK, FIELDS, pack
+from eyechart.harness.report.published import published_figures
+from eyechart.harness.report.reported import read_reported
+from eyechart.harness.report.section import Section, sections
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import BadRequestError, Reply, Request, Usage
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 
 if TYPE_CHECKING:

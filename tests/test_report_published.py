@@ -10,21 +10,21 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import read_run
-from harness.plan.plan import plan, sample_from_id
-from harness.plan.resolved_model import resolve_model
-from harness.report.figures import answer_figures
-from harness.report.files import complete_spec
-from harness.report.panels import Figure, Panel
-from harness.report.published import published_figures
-from harness.report.reported import Reported, read_reported, reported_root
-from harness.report.section import Section, sections
-from harness.run.run_request import RunRequest
-from harness.spec import Settings
-from harness.task.catalogue import Task, built_in_files, open_task
-from providers.base import Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.plan.plan import plan, sample_from_id
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.report.figures import answer_figures
+from eyechart.harness.report.files import complete_spec
+from eyechart.harness.report.panels import Figure, Panel
+from eyechart.harness.report.published import published_figures
+from eyechart.harness.report.reported import Reported, read_reported, reported_root
+from eyechart.harness.report.section import Section, sections
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.providers.base import Request
+from eyechart.providers.scripted import ScriptedProvider
 
 if TYPE_CHECKING:
     from pathlib import Path

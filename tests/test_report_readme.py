@@ -8,9 +8,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from harness.analysis.leaderboard import merge
-from harness.analysis.leaderboard_file import read_rows
-from harness.report.readme import BEGIN, END, markdown
+from eyechart.harness.analysis.leaderboard import merge
+from eyechart.harness.analysis.leaderboard_file import read_rows
+from eyechart.harness.report.readme import BEGIN, END, markdown
 
 README = Path(__file__).parent.parent / "README.md"
 

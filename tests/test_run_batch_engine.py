@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.analysis.results import TABLE
-from harness.cli import app
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.journal.record import SAMPLES
-from harness.plan.cost import Budget
-from harness.run.batch import batch_run, context, engine
-from harness.run.batch.context import BatchContext, Clocks
-from harness.run.batch.files import FileLimits
-from harness.run.batch.pending import PENDING_FILE
-from harness.run.fresh import OldRuns
-from harness.task import functions, generator
-from providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
-from providers.registry import open_batch_form, open_batches, parse_model
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.batch import batch_run, context, engine
+from eyechart.harness.run.batch.context import BatchContext, Clocks
+from eyechart.harness.run.batch.files import FileLimits
+from eyechart.harness.run.batch.pending import PENDING_FILE
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.task import functions, generator
+from eyechart.providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
+from eyechart.providers.registry import open_batch_form, open_batches, parse_model
 from tests import batch_server
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import records, wait_for
@@ -37,7 +36,7 @@ from tests.fake_server import Response, fake_server
 from tests.faulty_server import serving
 
 if TYPE_CHECKING:
-    from harness.run.run_request import RunRequest
+    from eyechart.harness.run.run_request import RunRequest
     from tests.conftest import Done, Lab
 
 MODEL = "openai/my-model"
@@ -54,10 +53,10 @@ import os
 import signal
 import sys
 
-from harness.run.batch import batch_run, context, engine
-from harness.run.batch import pending
-from harness.journal import writer
-from providers.openai import batch
+from eyechart.harness.run.batch import batch_run, context, engine
+from eyechart.harness.run.batch import pending
+from eyechart.harness.journal import writer
+from eyechart.providers.openai import batch
 
 moment = os.environ["DIES"]
 context.FIRST_POLL_S = engine.FIRST_POLL_S = float(os.environ["POLL_S"])
@@ -107,7 +106,7 @@ elif moment == "imported":
     dies(batch_run, "read_replies")
 elif moment == "close":
     dies(batches, "close")
-from harness.cli.app import main
+from eyechart.harness.cli.app import main
 
 main()
 """
@@ -847,7 +846,7 @@ def start(lab: Lab, server: BatchServer, moment: str, *arguments: str) -> subpro
         [sys.executable, str(script), "run", "--batch", *place, *arguments],
         env={
             **os.environ,
-            "PYTHONPATH": str(Path(app.__file__).parents[2]),
+            "PYTHONPATH": str(Path(__file__).parents[1]),
             "DIES": moment,
             "POLL_S": "0.01",
         },

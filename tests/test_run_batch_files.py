@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import JournalError
-from harness.run.batch.files import (
+from eyechart.harness.errors import JournalError
+from eyechart.harness.run.batch.files import (
     FileLimits,
     ReplyLine,
     SplitFile,
@@ -26,9 +26,9 @@ from harness.run.batch.files import (
     request_line,
     run_tag,
 )
-from harness.spec import Condition, Line, Sample, Settings
-from providers.base import ModelSettings
-from providers.registry import open_batch_form, parse_model
+from eyechart.harness.spec import Condition, Line, Sample, Settings
+from eyechart.providers.base import ModelSettings
+from eyechart.providers.registry import open_batch_form, parse_model
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

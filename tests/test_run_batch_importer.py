@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.cli import app, batch
-from harness.face.run_options import RunOptions, read_settings
-from harness.journal.kept import KEPT, content_hash
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.journal.writer import Journal
-from harness.plan.plan import plan
-from harness.run.batch.files import FileLimits
-from harness.task import functions, generator
-from harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.cli import batch
+from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.journal.kept import KEPT, content_hash
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.run.batch.files import FileLimits
+from eyechart.harness.task import functions, generator
+from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.batch_server import right
 from tests.conftest import records
 from tests.fake_server import Response, chat, fake_server
@@ -535,7 +535,7 @@ MEASURED = """\
 import sys
 from pathlib import Path
 
-from harness.cli.batch import import_replies
+from eyechart.harness.cli.batch import import_replies
 
 code = import_replies([Path(sys.argv[1])], Path(sys.argv[2]), sys.argv[3])
 status = Path("/proc/self/status").read_text()
@@ -556,7 +556,7 @@ def test_memory_is_flat(lab: Lab) -> None:
         write(file, [answered(line) for line in requests(file)])
         done = subprocess.run(
             [sys.executable, "-c", MEASURED, file, out, lab.folder / "lab"],
-            cwd=Path(app.__file__).parents[2],
+            cwd=Path(__file__).parents[1],
             capture_output=True,
             text=True,
             check=True,

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.plan.cost import Budget
-from harness.run.chooser import Wave
-from harness.run.engine import RunEngine
-from harness.run.fresh import OldRuns
-from harness.run.limits import RunLimits
-from providers.base import BadRequestError, Reply, Request, StopRunError
-from providers.scripted import ScriptedProvider
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.chooser import Wave
+from eyechart.harness.run.engine import RunEngine
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.limits import RunLimits
+from eyechart.providers.base import BadRequestError, Reply, Request, StopRunError
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records, right
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.run.progress import Progress
-    from harness.run.run_request import RunRequest
+    from eyechart.harness.run.progress import Progress
+    from eyechart.harness.run.run_request import RunRequest
     from tests.conftest import Lab
 
 MOST = 6

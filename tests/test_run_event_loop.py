@@ -12,7 +12,7 @@ import pytest
 
 DEAF = """
 import asyncio, os, signal, sys
-from harness.run.event_loop import run_in_loop
+from eyechart.harness.run.event_loop import run_in_loop
 
 async def deaf():
     for place in range({signals}):
@@ -55,7 +55,7 @@ def test_the_third_interrupt_ends_what_does_not_end(signals: int, lines: list[st
 
 def test_a_result_comes_back() -> None:
     """Of whatever type."""
-    from harness.run.event_loop import run_in_loop
+    from eyechart.harness.run.event_loop import run_in_loop
 
     async def seven() -> int:
         await asyncio.sleep(0)

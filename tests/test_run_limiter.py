@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.run.limiter import AdaptiveLimiter, Permit, RateLimiter
+from eyechart.harness.run.limiter import AdaptiveLimiter, Permit, RateLimiter
 
 
 class Time:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from harness.journal.record import Record
-from harness.plan.cost import Budget, estimate_tokens
-from harness.run.limits import RunLimits
-from harness.run.pool import ask_all
-from harness.run.progress import Progress
-from harness.spec import Condition, Line, Sample
-from providers import base
-from providers.base import (
+from eyechart.harness.journal.record import Record
+from eyechart.harness.plan.cost import Budget, estimate_tokens
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.pool import ask_all
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.spec import Condition, Line, Sample
+from eyechart.providers import base
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -39,8 +39,8 @@ from providers.base import (
     UnknownModelError,
     Usage,
 )
-from providers.catalog.prices import Prices
-from providers.scripted import Script, ScriptedProvider
+from eyechart.providers.catalog.prices import Prices
+from eyechart.providers.scripted import Script, ScriptedProvider
 from tests.conftest import as_line
 
 ONE_BY_ONE = RunLimits(max_connections=1)

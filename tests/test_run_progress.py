@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from harness.cli import progress as display
-from harness.run.progress import Pace, Progress
+from eyechart.harness.cli import progress as display
+from eyechart.harness.run.progress import Pace, Progress
 from tests.conftest import plain
 
 LENGTHS = [5, 10, 20, 40, 80, 160, 320, 640]

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from harness.analysis.results import TABLE
-from harness.journal.manifest import read_manifest
-from harness.run.limits import RunLimits
-from harness.run.ray import fleet, rows
-from harness.run.ray.cluster import Cluster, JobError
-from harness.run.ray.options import RayOptions
-from harness.run.ray.rows import Asked, Back
-from harness.run.ray.worker import Order, Worker
-from harness.run.records import failed
-from harness.spec import Condition, Line, Sample
-from providers.base import (
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.ray import fleet, rows
+from eyechart.harness.run.ray.cluster import Cluster, JobError
+from eyechart.harness.run.ray.options import RayOptions
+from eyechart.harness.run.ray.rows import Asked, Back
+from eyechart.harness.run.ray.worker import Order, Worker
+from eyechart.harness.run.records import failed
+from eyechart.harness.spec import Condition, Line, Sample
+from eyechart.providers.base import (
     AuthError,
     BadRequestError,
     FinishReason,
@@ -37,9 +37,9 @@ from providers.base import (
     StopRunError,
     Usage,
 )
-from providers.registry import parse_model
-from providers.scripted import ScriptedProvider
-from providers.vllm import offline
+from eyechart.providers.registry import parse_model
+from eyechart.providers.scripted import ScriptedProvider
+from eyechart.providers.vllm import offline
 from tests.conftest import records, right
 
 if TYPE_CHECKING:

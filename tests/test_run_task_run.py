@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.analysis.judged_run import read_run
-from harness.errors import JournalError
-from harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
-from harness.journal.record import SAMPLES
-from harness.plan.cost import Budget
-from harness.plan.plan import fingerprint, output_budget
-from harness.run import writer
-from harness.run.engine import RunEngine
-from harness.run.fresh import OldRuns
-from harness.run.limits import RunLimits
-from harness.run.run_request import RunRequest
-from harness.run.task_run import run_task
-from harness.spec import Settings
-from harness.task import functions, generator
-from providers.base import (
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.plan import fingerprint, output_budget
+from eyechart.harness.run import writer
+from eyechart.harness.run.engine import RunEngine
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import run_task
+from eyechart.harness.spec import Settings
+from eyechart.harness.task import functions, generator
+from eyechart.providers.base import (
     AuthError,
     BadRequestError,
     PromptOverflowError,
@@ -38,14 +38,14 @@ from providers.base import (
     SetupError,
     StopRunError,
 )
-from providers.scripted import ScriptedProvider
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records, right
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.run.progress import Progress
-    from harness.run.writer import Judge
+    from eyechart.harness.run.progress import Progress
+    from eyechart.harness.run.writer import Judge
     from tests.conftest import Lab
 
 
@@ -352,7 +352,7 @@ prompt: |
 answer: integer
 """
     ROWS = """\
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 def row(rng, length):

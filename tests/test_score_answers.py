@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from harness.answer import Answer
-from harness.score.verdict import Verdict, judge
+from eyechart.harness.answer import Answer
+from eyechart.harness.score.verdict import Verdict, judge
 
 NUMBER = Answer(type="number")
 COLORS = Answer(type="choice", options=("red", "green", "not sure", "sure thing"), letters=True)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answer import Answer
-from harness.score.extraction import _extract_any, extract, tidy
-from harness.score.markup import without_thoughts
+from eyechart.harness.answer import Answer
+from eyechart.harness.score.extraction import _extract_any, extract, tidy
+from eyechart.harness.score.markup import without_thoughts
 
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answer import Answer
-from harness.score.verdict import Verdict, edit_distance, judge
+from eyechart.harness.answer import Answer
+from eyechart.harness.score.verdict import Verdict, edit_distance, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.score.verdict import Outcome
+    from eyechart.harness.score.verdict import Outcome
 
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 MANY = settings(max_examples=200, deadline=None)

@@ -11,16 +11,16 @@ import pytest
 from filelock import FileLock
 
 import eyechart
-from harness.analysis.judged_run import read_run
-from harness.errors import UsageError
-from harness.journal.manifest import find_runs, read_manifest, shards_of, unmerged_shards
-from harness.plan.plan import plan
-from harness.run.batch import batch_run, context, engine
-from harness.run.batch.files import run_tag
-from harness.shard import WHOLE, Shard
-from harness.task.catalogue import open_task
-from providers.base import BadRequestError, Request
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.errors import UsageError
+from eyechart.harness.journal.manifest import find_runs, read_manifest, shards_of, unmerged_shards
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.run.batch import batch_run, context, engine
+from eyechart.harness.run.batch.files import run_tag
+from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.task.catalogue import open_task
+from eyechart.providers.base import BadRequestError, Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.batch_server import BatchServer
 from tests.conftest import records, right
 from tests.faulty_server import serving

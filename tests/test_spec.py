@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.spec import MAX_LENGTH, Cell, Condition, Line, Sample, line_start, lines_of
+from eyechart.harness.spec import MAX_LENGTH, Cell, Condition, Line, Sample, line_start, lines_of
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 VALUES = st.dictionaries(NAMES, NAMES, max_size=4)

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from harness.analysis.results import TABLE
-from harness.cli import preview
-from harness.errors import StudyFileError
-from harness.face.engine import Job
-from harness.face.run_options import RunOptions
-from harness.face.study import study_runs
-from harness.journal.manifest import find_runs, read_manifest
-from harness.plan import plan as plan_module
-from harness.plan.cost import Budget, MaxUsage
-from harness.plan.plan import make_sample
-from harness.report import page
-from harness.spec import Settings
-from harness.study.reading import built_in, find_study, read_study
-from providers import registry
-from providers.base import AuthError, BadRequestError, Reply, Request, Usage
-from providers.catalog.prices import Prices
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.cli import preview
+from eyechart.harness.errors import StudyFileError
+from eyechart.harness.face.engine import Job
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.study import study_runs
+from eyechart.harness.journal.manifest import find_runs, read_manifest
+from eyechart.harness.plan import plan as plan_module
+from eyechart.harness.plan.cost import Budget, MaxUsage
+from eyechart.harness.plan.plan import make_sample
+from eyechart.harness.report import page
+from eyechart.harness.spec import Settings
+from eyechart.harness.study.reading import built_in, find_study, read_study
+from eyechart.providers import registry
+from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, Usage
+from eyechart.providers.catalog.prices import Prices
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, right, wait_for
 
 if TYPE_CHECKING:

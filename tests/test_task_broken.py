@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from harness.errors import TaskFileError
-from harness.task import source
-from harness.task.catalogue import open_task
+from eyechart.harness.errors import TaskFileError
+from eyechart.harness.task import source
+from eyechart.harness.task.catalogue import open_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ prompt: |
 answer: integer
 """
 ROWS = """\
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 def ones(rng, length, *, symbol):
@@ -90,7 +90,7 @@ def text(name: str, given: str | bytes, *expected: str) -> Broken:
 
 def rows(name: str, body: str, *expected: str) -> Broken:
     """`GOOD` whose generator is `body`."""
-    head = "from harness.spec import Item\n\n\ndef ones(rng, length, *, symbol):\n"
+    head = "from eyechart.harness.spec import Item\n\n\ndef ones(rng, length, *, symbol):\n"
     written = body if body.startswith("\n") else f"{head}    {body}\n"
     return Broken(name, GOOD, said(*expected), {"rows.py": written})
 
@@ -553,7 +553,8 @@ GENERATORS = [
     ),
     rows(
         "module-level random",
-        "\nimport random\nfrom harness.spec import Item\n\n\ndef ones(rng, length, *, symbol):\n"
+        "\nimport random\nfrom eyechart.harness.spec import Item\n\n\n"
+        "def ones(rng, length, *, symbol):\n"
         "    return Item([str(random.random()) for _ in range(length)], 2)\n",
         "3:12 drew differently from the same rng",
     ),
@@ -860,7 +861,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-from harness.cli.app import main
+from eyechart.harness.cli.app import main
 main()
 """
 """`bench` with a gigabyte of memory and five seconds of processor time."""

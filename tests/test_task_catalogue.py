@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.errors import TaskError, TaskFileError, UnknownTaskError
-from harness.plan.plan import plan
-from harness.spec import Condition, Line
-from harness.task.catalogue import built_in_files, find, open_task, tasks_root
+from eyechart.harness.errors import TaskError, TaskFileError, UnknownTaskError
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.spec import Condition, Line
+from eyechart.harness.task.catalogue import built_in_files, find, open_task, tasks_root
 from tests.conftest import PLAIN, ROWS
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def test_two_generator_files_of_one_name_are_two(lab: Lab) -> None:
         folder.mkdir()
         (folder / "ones.yaml").write_text(lab.plain.read_text())
         (folder / "rows.py").write_text(
-            "from harness.spec import Item\n\n\n"
+            "from eyechart.harness.spec import Item\n\n\n"
             f"def ones(rng, length):\n    return Item(['{symbol}'] * length, length)\n"
         )
         task = open_task(f"{name}/ones", folder / "ones.yaml")
@@ -238,7 +238,7 @@ def test_an_items_file_runs_from_end_to_end(lab: Lab) -> None:
 
 
 FAILS_AT_FOUR = """\
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 def ones(rng, length):
@@ -247,7 +247,7 @@ def ones(rng, length):
 """
 EXITS_AT_FOUR = """\
 import sys
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 def ones(rng, length):
@@ -290,7 +290,7 @@ def test_a_prompt_that_fails_later_says_where(lab: Lab) -> None:
 
 
 BAD_LATER = """\
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 class Large:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eyechart
-from harness.cli.completion import complete_tasks
-from harness.errors import AbsentTaskError, UnknownTaskError
-from harness.task.catalogue import find, installed_file, open_task, plugin_tasks, reopen
-from harness.task.scorer import _loaded, load_scorer
-from providers import plugins
-from providers.plugins import TASKS
+from eyechart.harness.cli.completion import complete_tasks
+from eyechart.harness.errors import AbsentTaskError, UnknownTaskError
+from eyechart.harness.task.catalogue import find, installed_file, open_task, plugin_tasks, reopen
+from eyechart.harness.task.scorer import _loaded, load_scorer
+from eyechart.providers import plugins
+from eyechart.providers.plugins import TASKS
 from tests.conftest import ONES, ROWS
 from tests.plugged import plug, plug_example
 

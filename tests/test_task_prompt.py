@@ -8,9 +8,9 @@ import jinja2
 import pytest
 from jinja2.exceptions import SecurityError
 
-from harness.answer import Answer
-from harness.spec import Item, Separator
-from harness.task import prompt
+from eyechart.harness.answer import Answer
+from eyechart.harness.spec import Item, Separator
+from eyechart.harness.task import prompt
 
 ANSWER = Answer(type="integer")
 

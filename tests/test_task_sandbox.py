@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jinja2.exceptions import SecurityError
 
-from harness.answer import Answer
-from harness.spec import Item
-from harness.task import prompt, sandbox
-from harness.task.generator import item_problem
-from harness.task.sandbox import PromptLimitError
+from eyechart.harness.answer import Answer
+from eyechart.harness.spec import Item
+from eyechart.harness.task import prompt, sandbox
+from eyechart.harness.task.generator import item_problem
+from eyechart.harness.task.sandbox import PromptLimitError
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

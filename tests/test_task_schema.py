@@ -7,15 +7,15 @@ import json
 import jsonschema
 import pytest
 
-from harness.task import schema
-from harness.task.catalogue import built_in_files, tasks_root
-from harness.task.source import parse
+from eyechart.harness.task import schema
+from eyechart.harness.task.catalogue import built_in_files, tasks_root
+from eyechart.harness.task.source import parse
 
 
 def test_the_schema_file_is_the_one_the_spec_makes() -> None:
-    """A change of the spec without `python -m harness.task.schema` fails here."""
+    """A change of the spec without `python -m eyechart.harness.task.schema` fails here."""
     written = (tasks_root() / schema.FILE).read_text(encoding="utf-8")
-    assert written == schema.text(), "run: python -m harness.task.schema"
+    assert written == schema.text(), "run: python -m eyechart.harness.task.schema"
 
 
 @pytest.mark.parametrize("name", built_in_files())

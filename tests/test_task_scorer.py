@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.analysis.judged_run import read_run
-from harness.columns import OUTCOMES
-from harness.errors import JournalError, TaskError, UsageError
-from harness.export.lm_eval.writer import export
-from harness.plan import proof
-from harness.plan.plan import plan
-from harness.score.verdict import Verdict, judge
-from harness.task import scorer
-from harness.task.catalogue import Task, open_task, tasks_root
-from harness.task.scorer import load_scorer
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import JournalError, TaskError, UsageError
+from eyechart.harness.export.lm_eval.writer import export
+from eyechart.harness.plan import proof
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.score.verdict import Verdict, judge
+from eyechart.harness.task import scorer
+from eyechart.harness.task.catalogue import Task, open_task, tasks_root
+from eyechart.harness.task.scorer import load_scorer
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

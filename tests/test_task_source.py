@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.task.source import Position, parse
+from eyechart.harness.task.source import Position, parse
 
 
 @pytest.mark.parametrize(

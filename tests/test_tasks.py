@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.plan.plan import make_sample, plan
-from harness.spec import Condition, Line
-from harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.harness.plan.plan import make_sample, plan
+from eyechart.harness.spec import Condition, Line
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
-    from harness.spec import Item, Sample
+    from eyechart.harness.spec import Item, Sample
 
 FAR = 10_000
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from harness.face.trust import is_outside, why_model
-from harness.journal.manifest import find_runs
-from providers.destinations import destination
+from eyechart.harness.face.trust import is_outside, why_model
+from eyechart.harness.journal.manifest import find_runs
+from eyechart.providers.destinations import destination
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
 if TYPE_CHECKING:

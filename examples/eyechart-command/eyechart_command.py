@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from providers.base import (
+from eyechart.providers.base import (
     BadRequestError,
     ModelSettings,
     Reply,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from eyechart.providers.base import ModelSettings
 from eyechart.testing import check_provider
 from eyechart_command import open_provider
-from providers.base import ModelSettings
 
 
 def test_it_is_a_provider() -> None:

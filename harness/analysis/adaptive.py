@@ -19,13 +19,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from harness.analysis.bins import BINS_AN_OCTAVE
-from harness.analysis.curve import Curve, Threshold
-from harness.analysis.effective_length import at_most
-from harness.analysis.fit import Fit, Tails, fit
-from harness.analysis.interval import span_text
-from harness.analysis.judged_run import JudgedRun
-from harness.spec import CellKey, Condition, Line
+from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
+from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.effective_length import at_most
+from eyechart.harness.analysis.fit import Fit, Tails, fit
+from eyechart.harness.analysis.interval import span_text
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.spec import CellKey, Condition, Line
 
 FIRST_LINES = 3
 """Lines that are opened at once."""

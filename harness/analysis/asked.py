@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from harness.columns import LINE
+from eyechart.harness.columns import LINE
 
 Places: TypeAlias = npt.NDArray[np.intp]
 

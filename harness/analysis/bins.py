@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.curve import Floats
-from harness.spec import Line
+from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.spec import Line
 
 BINS_AN_OCTAVE = 8
 

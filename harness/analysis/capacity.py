@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import JudgedCondition
-from harness.analysis.judged_samples import as_float
-from harness.columns import CAPACITY
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.judged_samples import as_float
+from eyechart.harness.columns import CAPACITY
 
 MOST_RELATIVE_ERROR = 0.05
 """The largest mean relative error at which a line passes."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.analysis.asked import in_both
-from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.errors import CompareError
+from eyechart.harness.analysis.asked import in_both
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.errors import CompareError
 
 
 def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:

@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from harness.analysis.comparability import (
+from eyechart.harness.analysis.comparability import (
     check_same_prompts,
     check_same_task,
     have_other_rows,
     names_of,
     same_targets,
 )
-from harness.analysis.curve import Threshold
-from harness.analysis.further import (
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.further import (
     SIGNIFICANT,
     LengthDifference,
     Sides,
     mean_difference,
 )
-from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.analysis.paired import (
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.paired import (
     Paired,
     PairedArea,
     PairedLength,
@@ -31,9 +31,9 @@ from harness.analysis.paired import (
     mean_area,
     paired,
 )
-from harness.analysis.unpaired import Unpaired, UnpairedLength, compare_unpaired
-from harness.errors import CompareError
-from harness.spec import Condition
+from eyechart.harness.analysis.unpaired import Unpaired, UnpairedLength, compare_unpaired
+from eyechart.harness.errors import CompareError
+from eyechart.harness.spec import Condition
 
 AnyLength: TypeAlias = PairedLength | UnpairedLength
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]

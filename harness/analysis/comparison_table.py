@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.comparison import Comparison, ConditionComparison
-from harness.analysis.factor import factors
-from harness.analysis.further import LengthDifference
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import line_columns
-from harness.analysis.paired import PairedArea
-from harness.analysis.unpaired import UnpairedLength
-from harness.columns import COMPARISON, LINE
+from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.factor import factors
+from eyechart.harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import line_columns
+from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.unpaired import UnpairedLength
+from eyechart.harness.columns import COMPARISON, LINE
 
 ALL = "all"
 """`condition` of the rows of a pair as a whole."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from harness.analysis.comparison import Change, Comparison
-from harness.analysis.factor import factors, number_text
-from harness.analysis.further import LengthDifference
-from harness.analysis.paired import PairedArea
-from harness.analysis.power import FROM, smallest_fall
-from harness.analysis.signed import signed
+from eyechart.harness.analysis.comparison import Change, Comparison
+from eyechart.harness.analysis.factor import factors, number_text
+from eyechart.harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.power import FROM, smallest_fall
+from eyechart.harness.analysis.signed import signed
 
 UNPAIRED = "unpaired: the replies are to different rows"
 _CHANGES: dict[Change, str] = {

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from harness.spec import Line
+from eyechart.harness.spec import Line
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -12,17 +12,17 @@ from functools import cached_property
 
 import pandas as pd
 
-from harness.analysis.judged_run import JudgedRun, each_counted
-from harness.analysis.judged_samples import as_float
-from harness.analysis.judging import verdict_of
-from harness.analysis.task_of_run import NoTaskError, task_of
-from harness.columns import OUTCOMES
-from harness.errors import PlanError, TaskError, TaskFileError, UnknownTaskError
-from harness.journal.record import Record
-from harness.plan.plan import make_sample, sample_id
-from harness.score.verdict import Verdict
-from harness.spec import Item, Sample
-from harness.task.catalogue import Task
+from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
+from eyechart.harness.analysis.judged_samples import as_float
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import PlanError, TaskError, TaskFileError, UnknownTaskError
+from eyechart.harness.journal.record import Record
+from eyechart.harness.plan.plan import make_sample, sample_id
+from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.spec import Item, Sample
+from eyechart.harness.task.catalogue import Task
 
 
 @dataclass(frozen=True)

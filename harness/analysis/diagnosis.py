@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.columns import SIGNS
-from harness.score.verdict import Verdict
+from eyechart.harness.columns import SIGNS
+from eyechart.harness.score.verdict import Verdict
 
 _ROUND = 10
 _DIGITS = 6

@@ -12,8 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.bins import group_sums
-from harness.analysis.curve import Curve, Floats
+from eyechart.harness.analysis.bins import group_sums
+from eyechart.harness.analysis.curve import Curve, Floats
 
 _NEAR = 2.0
 """Logits around the threshold within which answers count for the estimate of a crossing."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.curve import (
+from eyechart.harness.analysis.curve import (
     NEARLY,
     RESAMPLES,
     Curve,
@@ -17,8 +17,8 @@ from harness.analysis.curve import (
     areas_under,
     drawn_accuracies,
 )
-from harness.analysis.fit import TAILS, Fit, fit
-from harness.analysis.interval import Bound, Span, span_text
+from eyechart.harness.analysis.fit import TAILS, Fit, fit
+from eyechart.harness.analysis.interval import Bound, Span, span_text
 
 NO_SINGLE_THRESHOLD = "no single threshold"
 """What is said beside an effective length that is a tested length instead."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.further import LengthDifference
 
 _DIGITS = 3
 _WHOLE = 1000

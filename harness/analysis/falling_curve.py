@@ -18,8 +18,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.analysis.bins import BINS_AN_OCTAVE
-from harness.analysis.curve import LEAST_THRESHOLD, MOST_THRESHOLD, Floats
+from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
+from eyechart.harness.analysis.curve import LEAST_THRESHOLD, MOST_THRESHOLD, Floats
 
 _STEP = 0.5
 """Logits between two levels of accuracy."""

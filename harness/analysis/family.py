@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
-from harness.analysis.comparability import names_of_all
-from harness.analysis.comparison import Comparison, compare_runs
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.further import LengthDifference, Sides
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import JudgedRun
-from harness.analysis.paired import holm
-from harness.errors import CompareError
-from harness.spec import Condition
+from eyechart.harness.analysis.comparability import names_of_all
+from eyechart.harness.analysis.comparison import Comparison, compare_runs
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.further import LengthDifference, Sides
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.paired import holm
+from eyechart.harness.errors import CompareError
+from eyechart.harness.spec import Condition
 
 _ORDER = "<=>"
 

@@ -10,18 +10,18 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.bins import BINS_AN_OCTAVE, Bins
-from harness.analysis.curve import Curve, Floats, Threshold
-from harness.analysis.dispersion import (
+from eyechart.harness.analysis.bins import BINS_AN_OCTAVE, Bins
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.dispersion import (
     between_lengths,
     between_rows,
     nearness,
     row_residuals,
 )
-from harness.analysis.falling_curve import falling_curve
-from harness.analysis.interval import Bound, Span
-from harness.analysis.one_threshold import LEVEL, has_one_threshold
-from harness.spec import Line
+from eyechart.harness.analysis.falling_curve import falling_curve
+from eyechart.harness.analysis.interval import Bound, Span
+from eyechart.harness.analysis.one_threshold import LEVEL, has_one_threshold
+from eyechart.harness.spec import Line
 
 Tails: TypeAlias = tuple[float, float]
 TAILS: Tails = (0.025, 0.975)

@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from harness.analysis.curve import Curve, Floats, Threshold
-from harness.analysis.effective_length import longest_tested
-from harness.analysis.fit import MARGIN, TAILS, Fit, fit
-from harness.analysis.interval import Bound
-from harness.spec import Line
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.effective_length import longest_tested
+from eyechart.harness.analysis.fit import MARGIN, TAILS, Fit, fit
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.spec import Line
 
 Crossings: TypeAlias = tuple[Floats, Floats]
 """See `_crossings`."""

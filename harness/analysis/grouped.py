@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.analysis.interval import wilson
-from harness.analysis.judged_run import NOT_SCORED, JudgedRun
-from harness.analysis.task_of_run import NoTaskError, task_of
-from harness.columns import GROUPS, OUTCOMES, RUN
-from harness.errors import TaskError, UsageError
-from harness.plan.plan import make_sample
-from harness.spec import Item
-from harness.task.catalogue import Task
+from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedRun
+from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
+from eyechart.harness.columns import GROUPS, OUTCOMES, RUN
+from eyechart.harness.errors import TaskError, UsageError
+from eyechart.harness.plan.plan import make_sample
+from eyechart.harness.spec import Item
+from eyechart.harness.task.catalogue import Task
 
 _DIGITS = 6
 

@@ -18,24 +18,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from harness import columns
-from harness.analysis.asked import Asked, asked_of
-from harness.analysis.curve import Curve, Threshold, curve
-from harness.analysis.diagnosis import diagnosis, error_growth
-from harness.analysis.effective_length import EffectiveLength, effective_length
-from harness.analysis.interval import wilson
-from harness.analysis.judged_samples import judged_samples
-from harness.analysis.judging import scorer_of
-from harness.analysis.run_cost import RunCost, model_of
-from harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
-from harness.errors import JournalError
-from harness.journal.manifest import Manifest, read_manifest
-from harness.journal.record import Record, Warn, read_records
-from harness.plan.cost import cost
-from harness.plan.resolved_model import ResolvedModel
-from harness.score.verdict import Scorer
-from harness.shard import WHOLE, Shard
-from harness.spec import Cell, Condition, Line, TaskSpec
+from eyechart.harness import columns
+from eyechart.harness.analysis.asked import Asked, asked_of
+from eyechart.harness.analysis.curve import Curve, Threshold, curve
+from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
+from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
+from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.judged_samples import judged_samples
+from eyechart.harness.analysis.judging import scorer_of
+from eyechart.harness.analysis.run_cost import RunCost, model_of
+from eyechart.harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.manifest import Manifest, read_manifest
+from eyechart.harness.journal.record import Record, Warn, read_records
+from eyechart.harness.plan.cost import cost
+from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.score.verdict import Scorer
+from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.spec import Cell, Condition, Line, TaskSpec
 
 NOT_SCORED = ("error", "not_run")
 UNANSWERED = ("unparsed", "refused", "truncated", "overflow")

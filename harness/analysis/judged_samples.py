@@ -11,16 +11,16 @@ from struct import Struct
 import numpy as np
 import pandas as pd
 
-from harness.analysis.diagnosis import collapsed
-from harness.analysis.judging import verdict_of
-from harness.columns import OUTCOMES
-from harness.journal.line_finder import LineFinder
-from harness.journal.manifest import Manifest
-from harness.journal.record import Warn, read_records
-from harness.plan.cost import cost
-from harness.plan.resolved_model import ResolvedModel
-from harness.score.verdict import Scorer
-from harness.spec import TaskSpec, line_start
+from eyechart.harness.analysis.diagnosis import collapsed
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.journal.line_finder import LineFinder
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.record import Warn, read_records
+from eyechart.harness.plan.cost import cost
+from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.score.verdict import Scorer
+from eyechart.harness.spec import TaskSpec, line_start
 
 _ERROR = OUTCOMES.index("error")
 _COLUMNS = {

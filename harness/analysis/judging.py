@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from harness.answer import Target
-from harness.errors import JournalError, UsageError
-from harness.journal.manifest import Manifest
-from harness.journal.record import Record
-from harness.plan.own_tasks import remembered
-from harness.score.answer import AnswerForm
-from harness.score.verdict import Scorer, Verdict, judge
-from harness.task.catalogue import reopen
-from harness.task.functions import ItemError
-from harness.task.scorer import is_loaded, load_scorer
+from eyechart.harness.answer import Target
+from eyechart.harness.errors import JournalError, UsageError
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.record import Record
+from eyechart.harness.plan.own_tasks import remembered
+from eyechart.harness.score.answer import AnswerForm
+from eyechart.harness.score.verdict import Scorer, Verdict, judge
+from eyechart.harness.task.catalogue import reopen
+from eyechart.harness.task.functions import ItemError
+from eyechart.harness.task.scorer import is_loaded, load_scorer
 
 _OR_TRUST = ", or execute what the run names with --run-kept-code"
 _SHORT = 64

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
-from harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
-from harness.analysis.standing import is_default
-from harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
-from harness.columns import ACCURACY_AT
-from harness.errors import LeaderboardError
-from harness.journal.manifest import Manifest
-from harness.spec import Cell
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
+from eyechart.harness.analysis.standing import is_default
+from eyechart.harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
+from eyechart.harness.columns import ACCURACY_AT
+from eyechart.harness.errors import LeaderboardError
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.spec import Cell
 
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""

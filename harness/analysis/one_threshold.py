@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.analysis.bins import group_sums
-from harness.analysis.curve import Floats
+from eyechart.harness.analysis.bins import group_sums
+from eyechart.harness.analysis.curve import Floats
 
 LEVEL = 0.02
 """Probability of calling a falling curve no single threshold, about."""

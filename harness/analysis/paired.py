@@ -10,8 +10,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from harness.analysis.curve import RESAMPLES, TAILS, Curve, Floats, areas_under, drawn_accuracies
-from harness.spec import Line
+from eyechart.harness.analysis.curve import (
+    RESAMPLES,
+    TAILS,
+    Curve,
+    Floats,
+    areas_under,
+    drawn_accuracies,
+)
+from eyechart.harness.spec import Line
 
 _EQUIVALENCE_TAIL = 0.05
 """Level of each of the two one-sided tests of equivalence."""

@@ -14,10 +14,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.curve import Curve, Floats, Threshold
-from harness.analysis.fit import Fit, fit
-from harness.analysis.further import detectable_factor, octaves_between
-from harness.spec import Line
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.analysis.further import detectable_factor, octaves_between
+from eyechart.harness.spec import Line
 
 POWER = 0.8
 FROM = 0.9

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.columns import OUTCOMES
-from harness.errors import CompareError
-from harness.journal.record import read_records
-from harness.journal.server import differences, unknown_addresses
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import CompareError
+from eyechart.harness.journal.record import read_records
+from eyechart.harness.journal.server import differences, unknown_addresses
 
 _SHOWN = 10
 _ERROR = OUTCOMES.index("error")

@@ -10,14 +10,19 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import JudgedRun, counted_records
-from harness.analysis.judging import reason, verdict_of
-from harness.analysis.tables import cells_table, diagnosis_table, effective_length_table, to_csv
-from harness.columns import OUTCOMES
-from harness.journal.files import replace_file
-from harness.journal.software import software
-from harness.spec import CellKey
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
+from eyechart.harness.analysis.judging import reason, verdict_of
+from eyechart.harness.analysis.tables import (
+    cells_table,
+    diagnosis_table,
+    effective_length_table,
+    to_csv,
+)
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.software import software
+from eyechart.harness.spec import CellKey
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
 DIAGNOSES, VERDICTS = "diagnosis.csv", "verdicts.json"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.journal.manifest import Manifest
-from harness.journal.server import addresses
-from harness.plan.resolved_model import ResolvedModel, resolve_model
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.server import addresses
+from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 
 
 @dataclass(frozen=True, slots=True)

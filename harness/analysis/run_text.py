@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from harness.analysis.comparability import have_other_rows
-from harness.analysis.comparison import curves_difference
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.family import Ranked, Ranking, corrected, longest
-from harness.analysis.further import LengthDifference, Sides
-from harness.analysis.interval import Sign, span_text
-from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.spec import Condition
+from eyechart.harness.analysis.comparability import have_other_rows
+from eyechart.harness.analysis.comparison import curves_difference
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.family import Ranked, Ranking, corrected, longest
+from eyechart.harness.analysis.further import LengthDifference, Sides
+from eyechart.harness.analysis.interval import Sign, span_text
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.spec import Condition
 
 _MOST_NAMES = 3
 """Names that a sentence lists; of more it says how many there are."""

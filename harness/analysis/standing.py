@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
 
-from harness.analysis.comparability import check_same_prompts, check_same_task, have_other_rows
-from harness.analysis.comparison import Comparison, compare_runs, curves_difference
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.family import Ranked, Ranking, corrected, in_family
-from harness.analysis.further import LengthDifference, Sides
-from harness.analysis.interval import Bound
-from harness.analysis.judged_run import JudgedCondition, JudgedRun
-from harness.errors import CompareError
-from harness.spec import Condition
+from eyechart.harness.analysis.comparability import (
+    check_same_prompts,
+    check_same_task,
+    have_other_rows,
+)
+from eyechart.harness.analysis.comparison import Comparison, compare_runs, curves_difference
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.family import Ranked, Ranking, corrected, in_family
+from eyechart.harness.analysis.further import LengthDifference, Sides
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.errors import CompareError
+from eyechart.harness.spec import Condition
 
 MOST_IN_PAIRS = 12
 """Of more models only the effective lengths of each pair are compared, and lines and areas with the

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.analysis.capacity import STATISTIC, capacity_columns
-from harness.analysis.cells import csv_text
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.interval import Bound, Span
-from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
-from harness.columns import (
+from eyechart.harness.analysis.capacity import STATISTIC, capacity_columns
+from eyechart.harness.analysis.cells import csv_text
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.interval import Bound, Span
+from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from eyechart.harness.columns import (
     CAPACITY,
     COST,
     DIAGNOSIS,
@@ -24,7 +24,7 @@ from harness.columns import (
     REACHES,
     RUN,
 )
-from harness.journal.files import replace_file
+from eyechart.harness.journal.files import replace_file
 
 _DIGITS = 6
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.analysis.judged_run import JudgedRun
-from harness.errors import AbsentTaskError, ChangedTaskError
-from harness.journal.kept import KEPT, content_hash, is_kept, read_kept
-from harness.journal.manifest import Manifest
-from harness.plan.own_tasks import remembered
-from harness.task.catalogue import Task, code_files, find, open_task, reopen
-from harness.task.functions import ItemError
-from harness.task.generator import ItemsFileError
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.errors import AbsentTaskError, ChangedTaskError
+from eyechart.harness.journal.kept import KEPT, content_hash, is_kept, read_kept
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.plan.own_tasks import remembered
+from eyechart.harness.task.catalogue import Task, code_files, find, open_task, reopen
+from eyechart.harness.task.functions import ItemError
+from eyechart.harness.task.generator import ItemsFileError
 
 _NAME_IT = "name its file with --task"
 _EXECUTE = "or execute the code that came with the run with --run-kept-code"

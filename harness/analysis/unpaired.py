@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from harness.analysis.curve import Curve
-from harness.analysis.interval import wilson
-from harness.analysis.paired import Pair
-from harness.spec import Line
+from eyechart.harness.analysis.curve import Curve
+from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.paired import Pair
+from eyechart.harness.spec import Line
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from harness.cli.interrupts import end_at_once
+from eyechart.harness.cli.interrupts import end_at_once
 
 
 def main() -> None:
     """The entry point: Ctrl-C is handled from here on, before the slow imports."""
     end_at_once()
     try:
-        from harness.cli.app import main as bench
+        from eyechart.harness.cli.app import main as bench
 
         bench()
     finally:

@@ -1,5 +1,5 @@
-"""`python -m harness.cli` is `bench`."""
+"""`python -m eyechart.harness.cli` is `bench`."""
 
-from harness.cli import main
+from eyechart.harness.cli import main
 
 main()

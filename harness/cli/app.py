@@ -16,12 +16,12 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from harness.cli.asking import IMPORT_EXAMPLES, RUN_EXAMPLES, import_, run
-from harness.cli.defaults import unknown_variables
-from harness.cli.export import export_app
-from harness.cli.failures import FAILURES, explain, said_of_parsing
-from harness.cli.interrupts import raise_in_work
-from harness.cli.judging import (
+from eyechart.harness.cli.asking import IMPORT_EXAMPLES, RUN_EXAMPLES, import_, run
+from eyechart.harness.cli.defaults import unknown_variables
+from eyechart.harness.cli.export import export_app
+from eyechart.harness.cli.failures import FAILURES, explain, said_of_parsing
+from eyechart.harness.cli.interrupts import raise_in_work
+from eyechart.harness.cli.judging import (
     COMPARE_EXAMPLES,
     LEADERBOARD_EXAMPLES,
     REPORT_EXAMPLES,
@@ -31,15 +31,15 @@ from harness.cli.judging import (
     report,
     score,
 )
-from harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
-from harness.cli.merge import MERGE_EXAMPLES, merge
-from harness.cli.options import JsonOption, examples
-from harness.cli.probing import PROBE_EXAMPLES, ROPE_EXAMPLES, probe, rope
-from harness.cli.settings import AskingVerb, Verb
-from harness.cli.studying import study_app
-from harness.cli.tasks import tasks_app
-from harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
-from harness.errors import INTERRUPTED, USAGE, UsageError
+from eyechart.harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
+from eyechart.harness.cli.merge import MERGE_EXAMPLES, merge
+from eyechart.harness.cli.options import JsonOption, examples
+from eyechart.harness.cli.probing import PROBE_EXAMPLES, ROPE_EXAMPLES, probe, rope
+from eyechart.harness.cli.settings import AskingVerb, Verb
+from eyechart.harness.cli.studying import study_app
+from eyechart.harness.cli.tasks import tasks_app
+from eyechart.harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
+from eyechart.harness.errors import INTERRUPTED, USAGE, UsageError
 
 
 class _Verbs(TyperGroup):
@@ -118,7 +118,7 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """List the providers and what each needs."""
-    from harness.cli import task_documents, verbs
+    from eyechart.harness.cli import task_documents, verbs
 
     if update_prices:
         verbs.update_prices()

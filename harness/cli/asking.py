@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.completion import complete_tasks
-from harness.cli.numbers import number, whole_of
-from harness.cli.options import (
+from eyechart.harness.cli.completion import complete_tasks
+from eyechart.harness.cli.numbers import number, whole_of
+from eyechart.harness.cli.options import (
     AdaptiveOption,
     ApiOption,
     AxisOption,
@@ -46,8 +46,8 @@ from harness.cli.options import (
     listed,
     said_of_default_axes,
 )
-from harness.cli.terminal import warn
-from harness.errors import UsageError
+from eyechart.harness.cli.terminal import warn
+from eyechart.harness.errors import UsageError
 
 RUN_EXAMPLES = examples(
     "bench run --task counting --model tiny",
@@ -219,10 +219,10 @@ def run(
         raise UsageError(
             f"--name names one model, and --model has {len(models_given)}; give each a command"
         )
-    from harness.cli.dry_run import dry_run as show_plan
-    from harness.cli.models import run_models, warn_of_unknown
-    from harness.face.run_options import RunOptions, read_settings
-    from harness.plan import selection
+    from eyechart.harness.cli.dry_run import dry_run as show_plan
+    from eyechart.harness.cli.models import run_models, warn_of_unknown
+    from eyechart.harness.face.run_options import RunOptions, read_settings
+    from eyechart.harness.plan import selection
 
     plans = selection.plans(
         ",".join(listed(task)),
@@ -287,7 +287,7 @@ def run(
     warn_of_unknown(models)
     chooser = None
     if adaptive:
-        from harness.face.adaptive import adaptive_chooser
+        from eyechart.harness.face.adaptive import adaptive_chooser
 
         chooser = adaptive_chooser(models[0], further=lengths is None and preset is None)
     for planned in plans:
@@ -323,8 +323,8 @@ def _run_study(
     as_json: bool,
 ) -> int:
     """Runs or prices a study. Its settings are in its file, so it is the same study everywhere."""
-    from harness.cli import study
-    from harness.study.reading import find_study
+    from eyechart.harness.cli import study
+    from eyechart.harness.study.reading import find_study
 
     find_study(name)
     for parameter in context.command.params:
@@ -416,11 +416,11 @@ def import_(
 
     Prints what is missing. Importing the same file again changes nothing.
     """
-    from harness.cli import batch, documents
+    from eyechart.harness.cli import batch, documents
 
     def work() -> int:
         if model:
-            from harness.cli.recorded import import_files
+            from eyechart.harness.cli.recorded import import_files
 
             return import_files(
                 replies,

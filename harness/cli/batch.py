@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from harness.analysis.judged_run import read_run
-from harness.analysis.task_of_run import NoTaskError, task_of_manifest
-from harness.cli.results import show_run
-from harness.cli.terminal import echo, say, warn
-from harness.cli.verbs import check_output
-from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
-from harness.face.run_options import RunOptions
-from harness.journal.manifest import Manifest, find_runs, find_shards
-from harness.journal.writer import Journal
-from harness.plan.plan import Plan
-from harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
-from harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read_replies
-from harness.run.batch.pending import refuse_if_under_way
-from harness.run.run_request import RunRequest
-from harness.run.writer import PlannedRun, RunWriter
-from harness.task.catalogue import Task
-from providers.base import BatchForm
-from providers.registry import open_batch_form
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.task_of_run import NoTaskError, task_of_manifest
+from eyechart.harness.cli.results import show_run
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.journal.manifest import Manifest, find_runs, find_shards
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
+from eyechart.harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read_replies
+from eyechart.harness.run.batch.pending import refuse_if_under_way
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.writer import PlannedRun, RunWriter
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.base import BatchForm
+from eyechart.providers.registry import open_batch_form
 
 
 def export(

@@ -7,29 +7,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.comparability import names_of_all
-from harness.analysis.comparison import (
+from eyechart.harness.analysis.comparability import names_of_all
+from eyechart.harness.analysis.comparison import (
     Change,
     Comparison,
     compare_conditions,
     compare_runs,
 )
-from harness.analysis.comparison_table import DIGITS, comparison_table
-from harness.analysis.curve import Threshold
-from harness.analysis.factor import factors
-from harness.analysis.family import Ranking, rank_runs
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.paired import PairedArea
-from harness.analysis.run_text import recorded_note
-from harness.analysis.tables import estimate_columns, threshold_columns, to_csv
-from harness.cli.comparison_tables import print_comparison, print_ranking
-from harness.cli.documents import print_document, rows_of
-from harness.cli.following import after_comparison
-from harness.cli.terminal import echo, tell, warn
-from harness.cli.verbs import check_output
-from harness.columns import COMPARISON
-from harness.errors import COMPLETE, INCOMPLETE, UsageError
-from harness.plan.selection import read_axes
+from eyechart.harness.analysis.comparison_table import DIGITS, comparison_table
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.factor import factors
+from eyechart.harness.analysis.family import Ranking, rank_runs
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.run_text import recorded_note
+from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
+from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
+from eyechart.harness.cli.documents import print_document, rows_of
+from eyechart.harness.cli.following import after_comparison
+from eyechart.harness.cli.terminal import echo, tell, warn
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.columns import COMPARISON
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
+from eyechart.harness.plan.selection import read_axes
 
 FAILURES: dict[str, set[Change]] = {
     "worse": {"worse"},

@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
-from harness.analysis.comparison_text import change_sentence, finding
-from harness.analysis.effective_length import few_replies
-from harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
-from harness.analysis.family import Ranking
-from harness.analysis.further import SIGNIFICANT, LengthDifference
-from harness.analysis.interval import wilson
-from harness.analysis.paired import PairedArea
-from harness.analysis.run_text import ranking_finding
-from harness.analysis.signed import signed
-from harness.analysis.unpaired import UnpairedLength
-from harness.cli.layout import Column, blocks, joined, letters, table
-from harness.cli.tables import INTERVAL, bold, interval_text, threshold_text, varied_axes
-from harness.cli.terminal import show, tell
+from eyechart.harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.effective_length import few_replies
+from eyechart.harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
+from eyechart.harness.analysis.family import Ranking
+from eyechart.harness.analysis.further import SIGNIFICANT, LengthDifference
+from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.run_text import ranking_finding
+from eyechart.harness.analysis.signed import signed
+from eyechart.harness.analysis.unpaired import UnpairedLength
+from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
+from eyechart.harness.cli.tables import INTERVAL, bold, interval_text, threshold_text, varied_axes
+from eyechart.harness.cli.terminal import show, tell
 
 _LEAST_P = 0.001
 

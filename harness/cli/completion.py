@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from harness.errors import EyechartError
-from providers.base import ProviderError
+from eyechart.harness.errors import EyechartError
+from eyechart.providers.base import ProviderError
 
 Completion: TypeAlias = Callable[[Any, str], list[str]]
 """Context of typer's own click, and the word so far -> words that begin so."""
@@ -35,7 +35,7 @@ def _quietly(names: Callable[[], list[str]]) -> list[str]:
 
 def _tasks(begun: str) -> list[str]:
     """Installed tasks and groups, and task files beside the word so far."""
-    from harness.task.catalogue import installed_files
+    from eyechart.harness.task.catalogue import installed_files
 
     names = list(installed_files())
     groups = {name.partition("/")[0] for name in names}
@@ -56,8 +56,8 @@ def _files(begun: str) -> list[str]:
 
 def _models(begun: str) -> list[str]:
     """Built-in models, those whose facts are known, and providers that plugins add."""
-    from providers.catalog.model_facts import known_models
-    from providers.plugins import PROVIDERS, installed
+    from eyechart.providers.catalog.model_facts import known_models
+    from eyechart.providers.plugins import PROVIDERS, installed
 
     names = [name.removesuffix("*") for name in known_models()]
     if not begun.startswith("openai/"):
@@ -68,7 +68,7 @@ def _models(begun: str) -> list[str]:
 
 def complete_runs(ctx: Any, incomplete: str) -> list[str]:
     """Folders of runs under `--out`, or under `results`."""
-    from harness.journal.manifest import find_runs
+    from eyechart.harness.journal.manifest import find_runs
 
     out = Path(ctx.params.get("out") or "results")
     return _quietly(lambda: [str(run) for run in find_runs(out) if str(run).startswith(incomplete)])

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from harness.errors import UsageError
+from eyechart.harness.errors import UsageError
 
 PREFIX = "EYECHART_"
 """The variable of `--max-tokens` is `EYECHART_MAX_TOKENS`."""
@@ -46,7 +46,7 @@ def variable(option: str) -> str:
 @cache
 def options_of_run() -> dict[str, Any]:
     """Long option of `bench run` that can have a default -> type of its value."""
-    from harness.cli.asking import run
+    from eyechart.harness.cli.asking import run
 
     names = {name.replace("_", "-"): hint for name, hint in get_type_hints(run).items()}
     return {
@@ -170,7 +170,7 @@ def doubt(folder: Path, option: str, value: object, *, can_confirm: bool) -> str
     """Why the default of an option in a file of `folder` needs a confirmation, and how it is given;
     `None` if it needs none. `can_confirm` is whether the verb has the option for that.
     """
-    from harness.face.trust import TRUST, WHY_NOT, is_outside, why_model, why_tasks
+    from eyechart.harness.face.trust import TRUST, WHY_NOT, is_outside, why_model, why_tasks
 
     parts = [part.strip() for text in _texts(value) for part in text.split(",")]
     reasons: Iterable[str | None] = ()

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.readable import each_readable
-from harness.cli.terminal import echo, warn
-from harness.errors import COMPLETE, INCOMPLETE
+from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.terminal import echo, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.analysis.curve import Threshold
-    from harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.curve import Threshold
+    from eyechart.harness.analysis.judged_run import JudgedRun
 
 
 def json_text(value: object, indent: int | None = None) -> str:
@@ -54,8 +54,12 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def run_document(run: JudgedRun, threshold: Threshold | None = None) -> dict[str, Any]:
     """A judged run: who was asked what, and the rows of its two tables."""
-    from harness.analysis.curve import Threshold
-    from harness.analysis.tables import cells_table, effective_length_table, threshold_columns
+    from eyechart.harness.analysis.curve import Threshold
+    from eyechart.harness.analysis.tables import (
+        cells_table,
+        effective_length_table,
+        threshold_columns,
+    )
 
     threshold = threshold or Threshold()
     manifest = run.manifest
@@ -84,10 +88,10 @@ def score(
     run_kept_code: bool,
 ) -> int:
     """Judges runs again and rewrites their tables, as `bench score` does; returns the exit code."""
-    from harness.analysis.grouped import grouped
-    from harness.analysis.judged_run import read_run
-    from harness.analysis.results import changes, write_results
-    from harness.analysis.tables import to_csv
+    from eyechart.harness.analysis.grouped import grouped
+    from eyechart.harness.analysis.judged_run import read_run
+    from eyechart.harness.analysis.results import changes, write_results
+    from eyechart.harness.analysis.tables import to_csv
 
     documents = []
     unread: list[str] = []
@@ -120,8 +124,8 @@ def imported(work: Callable[[], int]) -> int:
     """Does the work of `bench import`, which prints a table for each run and the path of its file;
     prints the runs as a document. Returns the exit code.
     """
-    from harness.analysis.judged_run import read_run
-    from harness.analysis.results import TABLE
+    from eyechart.harness.analysis.judged_run import read_run
+    from eyechart.harness.analysis.results import TABLE
 
     with captured() as printed:
         code = work()

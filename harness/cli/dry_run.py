@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.analysis.power import FROM, POWER
-from harness.cli.documents import print_document
-from harness.cli.dry_run_document import dry_run_document
-from harness.cli.preview import (
+from eyechart.harness.analysis.power import FROM, POWER
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.dry_run_document import dry_run_document
+from eyechart.harness.cli.preview import (
     CanShow,
     Forecasts,
     Preview,
@@ -17,15 +17,15 @@ from harness.cli.preview import (
     not_known,
     previews_of,
 )
-from harness.cli.terminal import echo, take_logs
-from harness.errors import COMPLETE
-from harness.face.run_options import RunOptions
-from harness.plan.estimate import Forecast
-from harness.plan.plan import Plan
-from harness.spec import Sample
+from eyechart.harness.cli.terminal import echo, take_logs
+from eyechart.harness.errors import COMPLETE
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.plan.estimate import Forecast
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.spec import Sample
 
 if TYPE_CHECKING:
-    from harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.face.adaptive import AdaptiveChooser
 
 _BEGINNING, _END = 1000, 500
 """Characters of a long prompt that are shown at its beginning, and at its end."""

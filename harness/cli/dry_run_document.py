@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.analysis.power import FROM, POWER
-from harness.cli.preview import Preview, can_show
-from harness.cli.task_documents import sample_document
-from harness.face.run_options import RunOptions
-from harness.spec import CellKey
+from eyechart.harness.analysis.power import FROM, POWER
+from eyechart.harness.cli.preview import Preview, can_show
+from eyechart.harness.cli.task_documents import sample_document
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.spec import CellKey
 
 
 def dry_run_document(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import (
+from eyechart.harness.cli.options import (
     ApiOption,
     AxisOption,
     JsonOption,
@@ -38,9 +38,9 @@ from harness.cli.options import (
     listed,
     said_of_default_axes,
 )
-from harness.cli.settings import AskingVerb
-from harness.cli.terminal import echo, say, warn
-from harness.errors import UsageError
+from eyechart.harness.cli.settings import AskingVerb
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.errors import UsageError
 
 export_app = typer.Typer(
     help="Write tasks for other engines, and runs for where results are published.",
@@ -89,9 +89,9 @@ def batch(
     Only samples without an answer are written. 'bench import' puts the replies into the same run
     that 'bench run' would fill, and each command continues where the other stopped.
     """
-    from harness.cli import batch, documents
-    from harness.face.run_options import RunOptions, read_settings
-    from harness.plan import selection
+    from eyechart.harness.cli import batch, documents
+    from eyechart.harness.face.run_options import RunOptions, read_settings
+    from eyechart.harness.plan import selection
 
     plans = selection.plans(
         ",".join(listed(task)),
@@ -156,10 +156,10 @@ def lm_eval(
 
     Each cell is one lm-eval task, in groups; samples, ids and verdicts are those of `bench run`.
     """
-    from harness.cli.documents import print_document
-    from harness.export.lm_eval import writer
-    from harness.face.run_options import read_settings
-    from harness.plan import selection
+    from eyechart.harness.cli.documents import print_document
+    from eyechart.harness.export.lm_eval import writer
+    from eyechart.harness.face.run_options import read_settings
+    from eyechart.harness.plan import selection
 
     plans = selection.plans(
         ",".join(listed(task)),
@@ -252,7 +252,7 @@ def every_eval_ever(
     UUID_samples.jsonl. The same run gives the same files. They contain the commands and what the
     servers reported, addresses and folders included: read them before you publish them.
     """
-    from harness.cli import documents, publish, results
+    from eyechart.harness.cli import documents, publish, results
 
     publisher = publish.read_publisher(
         organization, relationship, benchmark=benchmark, model_id=model_id, weights=weights
@@ -337,7 +337,7 @@ def hf_eval_results(
     as counting_ones_v1__separator_none__strategy_direct, must be listed in the data set's
     eval.yaml.
     """
-    from harness.cli import documents, publish, results
+    from eyechart.harness.cli import documents, publish, results
 
     benchmark = publish.read_benchmark(
         dataset, revision, url=source_url, name=source_name, user=source_user, org=source_org

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any, TypeAlias
 
-from harness.cli.terminal import drop_output, say, warn
-from harness.errors import INCOMPLETE, EyechartError
-from providers.base import ProviderError
+from eyechart.harness.cli.terminal import drop_output, say, warn
+from eyechart.harness.errors import INCOMPLETE, EyechartError
+from eyechart.providers.base import ProviderError
 
 Failure: TypeAlias = EyechartError | ProviderError | OSError | MemoryError
 _MEANT = {"--limit": "--samples", "--max-samples": "--samples", "--n": "--samples"}

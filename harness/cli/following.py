@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import os
 import signal
 from types import FrameType
 
-from harness.errors import INTERRUPTED
+from eyechart.harness.errors import INTERRUPTED
 
 _LOADING = "<frozen importlib"
 

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.completion import complete_runs
-from harness.cli.numbers import number
-from harness.cli.options import (
+from eyechart.harness.cli.completion import complete_runs
+from eyechart.harness.cli.numbers import number
+from eyechart.harness.cli.options import (
     JsonOption,
     OutOption,
     OwnTasksOption,
@@ -65,7 +65,7 @@ def score(
 
     Prints which samples are now judged differently, and why.
     """
-    from harness.cli import documents, results
+    from eyechart.harness.cli import documents, results
 
     raise typer.Exit(
         (documents if as_json else results).score(
@@ -123,7 +123,7 @@ def compare(
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
-    from harness.cli import comparing, results
+    from eyechart.harness.cli import comparing, results
 
     raise typer.Exit(
         comparing.compare(
@@ -173,8 +173,8 @@ def leaderboard(
     Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
     are left out, with the reason.
     """
-    from harness.cli import leaderboard as board
-    from harness.cli.results import read_threshold
+    from eyechart.harness.cli import leaderboard as board
+    from eyechart.harness.cli.results import read_threshold
 
     raise typer.Exit(
         board.leaderboard(
@@ -215,7 +215,7 @@ def report(
     Prompts are made again: from built-in tasks, from task files that --task names, and from what
     the runs kept.
     """
-    from harness.cli import documents, results
+    from eyechart.harness.cli import documents, results
 
     of_threshold = results.read_threshold(threshold, relative=relative)
 

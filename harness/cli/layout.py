@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from harness.cli.terminal import NARROWEST, one_line, width
+from eyechart.harness.cli.terminal import NARROWEST, one_line, width
 
 _AROUND = 3
 """Columns that a cell takes beside its text: a space on both sides, and a border."""

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
-from harness.analysis.interval import span_text
-from harness.analysis.judged_run import JudgedRun, part_of, read_run
-from harness.analysis.leaderboard import merge, run_rows
-from harness.analysis.leaderboard_file import (
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
+from eyechart.harness.analysis.interval import span_text
+from eyechart.harness.analysis.judged_run import JudgedRun, part_of, read_run
+from eyechart.harness.analysis.leaderboard import merge, run_rows
+from eyechart.harness.analysis.leaderboard_file import (
     LeftOut,
     Row,
     left_out_lines,
@@ -21,25 +21,25 @@ from harness.analysis.leaderboard_file import (
     read_rows,
     write_leaderboard,
 )
-from harness.analysis.run_text import recorded_note
-from harness.analysis.standing import Place
-from harness.analysis.tables import estimate_columns
-from harness.cli.documents import print_document
-from harness.cli.layout import Column, blocks, joined, table
-from harness.cli.tables import INTERVAL, bold, threshold_text
-from harness.cli.terminal import echo, show, tell, warn
-from harness.cli.verbs import check_output
-from harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
-from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
-from harness.face.trust import is_outside
-from harness.journal.manifest import find_runs
-from harness.report.readme import around, markdown, put_into
-from harness.report.section import Section, sections
-from harness.report.standings import standing_finding, standing_notes
-from harness.spec import Condition
+from eyechart.harness.analysis.run_text import recorded_note
+from eyechart.harness.analysis.standing import Place
+from eyechart.harness.analysis.tables import estimate_columns
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.layout import Column, blocks, joined, table
+from eyechart.harness.cli.tables import INTERVAL, bold, threshold_text
+from eyechart.harness.cli.terminal import echo, show, tell, warn
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from eyechart.harness.face.trust import is_outside
+from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.report.readme import around, markdown, put_into
+from eyechart.harness.report.section import Section, sections
+from eyechart.harness.report.standings import standing_finding, standing_notes
+from eyechart.harness.spec import Condition
 
 if TYPE_CHECKING:
-    from harness.face.study import StudyRuns
+    from eyechart.harness.face.study import StudyRuns
 
 _STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is the tested one."
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", *ESTIMATE} - set(ESTIMATE_TEXTS)
@@ -182,7 +182,7 @@ def _write_page(
     title: str,
 ) -> list[Section]:
     """Writes the page beside the file, if there are runs; returns its sections."""
-    from harness.report.page import write_sections
+    from eyechart.harness.report.page import write_sections
 
     ranked = sections(runs, threshold)
     if ranked:

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.numbers import whole
-from harness.cli.options import (
+from eyechart.harness.cli.numbers import whole
+from eyechart.harness.cli.options import (
     JsonOption,
     OutOption,
     OwnTasksOption,
@@ -45,7 +45,7 @@ def sample(
     as_json: JsonOption = False,
 ) -> None:
     """Make one sample again from its id; print its prompt and its target."""
-    from harness.cli import samples as sample_verbs
+    from eyechart.harness.cli import samples as sample_verbs
 
     sample_verbs.task_sample(identifier, tasks, as_json=as_json)
 
@@ -88,7 +88,7 @@ def samples(
 
     Each of --outcome, --length and --condition may be given several times.
     """
-    from harness.cli import samples as sample_verbs
+    from eyechart.harness.cli import samples as sample_verbs
 
     raise typer.Exit(
         sample_verbs.samples(
@@ -111,6 +111,6 @@ def runs(
     as_json: JsonOption = False,
 ) -> None:
     """List the runs under a folder: model, task, samples answered of planned, last change."""
-    from harness.cli import samples as sample_verbs
+    from eyechart.harness.cli import samples as sample_verbs
 
     raise typer.Exit(sample_verbs.runs(out, as_json=as_json))

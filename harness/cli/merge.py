@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.completion import complete_runs
-from harness.cli.options import JsonOption, OwnTasksOption, RunKeptCodeOption, examples
-from harness.cli.readable import each_readable
-from harness.cli.terminal import echo, say, warn
-from harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from eyechart.harness.cli.completion import complete_runs
+from eyechart.harness.cli.options import JsonOption, OwnTasksOption, RunKeptCodeOption, examples
+from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 
 if TYPE_CHECKING:
-    from harness.analysis.judged_run import JudgedRun
-    from harness.journal.merge import Merged
-    from harness.journal.parts import Part
+    from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.journal.merge import Merged
+    from eyechart.harness.journal.parts import Part
 
 MERGE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny --shard 1/2",
@@ -60,8 +60,8 @@ def merge(
     Only parts of the same run are joined. They stay as they are, and merging again changes nothing.
     Of several replies to a sample the first in time is kept; a reply replaces a failed request.
     """
-    from harness.cli.documents import print_document, run_document
-    from harness.cli.results import show_run
+    from eyechart.harness.cli.documents import print_document, run_document
+    from eyechart.harness.cli.results import show_run
 
     def read(one: tuple[list[Part], Merged]) -> tuple[list[Part], Merged, JudgedRun]:
         return *one, _judged(one[1].folder, tasks, run_kept_code=run_kept_code)
@@ -76,13 +76,13 @@ def merge(
         if run.missing:
             _report_missing(run, parts, unread)
     if as_json:
-        from harness.analysis.results import write_results
+        from eyechart.harness.analysis.results import write_results
 
         for run in judged:
             write_results(run)
         print_document({"runs": [run_document(run) for run in judged]})
     elif all(not run.missing for run in judged):
-        from harness.cli.following import after_runs, followed
+        from eyechart.harness.cli.following import after_runs, followed
 
         echo(after_runs([followed(run) for run in judged]))
     raise typer.Exit(INCOMPLETE if unread or any(run.missing for run in judged) else COMPLETE)
@@ -94,10 +94,10 @@ def _merged(
     """The parts of each run that was merged, and what came of it; the problem of each that cannot
     be merged is added to `unread`.
     """
-    from harness.journal.merge import merge as merge_parts
-    from harness.journal.parts import find_parts
-    from harness.journal.writer import is_written
-    from harness.run.batch.pending import PENDING_FILE
+    from eyechart.harness.journal.merge import merge as merge_parts
+    from eyechart.harness.journal.parts import find_parts
+    from eyechart.harness.journal.writer import is_written
+    from eyechart.harness.run.batch.pending import PENDING_FILE
 
     wanted = []
     for parts in find_parts(folders, unread):
@@ -129,7 +129,7 @@ def _merged(
 
 def _target(parts: Sequence[Part], output: Path | None) -> Path:
     """The folder of the merged run."""
-    from harness.journal.manifest import folder_of
+    from eyechart.harness.journal.manifest import folder_of
 
     if output is not None:
         return folder_of(output, parts[0].manifest)
@@ -143,7 +143,7 @@ def _target(parts: Sequence[Part], output: Path | None) -> Path:
 
 
 def _judged(folder: Path, tasks: str, *, run_kept_code: bool) -> JudgedRun:
-    from harness.analysis.judged_run import read_run
+    from eyechart.harness.analysis.judged_run import read_run
 
     return read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
 
@@ -165,8 +165,8 @@ def _report(merged: Merged) -> None:
 
 def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
     """Says what has no reply, and which shards are not there; those that are `unread` are."""
-    from harness.journal.shards import shard_folder
-    from harness.shard import Shard
+    from eyechart.harness.journal.shards import shard_folder
+    from eyechart.harness.shard import Shard
 
     size = sum(cell.samples for cell in run.manifest.cells)
     shards = {part.shard for part in parts if not part.shard.is_whole}

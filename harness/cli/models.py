@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.cli.documents import print_document
-from harness.cli.failures import FAILURES, explain, lines_of
-from harness.cli.run import RunsOfModel, run
-from harness.cli.terminal import echo, say, warn
-from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from harness.face.run_options import RunOptions
-from harness.plan.cost import Budget
-from harness.plan.plan import Plan
-from harness.run.repeat import finish
-from providers.catalog.model_facts import known_not_to_reason
-from providers.catalog.spelling import near
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.failures import FAILURES, explain, lines_of
+from eyechart.harness.cli.run import RunsOfModel, run
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.repeat import finish
+from eyechart.providers.catalog.model_facts import known_not_to_reason
+from eyechart.providers.catalog.spelling import near
 
 if TYPE_CHECKING:
-    from harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.face.adaptive import AdaptiveChooser
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def run_models(
         documents = [run.document for run in shown]
         print_document({"models": [asdict(result) for result in results], "runs": documents})
     elif shown and not failed:
-        from harness.cli.following import after_runs
+        from eyechart.harness.cli.following import after_runs
 
         echo(after_runs([run.followed for run in shown], asked=True))
     if failed and len(models) > 1:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from harness.bounds import BOUNDS, Bound, shown
+from eyechart.harness.bounds import BOUNDS, Bound, shown
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:

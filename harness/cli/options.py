@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli.completion import complete_models, complete_runs, complete_tasks, one_of
-from harness.cli.numbers import number, number_of, whole_of
-from harness.cli.terminal import warn
+from eyechart.harness.cli.completion import complete_models, complete_runs, complete_tasks, one_of
+from eyechart.harness.cli.numbers import number, number_of, whole_of
+from eyechart.harness.cli.terminal import warn
 
 
 def examples(*lines: str) -> str:

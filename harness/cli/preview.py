@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.analysis.power import smallest_factor, smallest_fall
-from harness.cli.terminal import say, warn
-from harness.face.run_options import RunOptions
-from harness.journal.answers import Answered
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.journal.writer import Journal
-from harness.plan.context_fit import CellFit, context_fits
-from harness.plan.cost import Budget
-from harness.plan.estimate import Forecast, forecast
-from harness.plan.plan import Plan
-from harness.plan.selection import precision_text
-from harness.run.chooser import first_plan, next_plan
-from harness.run.event_loop import run_in_loop
-from harness.run.run_request import RunRequest
-from harness.spec import CellKey, line_start
-from providers.base import Provider, SetupError
+from eyechart.harness.analysis.power import smallest_factor, smallest_fall
+from eyechart.harness.cli.terminal import say, warn
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.context_fit import CellFit, context_fits
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.estimate import Forecast, forecast
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.selection import precision_text
+from eyechart.harness.run.chooser import first_plan, next_plan
+from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import CellKey, line_start
+from eyechart.providers.base import Provider, SetupError
 
 if TYPE_CHECKING:
-    from harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.face.adaptive import AdaptiveChooser
 
 
 @dataclass(frozen=True, slots=True)

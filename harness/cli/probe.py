@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harness.cli.documents import print_document, rows_of
-from harness.cli.layout import Column, blocks, table
-from harness.cli.tables import bold
-from harness.cli.terminal import echo, live_console, one_line, say, show, warn
-from harness.errors import COMPLETE, INTERRUPTED
-from harness.journal.software import software
-from harness.plan.plan import Plan
-from harness.probe.engine import Probe, Probed
-from harness.probe.folder import ProbeFolder, probe_folder
-from harness.probe.measures.catalogue import check_measures
-from harness.probe.shown import SHOWN, rows_with, shown_values
-from harness.probe.table import TABLE, write_table
-from harness.spec import Settings
+from eyechart.harness.cli.documents import print_document, rows_of
+from eyechart.harness.cli.layout import Column, blocks, table
+from eyechart.harness.cli.tables import bold
+from eyechart.harness.cli.terminal import echo, live_console, one_line, say, show, warn
+from eyechart.harness.errors import COMPLETE, INTERRUPTED
+from eyechart.harness.journal.software import software
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.probe.engine import Probe, Probed
+from eyechart.harness.probe.folder import ProbeFolder, probe_folder
+from eyechart.harness.probe.measures.catalogue import check_measures
+from eyechart.harness.probe.shown import SHOWN, rows_with, shown_values
+from eyechart.harness.probe.table import TABLE, write_table
+from eyechart.harness.spec import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from providers.base import ModelSettings
-    from providers.inside import Inside
-    from providers.registry import ModelName
+    from eyechart.providers.base import ModelSettings
+    from eyechart.providers.inside import Inside
+    from eyechart.providers.registry import ModelName
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def probe(
     as_json: bool,
 ) -> int:
     """Probes each model on each plan and prints a table for each; returns the exit code."""
-    from providers.registry import open_inside
+    from eyechart.providers.registry import open_inside
 
     chosen = check_measures(measures)
     documents: list[dict[str, Any]] = []

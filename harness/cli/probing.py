@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.numbers import whole
-from harness.cli.options import (
+from eyechart.harness.cli.numbers import whole
+from eyechart.harness.cli.options import (
     AxisOption,
     InterveneOption,
     JsonOption,
@@ -30,7 +30,7 @@ from harness.cli.options import (
     listed,
     said_of_default_axes,
 )
-from harness.cli.terminal import warn
+from eyechart.harness.cli.terminal import warn
 
 ROPE_EXAMPLES = examples(
     "bench rope --base 500000 --head-dim 128",
@@ -74,7 +74,7 @@ def rope(
     How similar a query and an equal key are at each distance, the first distance at which that is
     negative, and the least base with which it never is in a context.
     """
-    from harness.cli.rope import rope as show_rope
+    from eyechart.harness.cli.rope import rope as show_rope
 
     raise typer.Exit(
         show_rope(
@@ -144,14 +144,14 @@ def probe(
     The same command again continues where it stopped; more lengths, samples, conditions or measures
     grow the same probe.
     """
-    from harness.cli.probe import ProbedModel
-    from harness.cli.probe import probe as probe_models
-    from harness.face.run_options import read_settings
-    from harness.face.variant import variant_of
-    from harness.plan import selection
-    from harness.spec import VARIANT
-    from providers.base import ModelSettings
-    from providers.registry import check_intervention, parse_model
+    from eyechart.harness.cli.probe import ProbedModel
+    from eyechart.harness.cli.probe import probe as probe_models
+    from eyechart.harness.face.run_options import read_settings
+    from eyechart.harness.face.variant import variant_of
+    from eyechart.harness.plan import selection
+    from eyechart.harness.spec import VARIANT
+    from eyechart.providers.base import ModelSettings
+    from eyechart.providers.registry import check_intervention, parse_model
 
     plans = selection.plans(
         ",".join(listed(task)),

@@ -18,13 +18,13 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from harness.analysis.judging import verdict_of
-from harness.cli.terminal import live_console, one_line, say
-from harness.errors import TaskError
-from harness.journal.record import Record
-from harness.run import progress as run_progress
-from harness.run.run_request import RunRequest
-from harness.run.writer import Judge
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.cli.terminal import live_console, one_line, say
+from eyechart.harness.errors import TaskError
+from eyechart.harness.journal.record import Record
+from eyechart.harness.run import progress as run_progress
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.writer import Judge
 
 _REFRESH_S = 0.2
 

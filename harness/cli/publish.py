@@ -14,20 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
-from harness import exact_json
-from harness.analysis.curve import Threshold
-from harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
-from harness.cli.readable import each_readable
-from harness.cli.results import without_repeats
-from harness.cli.terminal import echo, warn
-from harness.errors import COMPLETE, INCOMPLETE, IncompleteError, JournalError, UsageError
-from harness.export.every_eval_ever.aggregate import Evaluation, Publisher, Relationship
-from harness.export.every_eval_ever.samples import lines
-from harness.export.hub import FOLDER, HEADER, Benchmark, hub_files
-from harness.export.model_identity import HUB_NAME, UNKNOWN, Weights
-from harness.export.publishable import Publishable, read_publishable
-from harness.journal.files import replace_file
-from harness.plan.selection import check_text
+from eyechart.harness import exact_json
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
+from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.results import without_repeats
+from eyechart.harness.cli.terminal import echo, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, IncompleteError, JournalError, UsageError
+from eyechart.harness.export.every_eval_ever.aggregate import Evaluation, Publisher, Relationship
+from eyechart.harness.export.every_eval_ever.samples import lines
+from eyechart.harness.export.hub import FOLDER, HEADER, Benchmark, hub_files
+from eyechart.harness.export.model_identity import HUB_NAME, UNKNOWN, Weights
+from eyechart.harness.export.publishable import Publishable, read_publishable
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.plan.selection import check_text
 
 DATASET = "eyechart/eyechart"
 """The default of `--dataset`; the hub has no such data set yet."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from harness.cli.terminal import warn
-from harness.errors import JournalError
+from eyechart.harness.cli.terminal import warn
+from eyechart.harness.errors import JournalError
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -9,17 +9,17 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from harness.analysis.judged_run import read_run
-from harness.cli.results import show_run
-from harness.cli.terminal import say, warn
-from harness.errors import COMPLETE, INCOMPLETE, UsageError
-from harness.plan.selection import open_tasks
-from harness.recorded.fields import Columns
-from harness.recorded.reader import Imported, ImportRequest, Problem, Where
-from harness.recorded.recorder import import_recorded
-from harness.task.catalogue import Task
-from providers.base import BatchForm, ModelSettings
-from providers.registry import open_batch_form, parse_model
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.cli.results import show_run
+from eyechart.harness.cli.terminal import say, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
+from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.recorded.fields import Columns
+from eyechart.harness.recorded.reader import Imported, ImportRequest, Problem, Where
+from eyechart.harness.recorded.recorder import import_recorded
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.base import BatchForm, ModelSettings
+from eyechart.providers.registry import open_batch_form, parse_model
 
 _SHOWN = 20
 """Most reasons that are said one by one."""

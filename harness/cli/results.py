@@ -7,28 +7,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.analysis.curve import Threshold, threshold_problem
-from harness.analysis.grouped import grouped
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.results import change_lines, write_results
-from harness.analysis.run_text import run_finding
-from harness.analysis.tables import to_csv
-from harness.cli.following import Followed, after_runs, followed
-from harness.cli.readable import each_readable
-from harness.cli.tables import print_groups, print_table
-from harness.cli.terminal import echo, say, tell, warn
-from harness.cli.verbs import check_output
-from harness.errors import (
+from eyechart.harness.analysis.curve import Threshold, threshold_problem
+from eyechart.harness.analysis.grouped import grouped
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.results import change_lines, write_results
+from eyechart.harness.analysis.run_text import run_finding
+from eyechart.harness.analysis.tables import to_csv
+from eyechart.harness.cli.following import Followed, after_runs, followed
+from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.tables import print_groups, print_table
+from eyechart.harness.cli.terminal import echo, say, tell, warn
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.errors import (
     COMPLETE,
     INCOMPLETE,
     UsageError,
 )
-from harness.journal.manifest import is_repeat
-from harness.probe.folder import is_probe
-from harness.spec import Condition
+from eyechart.harness.journal.manifest import is_repeat
+from eyechart.harness.probe.folder import is_probe
+from eyechart.harness.spec import Condition
 
 if TYPE_CHECKING:
-    from harness.report.inside import ProbeOfRun
+    from eyechart.harness.report.inside import ProbeOfRun
 
 FORMATS = ("html", "pdf", "png", "svg")
 
@@ -131,7 +131,7 @@ def report(
     run_kept_code: bool,
 ) -> int:
     """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
-    from harness.report.page import write_report
+    from eyechart.harness.report.page import write_report
 
     kinds = [kind.strip() for option in formats for kind in option.split(",")]
     for kind in kinds:
@@ -169,7 +169,7 @@ def _probes(folders: Sequence[Path], runs: Sequence[JudgedRun]) -> list[ProbeOfR
     Raises:
         UsageError: a probe is of another task.
     """
-    from harness.report.inside import read_probe
+    from eyechart.harness.report.inside import read_probe
 
     asked = {run.manifest.task_digest for run in runs}
     probes = [read_probe(folder) for folder in dict.fromkeys(folders)]

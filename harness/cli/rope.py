@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.cli.documents import print_document
-from harness.cli.layout import Column, blocks, table
-from harness.cli.tables import bold
-from harness.cli.terminal import echo, show
-from harness.cli.verbs import check_output
-from harness.errors import COMPLETE, UsageError
-from harness.journal.files import replace_file
-from harness.probe.rope import (
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.layout import Column, blocks, table
+from eyechart.harness.cli.tables import bold
+from eyechart.harness.cli.terminal import echo, show
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.errors import COMPLETE, UsageError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.probe.rope import (
     SEARCHED,
     drawn_distances,
     drawn_similarity,
@@ -24,7 +24,7 @@ from harness.probe.rope import (
     least_base,
     similarity,
 )
-from harness.probe.rope_chart import similarity_svg
+from eyechart.harness.probe.rope_chart import similarity_svg
 
 _SHOWN = 4
 """Ratio of neighbouring distances in the printed curve."""

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.progress import LiveDisplay
-from harness.cli.terminal import echo, say, take_logs, tell_apart, warn
-from harness.columns import OUTCOMES
-from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from harness.face.engine import Asked, ask, limit_of
-from harness.face.run_options import RunOptions
-from harness.plan.cost import Budget
-from harness.plan.plan import Plan
-from harness.run.event_loop import run_in_loop
-from harness.run.outcome import RunOutcome
-from harness.run.run_request import RunRequest
-from harness.spec import CellKey
+from eyechart.harness.cli.progress import LiveDisplay
+from eyechart.harness.cli.terminal import echo, say, take_logs, tell_apart, warn
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
+from eyechart.harness.face.engine import Asked, ask, limit_of
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import CellKey
 
 if TYPE_CHECKING:
-    from harness.analysis.judged_run import JudgedRun
-    from harness.cli.following import Followed
-    from harness.face.adaptive import AdaptiveChooser, Unknown
+    from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.cli.following import Followed
+    from eyechart.harness.face.adaptive import AdaptiveChooser, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +177,12 @@ def _share_log(logs: Sequence[Path]) -> None:
 
 def _show(request: RunRequest, *, as_json: bool) -> Shown:
     """Judges a run; writes its result files and shows its tables, unless `as_json`."""
-    from harness.analysis.judged_run import read_run
-    from harness.analysis.repeat import other_model, repetition
-    from harness.analysis.results import write_results
-    from harness.cli.documents import run_document
-    from harness.cli.following import followed
-    from harness.cli.results import show_run
+    from eyechart.harness.analysis.judged_run import read_run
+    from eyechart.harness.analysis.repeat import other_model, repetition
+    from eyechart.harness.analysis.results import write_results
+    from eyechart.harness.cli.documents import run_document
+    from eyechart.harness.cli.following import followed
+    from eyechart.harness.cli.results import show_run
 
     run, document = read_run(request.folder), None
     is_empty = set(run.samples["outcome"]) <= {OUTCOMES.index("error")}

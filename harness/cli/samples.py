@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.shortened import marked, shortened
-from harness.cli.documents import json_text, print_document
-from harness.cli.lists import aligned
-from harness.cli.task_documents import sample_document
-from harness.cli.terminal import clean, echo, say, warn, width
-from harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
-from harness.face.listing import list_runs
-from harness.plan.plan import sample_from_id, task_of_id
-from harness.plan.selection import open_tasks
-from harness.task.catalogue import installed_file
+from eyechart.harness.analysis.shortened import marked, shortened
+from eyechart.harness.cli.documents import json_text, print_document
+from eyechart.harness.cli.lists import aligned
+from eyechart.harness.cli.task_documents import sample_document
+from eyechart.harness.cli.terminal import clean, echo, say, warn, width
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
+from eyechart.harness.face.listing import list_runs
+from eyechart.harness.plan.plan import sample_from_id, task_of_id
+from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.task.catalogue import installed_file
 
 MOST = 800
 """Characters of a text that is shown whole."""
@@ -38,9 +38,9 @@ def samples(
     run_kept_code: bool,
 ) -> int:
     """Prints samples of a run, at most `limit` of them unless that is 0; returns the exit code."""
-    from harness.analysis.details import prompts_of
-    from harness.analysis.judged_run import read_run
-    from harness.face.samples import Choice, choose, read_conditions, shown_samples
+    from eyechart.harness.analysis.details import prompts_of
+    from eyechart.harness.analysis.judged_run import read_run
+    from eyechart.harness.face.samples import Choice, choose, read_conditions, shown_samples
 
     names = [name.strip() for option in outcomes for name in option.split(",")]
     choice = Choice(names, lengths, read_conditions(conditions))

@@ -13,11 +13,11 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from harness.cli.defaults import Default, doubt, options_of_run, read_defaults, variable
-from harness.cli.failures import lines_of
-from harness.cli.terminal import warn
-from harness.errors import UnknownTaskError, UsageError
-from providers.base import SetupError
+from eyechart.harness.cli.defaults import Default, doubt, options_of_run, read_defaults, variable
+from eyechart.harness.cli.failures import lines_of
+from eyechart.harness.cli.terminal import warn
+from eyechart.harness.errors import UnknownTaskError, UsageError
+from eyechart.providers.base import SetupError
 
 _HELP = ("-h", "--help")
 

@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from harness.analysis.curve import Threshold
-from harness.analysis.leaderboard_file import only_writer
-from harness.cli import leaderboard as ranks
-from harness.cli.documents import print_document
-from harness.cli.dry_run import cost_text
-from harness.cli.failures import FAILURES, explain, lines_of
-from harness.cli.models import ModelResult, warn_of_unknown
-from harness.cli.progress import TogetherDisplay
-from harness.cli.run import RunsOfModel, show_asked
-from harness.cli.terminal import echo, say, show, take_logs, warn
-from harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
-from harness.face.engine import Asked, Job, ask_together
-from harness.face.run_options import RunOptions
-from harness.face.study import StudyRuns, study_runs
-from harness.journal.files import replace_file
-from harness.journal.manifest import MANIFEST as RUN
-from harness.plan.cost import Budget
-from harness.plan.selection import precision_text
-from harness.run.event_loop import run_in_loop
-from harness.study.reading import built_in, find_study, read_study
-from harness.study.spec import StudyModel, StudySpec, StudyTask
-from providers.base import ProviderError
-from providers.secrets import redact
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.leaderboard_file import only_writer
+from eyechart.harness.cli import leaderboard as ranks
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.dry_run import cost_text
+from eyechart.harness.cli.failures import FAILURES, explain, lines_of
+from eyechart.harness.cli.models import ModelResult, warn_of_unknown
+from eyechart.harness.cli.progress import TogetherDisplay
+from eyechart.harness.cli.run import RunsOfModel, show_asked
+from eyechart.harness.cli.terminal import echo, say, show, take_logs, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
+from eyechart.harness.face.engine import Asked, Job, ask_together
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.study import StudyRuns, study_runs
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.manifest import MANIFEST as RUN
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.selection import precision_text
+from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.study.reading import built_in, find_study, read_study
+from eyechart.harness.study.spec import StudyModel, StudySpec, StudyTask
+from eyechart.providers.base import ProviderError
+from eyechart.providers.secrets import redact
 
 if TYPE_CHECKING:
-    from harness.cli.preview import Forecasts, Preview
-    from harness.face.adaptive import AdaptiveChooser
-    from harness.report.section import Section
+    from eyechart.harness.cli.preview import Forecasts, Preview
+    from eyechart.harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.report.section import Section
 
 FIELDS = {*StudySpec.model_fields, *StudyModel.model_fields, *StudyTask.model_fields}
 """Keys of a study's file, at any place."""
@@ -70,7 +70,7 @@ def read(
 def _chooser(runs: StudyRuns) -> AdaptiveChooser | None:
     if not runs.study.spec.adaptive:
         return None
-    from harness.face.adaptive import adaptive_chooser
+    from eyechart.harness.face.adaptive import adaptive_chooser
 
     return adaptive_chooser(runs.models[0], further=runs.finds_longer)
 
@@ -79,9 +79,9 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
     """Prints what the study would ask and what it would cost, a row a model; sends nothing, unless
     `asks_server`. The failure of one model does not stop the others.
     """
-    from harness.cli.dry_run_document import dry_run_document
-    from harness.cli.layout import Column, table
-    from harness.cli.preview import not_known, previews_of
+    from eyechart.harness.cli.dry_run_document import dry_run_document
+    from eyechart.harness.cli.layout import Column, table
+    from eyechart.harness.cli.preview import not_known, previews_of
 
     take_logs()
     chooser = _chooser(runs)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import JsonOption, TrustOption, examples
-from harness.errors import UsageError
+from eyechart.harness.cli.options import JsonOption, TrustOption, examples
+from eyechart.harness.errors import UsageError
 
 study_app = typer.Typer(
     help="List the built-in studies; show one; check a study's file.",
@@ -25,7 +25,7 @@ StudyArgument = Annotated[
 @study_app.callback()
 def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
     if context.invoked_subcommand is None:
-        from harness.cli import study
+        from eyechart.harness.cli import study
 
         study.list_studies(as_json=as_json)
     elif as_json:
@@ -35,7 +35,7 @@ def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
 @study_app.command(epilog=examples("bench study show standard"))
 def show(name: StudyArgument, *, trust: TrustOption = False) -> None:
     """Print a study's file, and the name under which it is cited."""
-    from harness.cli import study
+    from eyechart.harness.cli import study
 
     study.show_study(name, trusts=trust)
 
@@ -53,6 +53,6 @@ def check(
 
     No model is asked. The tasks' generators are executed.
     """
-    from harness.cli import study
+    from eyechart.harness.cli import study
 
     raise typer.Exit(study.check_studies(files, trusts=trust, as_json=as_json))

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from harness.analysis.capacity import STATISTIC, capacity
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import (
+from eyechart.harness.analysis.capacity import STATISTIC, capacity
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     EffectiveLength,
     few_replies,
 )
-from harness.analysis.interval import span_text
-from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedCondition, JudgedRun
-from harness.analysis.results import TABLE
-from harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
-from harness.cli.terminal import one_line, show, tell
-from harness.spec import Condition, Line
+from eyechart.harness.analysis.interval import span_text
+from eyechart.harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedCondition, JudgedRun
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
+from eyechart.harness.cli.terminal import one_line, show, tell
+from eyechart.harness.spec import Condition, Line
 
 if TYPE_CHECKING:
     import pandas as pd

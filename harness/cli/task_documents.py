@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.documents import print_document
-from harness.cli.terminal import warn
-from harness.cli.verbs import check_task, installed_tasks, shown_samples
-from harness.errors import COMPLETE, USAGE
-from harness.plan.plan import plan
-from harness.plan.selection import open_tasks
-from harness.spec import Sample
-from harness.task.catalogue import Task, find
-from providers.plugins import BUILT_IN
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.terminal import warn
+from eyechart.harness.cli.verbs import check_task, installed_tasks, shown_samples
+from eyechart.harness.errors import COMPLETE, USAGE
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import Task, find
+from eyechart.providers.plugins import BUILT_IN
 
 
 def list_tasks() -> None:
@@ -106,8 +106,8 @@ def check_tasks(names: str) -> int:
 
 def list_models() -> None:
     """Prints what `bench models` lists, and the models whose facts are known."""
-    from providers.catalog.model_facts import known_models, model_facts
-    from providers.registry import listed
+    from eyechart.providers.catalog.model_facts import known_models, model_facts
+    from eyechart.providers.registry import listed
 
     found, errors = listed()
     print_document(

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import typer
 
-from harness.cli.looking import TASK_SAMPLE_EXAMPLES, sample
-from harness.cli.options import JsonOption, TaskArgument, examples
-from harness.errors import UsageError
+from eyechart.harness.cli.looking import TASK_SAMPLE_EXAMPLES, sample
+from eyechart.harness.cli.options import JsonOption, TaskArgument, examples
+from eyechart.harness.errors import UsageError
 
 tasks_app = typer.Typer(
     help="List the tasks; show one; check a task file; make a sample again.",
@@ -22,7 +22,7 @@ tasks_app.command(epilog=TASK_SAMPLE_EXAMPLES)(sample)
 @tasks_app.callback()
 def _tasks(context: typer.Context, *, as_json: JsonOption = False) -> None:
     if context.invoked_subcommand is None:
-        from harness.cli import task_documents, verbs
+        from eyechart.harness.cli import task_documents, verbs
 
         (task_documents if as_json else verbs).list_tasks()
     elif as_json:
@@ -34,7 +34,7 @@ def _tasks(context: typer.Context, *, as_json: JsonOption = False) -> None:
 )
 def show(name: TaskArgument, *, as_json: JsonOption = False) -> None:
     """Print a task's file and one prompt for each default condition."""
-    from harness.cli import task_documents, verbs
+    from eyechart.harness.cli import task_documents, verbs
 
     (task_documents if as_json else verbs).show_tasks(name)
 
@@ -45,6 +45,6 @@ def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
 
     Warns of what is unusual. Where one task is named, shows a prompt of each default condition.
     """
-    from harness.cli import task_documents, verbs
+    from eyechart.harness.cli import task_documents, verbs
 
     raise typer.Exit((task_documents if as_json else verbs).check_tasks(name))

@@ -49,14 +49,14 @@ def one_line(text: str) -> str:
 
 def echo(*lines: str) -> None:
     """Prints results on stdout, each of `lines` as one line, with known keys masked."""
-    from providers.secrets import mask
+    from eyechart.providers.secrets import mask
 
     _print(sys.stdout, _joined(map(mask, lines)))
 
 
 def say(*lines: str) -> None:
     """Prints messages on stderr, each of `lines` as one line, with all keys masked."""
-    from providers.secrets import redact
+    from eyechart.providers.secrets import redact
 
     _print(sys.stderr, _joined(map(redact, lines)))
 
@@ -150,7 +150,7 @@ class _Clean:
         self._part = part
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from providers.secrets import mask
+        from eyechart.providers.secrets import mask
 
         for segment in console.render(self._part, options):
             yield segment._replace(text=clean(mask(segment.text)))

@@ -8,16 +8,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cli.lists import aligned
-from harness.cli.terminal import echo, say, warn
-from harness.errors import COMPLETE, USAGE, EyechartError, TaskError, TaskFileError, UsageError
-from harness.plan.plan import plan
-from harness.plan.selection import open_tasks
-from harness.spec import Sample
-from harness.task.catalogue import Task, built_in_files, find, open_task, plugin_tasks
-from harness.task.functions import ItemError
-from harness.task.generator import ItemsFileError
-from providers.plugins import BUILT_IN
+from eyechart.harness.cli.lists import aligned
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.errors import (
+    COMPLETE,
+    USAGE,
+    EyechartError,
+    TaskError,
+    TaskFileError,
+    UsageError,
+)
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import Task, built_in_files, find, open_task, plugin_tasks
+from eyechart.harness.task.functions import ItemError
+from eyechart.harness.task.generator import ItemsFileError
+from eyechart.providers.plugins import BUILT_IN
 
 
 def check_output(option: str, path: Path | None) -> None:
@@ -109,8 +116,8 @@ class Checked:
 
 def check_task(name: str, path: Path) -> Checked:
     """Checks a task file and proves the task."""
-    from harness.plan.proof import failures, repetition
-    from harness.plan.warnings import warnings
+    from eyechart.harness.plan.proof import failures, repetition
+    from eyechart.harness.plan.warnings import warnings
 
     task: Task | None = None
     problems: list[str] = []
@@ -128,7 +135,7 @@ def check_tasks(names: str) -> int:
     """Checks task files and proves the tasks; prints a line for each, and the prompts where there
     is only one; returns the exit code.
     """
-    from harness.plan.oracles import PERFECT
+    from eyechart.harness.plan.oracles import PERFECT
 
     code = COMPLETE
     files = find(names)
@@ -159,7 +166,7 @@ def update_prices() -> None:
     """
     from datetime import UTC, datetime
 
-    from providers.catalog.price_list import update
+    from eyechart.providers.catalog.price_list import update
 
     path, models = update(datetime.now(UTC).date())
     say(f"today's prices, {models:,} models, are in {path}; all commands use them")
@@ -169,8 +176,8 @@ def list_models() -> None:
     """Prints a line for each provider: what it is, what it needs and, where there are plugins,
     where it comes from. Raises `SetupError` for a mistake in one of the user's files.
     """
-    from providers.catalog.model_facts import model_facts
-    from providers.registry import listed
+    from eyechart.providers.catalog.model_facts import model_facts
+    from eyechart.providers.registry import listed
 
     model_facts("")  # a mistake in the file is raised here
     found, errors = listed()

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import yaml
 
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.judged_run import NOT_SCORED, JudgedCondition
-from harness.errors import JournalError
-from harness.export.publishable import Publishable, counted
-from harness.spec import lines_of
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedCondition
+from eyechart.harness.errors import JournalError
+from eyechart.harness.export.publishable import Publishable, counted
+from eyechart.harness.spec import lines_of
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from harness.journal.manifest import Manifest
-from harness.journal.server import addresses
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.server import addresses
 
 UNKNOWN: Literal["unknown"] = "unknown"
 Weights: TypeAlias = Literal["open", "closed", "unknown"]

@@ -14,9 +14,9 @@ from pathlib import Path
 import orjson
 import pandas as pd
 
-from harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun, read_run
-from harness.errors import JournalError
-from harness.journal.record import Warn
+from eyechart.harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun, read_run
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.record import Warn
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.analysis.adaptive import Aim, Choice, Step, choose
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.bounds import COARSEST
-from harness.columns import OUTCOMES
-from harness.errors import TaskError
-from harness.face.run_options import RunOptions
-from harness.journal.manifest import MANIFEST
-from harness.plan.cost import estimate_tokens
-from harness.plan.plan import make_sample
-from harness.plan.selection import precision_text
-from harness.run.chooser import Wave
-from harness.run.run_request import RunRequest
-from harness.spec import MAX_LENGTH, CellKey, Condition, Line
+from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.bounds import COARSEST
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import TaskError
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.plan.cost import estimate_tokens
+from eyechart.harness.plan.plan import make_sample
+from eyechart.harness.plan.selection import precision_text
+from eyechart.harness.run.chooser import Wave
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
 
 _BATCH_WAVE = 120
 """Samples of a condition in a wave, where each wave may take a day."""

@@ -11,10 +11,10 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, overload
 
-from harness.bounds import BOUNDS, shown
-from harness.errors import EyechartError, UsageError
-from harness.plan.selection import check_text
-from providers.base import ProviderError
+from eyechart.harness.bounds import BOUNDS, shown
+from eyechart.harness.errors import EyechartError, UsageError
+from eyechart.harness.plan.selection import check_text
+from eyechart.providers.base import ProviderError
 
 _OPTIONS = {
     "axis": "axes",

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from harness.analysis.curve import THRESHOLD
-from harness.analysis.judged_run import read_run
-from harness.analysis.results import write_results
-from harness.bounds import shown
-from harness.errors import UsageError
-from harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from harness.face.arguments import (
+from eyechart.harness.analysis.curve import THRESHOLD
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.results import write_results
+from eyechart.harness.bounds import shown
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
+from eyechart.harness.face.arguments import (
     in_python,
     naming_arguments,
     number,
@@ -31,17 +31,23 @@ from harness.face.arguments import (
     whole,
     whole_numbers,
 )
-from harness.face.engine import ask, limit_of
-from harness.face.result import Run, read_threshold
-from harness.face.run_options import RunOptions, read_settings
-from harness.journal.record import Warn
-from harness.plan.cost import Budget
-from harness.plan.plan import Plan
-from harness.plan.selection import check_axes, open_tasks, repeats, system_prompt, task_plan
-from harness.run.event_loop import MAX_INTERRUPTS, loop_factory
-from harness.run.run_request import RunRequest
-from harness.run.writer import Judge
-from harness.task.catalogue import Task
+from eyechart.harness.face.engine import ask, limit_of
+from eyechart.harness.face.result import Run, read_threshold
+from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.selection import (
+    check_axes,
+    open_tasks,
+    repeats,
+    system_prompt,
+    task_plan,
+)
+from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.writer import Judge
+from eyechart.harness.task.catalogue import Task
 
 TaskLike: TypeAlias = str | Path | Task
 """A task, its name, or its file."""

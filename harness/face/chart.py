@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedRun
 
 WIDTH, HEIGHT = 480, 280
 

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from harness.face.run_options import RunOptions
-from harness.journal.record import Warn
-from harness.plan.cost import Budget
-from harness.run.batch.context import BatchContext
-from harness.run.batch.engine import BatchEngine
-from harness.run.chooser import Chooser
-from harness.run.engine import Display, Engine, RunEngine
-from harness.run.fresh import OldRuns
-from harness.run.outcome import RunOutcome
-from harness.run.run_request import RunRequest
-from providers.base import StopRunError
-from providers.registry import open_batch_form, open_batches
+from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.batch.context import BatchContext
+from eyechart.harness.run.batch.engine import BatchEngine
+from eyechart.harness.run.chooser import Chooser
+from eyechart.harness.run.engine import Display, Engine, RunEngine
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.providers.base import StopRunError
+from eyechart.providers.registry import open_batch_form, open_batches
 
 _HERE = ("lm-eval", "oracle", "scripted", "tiny")
 """Providers whose models compute in this process."""
@@ -230,8 +230,8 @@ def _engine(
             requests, BatchContext(service, form, budget, say, warn), old_runs, choose
         )
     if options.ray is not None:
-        from harness.run.ray.engine import RayEngine  # noqa: PLC0415  aiohttp
-        from harness.run.ray.fleet import connect  # noqa: PLC0415
+        from eyechart.harness.run.ray.engine import RayEngine  # noqa: PLC0415  aiohttp
+        from eyechart.harness.run.ray.fleet import connect  # noqa: PLC0415
 
         settings = options.model_settings()
         return RayEngine(

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import JournalError
-from harness.journal.answers import answered
-from harness.journal.manifest import find_runs, read_manifest, unmerged_shards
-from harness.journal.record import Warn
-from harness.shard import WHOLE, Shard
-from harness.spec import line_start
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.answers import answered
+from eyechart.harness.journal.manifest import find_runs, read_manifest, unmerged_shards
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.spec import line_start
 
 
 @dataclass(frozen=True)

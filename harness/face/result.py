@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from harness.analysis.comparison import (
+from eyechart.harness.analysis.comparison import (
     Change,
     Comparison,
     compare_conditions,
     compare_runs,
 )
-from harness.analysis.comparison_table import comparison_table
-from harness.analysis.comparison_text import change_sentence, finding
-from harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
-from harness.analysis.details import Prompts, prompts_of
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.interval import span_text
-from harness.analysis.judged_run import JudgedRun, read_run
-from harness.analysis.tables import cells_table, effective_length_table
-from harness.errors import CompareError, UsageError
-from harness.face.arguments import (
+from eyechart.harness.analysis.comparison_table import comparison_table
+from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
+from eyechart.harness.analysis.details import Prompts, prompts_of
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.interval import span_text
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.tables import cells_table, effective_length_table
+from eyechart.harness.errors import CompareError, UsageError
+from eyechart.harness.face.arguments import (
     lengths_of,
     naming_arguments,
     path,
@@ -36,11 +36,11 @@ from harness.face.arguments import (
     texts,
     texts_by_axis,
 )
-from harness.face.listing import list_runs as listed_runs
-from harness.face.run_options import as_warning
-from harness.face.samples import Choice, choose, shown_samples
-from harness.face.samples_frame import samples_frame
-from harness.task.catalogue import Task
+from eyechart.harness.face.listing import list_runs as listed_runs
+from eyechart.harness.face.run_options import as_warning
+from eyechart.harness.face.samples import Choice, choose, shown_samples
+from eyechart.harness.face.samples_frame import samples_frame
+from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
     import altair as alt
@@ -178,7 +178,7 @@ class Run:
         Raises:
             UsageError: nothing is scored yet.
         """
-        from harness.face.chart import accuracy_chart  # noqa: PLC0415  altair is slow to import
+        from eyechart.harness.face.chart import accuracy_chart  # noqa: PLC0415  altair is slow to import
 
         if not self.judged.cells["n"].any():
             raise UsageError(f"{self.folder}: no sample is scored, so there is nothing to draw")

@@ -8,30 +8,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from harness.bounds import BOUNDS
-from harness.errors import UsageError
-from harness.face.variant import (
+from eyechart.harness.bounds import BOUNDS
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.variant import (
     check_word,
     read_name,
     refuse_other_arguments,
     refuse_variant,
     variant_of,
 )
-from harness.journal.record import Warn
-from harness.plan import selection
-from harness.plan.oracles import knower
-from harness.plan.plan import Plan
-from harness.plan.resolved_model import ResolvedModel, resolve_model
-from harness.plan.selection import PRECISION, check_text, read_precision
-from harness.run.limits import RunLimits
-from harness.run.ray.options import RayOptions
-from harness.run.repeat import repeat_requests
-from harness.run.run_request import RunRequest
-from harness.shard import WHOLE, Shard
-from harness.spec import Settings
-from providers.base import Api, ModelSettings, Provider
-from providers.destinations import Destination, destination
-from providers.registry import (
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.plan import selection
+from eyechart.harness.plan.oracles import knower
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
+from eyechart.harness.plan.selection import PRECISION, check_text, read_precision
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.ray.options import RayOptions
+from eyechart.harness.run.repeat import repeat_requests
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.spec import Settings
+from eyechart.providers.base import Api, ModelSettings, Provider
+from eyechart.providers.destinations import Destination, destination
+from eyechart.providers.registry import (
     ModelName,
     check_effort,
     check_intervention,
@@ -42,7 +42,7 @@ from providers.registry import (
     open_model,
     parse_model,
 )
-from providers.secrets import has_secret
+from eyechart.providers.secrets import has_secret
 
 _TIERS = ("default", "flex")
 """Tiers of single requests."""

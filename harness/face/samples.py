@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.analysis.details import Detail, Prompts, RunDetails
-from harness.analysis.judged_run import JudgedRun, counted_records
-from harness.analysis.judging import reason, verdict_of
-from harness.columns import OUTCOMES
-from harness.errors import UsageError
-from harness.spec import Cell, TaskSpec
+from eyechart.harness.analysis.details import Detail, Prompts, RunDetails
+from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
+from eyechart.harness.analysis.judging import reason, verdict_of
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import UsageError
+from eyechart.harness.spec import Cell, TaskSpec
 
 RECORDED = tuple(outcome for outcome in OUTCOMES if outcome != "not_run")
 """The outcomes of samples that have a record."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from harness.face.samples import ShownSample
+from eyechart.harness.face.samples import ShownSample
 
 _FIELDS = (
     *("id", "length", "true_length", "index", "prompt", "reply", "reasoning", "target", "answer"),

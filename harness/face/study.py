@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.errors import EyechartError, StudyFileError, UsageError
-from harness.face.run_options import RunOptions, read_settings
-from harness.face.trust import TRUST, WHY_NOT, why_model, why_tasks
-from harness.journal.record import Warn
-from harness.plan import selection
-from harness.plan.plan import Plan
-from harness.spec import Cell, Settings
-from harness.study.reading import Study
-from harness.study.spec import StudyModel, StudyTask
-from providers.base import ProviderError
-from providers.destinations import destination
-from providers.registry import checked, parse_model
+from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
+from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.face.trust import TRUST, WHY_NOT, why_model, why_tasks
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.plan import selection
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.spec import Cell, Settings
+from eyechart.harness.study.reading import Study
+from eyechart.harness.study.spec import StudyModel, StudyTask
+from eyechart.providers.base import ProviderError
+from eyechart.providers.destinations import destination
+from eyechart.providers.registry import checked, parse_model
 
 
 @dataclass(frozen=True)

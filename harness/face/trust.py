@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from harness.errors import UnknownTaskError
-from harness.task.catalogue import find, installed_file, open_task
+from eyechart.harness.errors import UnknownTaskError
+from eyechart.harness.task.catalogue import find, installed_file, open_task
 
 TRUST = "--trust"
 """The option that confirms what a file asks for."""

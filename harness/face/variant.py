@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.errors import JournalError, UsageError
-from harness.journal.manifest import find_runs, read_manifest
-from harness.plan.resolved_model import ResolvedModel, is_effort
-from harness.spec import VARIANT
-from providers.registry import owner_of
+from eyechart.harness.errors import JournalError, UsageError
+from eyechart.harness.journal.manifest import find_runs, read_manifest
+from eyechart.harness.plan.resolved_model import ResolvedModel, is_effort
+from eyechart.harness.spec import VARIANT
+from eyechart.providers.registry import owner_of
 
 _EFFORT = re.compile(r"[a-z]{1,20}")
 _VERSION = re.compile(r"[0-9]+|default|latest")

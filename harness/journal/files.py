@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.errors import JournalError
+from eyechart.harness.errors import JournalError
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.errors import JournalError
-from harness.journal.manifest import Manifest
-from harness.journal.parts import Part
-from harness.journal.server import differences, together
-from harness.spec import Cell, CellKey
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.parts import Part
+from eyechart.harness.journal.server import differences, together
+from eyechart.harness.spec import Cell, CellKey
 
 
 def joined(parts: Sequence[Part]) -> Manifest:

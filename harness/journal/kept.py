@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from harness.errors import JournalError
-from harness.journal.files import replace_file
-from providers.secrets import mask
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import replace_file
+from eyechart.providers.secrets import mask
 
 KEPT = "kept"
 MAX_KEPT_BYTES = 1_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.journal.record import Record
-from harness.spec import Line
+from eyechart.harness.journal.record import Record
+from eyechart.harness.spec import Line
 
 
 class LineFinder:

@@ -15,15 +15,15 @@ from urllib.parse import quote
 import orjson
 from pydantic import ValidationError
 
-from harness import exact_json
-from harness.errors import JournalError
-from harness.journal.files import open_regular, replace_file
-from harness.journal.manifest_fields import ManifestFields
-from harness.journal.record import SAMPLES
-from harness.journal.recorded import Recorded
-from harness.journal.shards import SHARDS, is_shard
-from harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec
-from providers.secrets import masked_fields
+from eyechart.harness import exact_json
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import open_regular, replace_file
+from eyechart.harness.journal.manifest_fields import ManifestFields
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.recorded import Recorded
+from eyechart.harness.journal.shards import SHARDS, is_shard
+from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec
+from eyechart.providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
 REPEATS = "repeats"

@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
-from harness.bounds import BOUNDS
-from harness.errors import UsageError
-from harness.journal.recorded import Recorded, RecordedFile
-from harness.shard import Shard
-from harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, Condition, Line
+from eyechart.harness.bounds import BOUNDS
+from eyechart.harness.errors import UsageError
+from eyechart.harness.journal.recorded import Recorded, RecordedFile
+from eyechart.harness.shard import Shard
+from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, Condition, Line
 
 _MOST_NAME = 4096
 """Characters of a name that folders are named after; no path is longer."""

@@ -14,25 +14,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.errors import JournalError
-from harness.journal.files import replace_file
-from harness.journal.joined import joined
-from harness.journal.kept import KEPT, read_kept
-from harness.journal.line_finder import LineFinder
-from harness.journal.lines import bounded_lines
-from harness.journal.manifest import (
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.joined import joined
+from eyechart.harness.journal.kept import KEPT, read_kept
+from eyechart.harness.journal.line_finder import LineFinder
+from eyechart.harness.journal.lines import bounded_lines
+from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     journal_size,
     read_manifest,
     write_manifest,
 )
-from harness.journal.parts import Part
-from harness.journal.record import SAMPLES, Warn, numbered_records
-from harness.journal.sample_index import Chosen, OtherPromptError, SampleIndex
-from harness.journal.shards import SHARDS
-from harness.journal.writer import Journal
-from harness.spec import line_start
+from eyechart.harness.journal.parts import Part
+from eyechart.harness.journal.record import SAMPLES, Warn, numbered_records
+from eyechart.harness.journal.sample_index import Chosen, OtherPromptError, SampleIndex
+from eyechart.harness.journal.shards import SHARDS
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.spec import line_start
 
 _BUFFER = 1 << 20
 

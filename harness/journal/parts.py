@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import JournalError
-from harness.journal.manifest import (
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     folders_below,
@@ -17,8 +17,8 @@ from harness.journal.manifest import (
     read_manifest,
     shards_of,
 )
-from harness.journal.shards import is_shard
-from harness.shard import WHOLE, Shard
+from eyechart.harness.journal.shards import is_shard
+from eyechart.harness.shard import WHOLE, Shard
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from typing import Any, BinaryIO, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
-from harness import exact_json
-from harness.answer import Target
-from harness.errors import JournalError
-from harness.journal.files import open_regular
-from harness.journal.lines import bounded_lines
-from harness.spec import Condition, Sample, token_count
-from providers.secrets import masked_fields
+from eyechart.harness import exact_json
+from eyechart.harness.answer import Target
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import open_regular
+from eyechart.harness.journal.lines import bounded_lines
+from eyechart.harness.spec import Condition, Sample, token_count
+from eyechart.providers.secrets import masked_fields
 
 SAMPLES = "samples.jsonl"
 

@@ -8,9 +8,9 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.journal.line_finder import LineFinder
-from harness.journal.record import Record
-from harness.spec import MAX_SAMPLES, CellKey, Line
+from eyechart.harness.journal.line_finder import LineFinder
+from eyechart.harness.journal.record import Record
+from eyechart.harness.spec import MAX_SAMPLES, CellKey, Line
 
 _NOTHING, _ERROR, _UNSENT, _ANSWER = range(4)
 """What a sample has, the best last; `_UNSENT` is a prompt that is known not to fit the window."""

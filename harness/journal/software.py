@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from providers.plugins import Plugin
+from eyechart.providers.plugins import Plugin
 
 
 def software(*plugins: Plugin | None) -> dict[str, str]:

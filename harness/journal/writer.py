@@ -23,13 +23,13 @@ from typing import BinaryIO, Self
 import orjson
 from filelock import FileLock, Timeout
 
-from harness.errors import JournalError
-from harness.journal.answers import Answered, answered
-from harness.journal.files import replace_file, replacing, sync_folder
-from harness.journal.record import SAMPLES, Record, Warn, encode
-from harness.journal.shards import SHARDS
-from harness.spec import Line
-from providers.secrets import watch_environment
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.answers import Answered, answered
+from eyechart.harness.journal.files import replace_file, replacing, sync_folder
+from eyechart.harness.journal.record import SAMPLES, Record, Warn, encode
+from eyechart.harness.journal.shards import SHARDS
+from eyechart.harness.spec import Line
+from eyechart.providers.secrets import watch_environment
 
 _LOCK, _WRITER = "lock", "writer.json"
 SYNC_S = 1.0

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.plan.cost import PHRASE_TOKENS, likely_answer
-from harness.plan.plan import make_sample, output_budget
-from harness.spec import CellKey, Condition, Line, Sample
+from eyechart.harness.plan.cost import PHRASE_TOKENS, likely_answer
+from eyechart.harness.plan.plan import make_sample, output_budget
+from eyechart.harness.spec import CellKey, Condition, Line, Sample
 
 if TYPE_CHECKING:
-    from harness.plan.plan import Plan
-    from harness.plan.resolved_model import ResolvedModel
-    from providers.base import Facts
+    from eyechart.harness.plan.plan import Plan
+    from eyechart.harness.plan.resolved_model import ResolvedModel
+    from eyechart.providers.base import Facts
 
 _TOLERANCE = 0.05
 """How much samples of one length may differ in tokens."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from time import time
 from typing import NamedTuple, Protocol
 
-from harness.spec import Sample, token_count
-from providers.base import Reply, Usage
-from providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Prices, rates_for
+from eyechart.harness.spec import Sample, token_count
+from eyechart.providers.base import Reply, Usage
+from eyechart.providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Prices, rates_for
 
 PHRASE_TOKENS = 8
 """What a reply is given for the phrase before its answer."""

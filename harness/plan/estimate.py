@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.plan.cost import cost, estimate_tokens, likely_answer, most_cost, most_tokens
-from harness.plan.plan import output_budget
-from harness.spec import CellKey, Sample
-from providers.base import Usage
+from eyechart.harness.plan.cost import cost, estimate_tokens, likely_answer, most_cost, most_tokens
+from eyechart.harness.plan.plan import output_budget
+from eyechart.harness.spec import CellKey, Sample
+from eyechart.providers.base import Usage
 
 if TYPE_CHECKING:
-    from harness.plan.context_fit import CellFit
-    from harness.plan.plan import Plan
-    from providers.base import Provider
-    from providers.catalog.prices import Prices
+    from eyechart.harness.plan.context_fit import CellFit
+    from eyechart.harness.plan.plan import Plan
+    from eyechart.providers.base import Provider
+    from eyechart.providers.catalog.prices import Prices
 
 _MAX_COUNTED = 5000
 """Plans of up to so many samples are added up sample by sample."""

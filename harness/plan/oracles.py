@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from harness.answer import LETTERS, Answer, folded
-from harness.plan.plan import sample_from_id, task_of_id
-from harness.spec import Sample
-from harness.task.catalogue import Task
-from providers.base import Known
+from eyechart.harness.answer import LETTERS, Answer, folded
+from eyechart.harness.plan.plan import sample_from_id, task_of_id
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.base import Known
 
 Speak = Callable[[str, str], str]
 

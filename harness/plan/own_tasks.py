@@ -17,9 +17,9 @@ from typing import Any
 
 import orjson
 
-from harness.errors import EyechartError
-from harness.task.catalogue import Task, open_task
-from providers.catalog.price_list import cache_folder
+from eyechart.harness.errors import EyechartError
+from eyechart.harness.task.catalogue import Task, open_task
+from eyechart.providers.catalog.price_list import cache_folder
 
 _MOST = 500
 """Records that are kept; the oldest are removed."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from harness.answer import target_of
-from harness.bounds import BOUNDS
-from harness.errors import PlanError
-from harness.shard import WHOLE, Shard
-from harness.spec import (
+from eyechart.harness.answer import target_of
+from eyechart.harness.bounds import BOUNDS
+from eyechart.harness.errors import PlanError
+from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.spec import (
     CellKey,
     Condition,
     Item,
@@ -31,7 +31,7 @@ from harness.spec import (
 )
 
 if TYPE_CHECKING:
-    from harness.task.catalogue import Task
+    from eyechart.harness.task.catalogue import Task
 
 _ID = re.compile(
     r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"

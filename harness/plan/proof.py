@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.plan.oracles import right_replies, wrong_answers
-from harness.plan.plan import plan
-from harness.score.verdict import Verdict, judge
-from harness.spec import Sample
-from harness.task.catalogue import Task
+from eyechart.harness.plan.oracles import right_replies, wrong_answers
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.score.verdict import Verdict, judge
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import Task
 
 _FEWEST_DIFFERENT = 0.9
 _REFUSAL = "I'm sorry, but I can't help with that."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.spec import Sample
-from providers.base import Request
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import Request
 
 
 def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.spec import VARIANT
-from providers.catalog.model_facts import EFFORTS, ModelFacts, model_facts
-from providers.catalog.price_list import offer
-from providers.catalog.prices import DEFAULT, Prices
+from eyechart.harness.spec import VARIANT
+from eyechart.providers.catalog.model_facts import EFFORTS, ModelFacts, model_facts
+from eyechart.providers.catalog.price_list import offer
+from eyechart.providers.catalog.prices import DEFAULT, Prices
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import get_args
 
-from harness.bounds import BOUNDS, shown
-from harness.errors import TaskFileError, UsageError
-from harness.plan.plan import Plan, item_of, make_sample, plan
-from harness.spec import Line, Spread, lines_of
-from harness.task.catalogue import Task, find, open_task
-from harness.task.prompt import utf8_problem
+from eyechart.harness.bounds import BOUNDS, shown
+from eyechart.harness.errors import TaskFileError, UsageError
+from eyechart.harness.plan.plan import Plan, item_of, make_sample, plan
+from eyechart.harness.spec import Line, Spread, lines_of
+from eyechart.harness.task.catalogue import Task, find, open_task
+from eyechart.harness.task.prompt import utf8_problem
 
 PRECISION = 0.75
 """Octaves: with it the ends of an interval are a factor of 1.7 apart."""

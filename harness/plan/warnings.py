@@ -8,12 +8,12 @@ from contextlib import suppress
 from itertools import islice, pairwise
 from operator import ne
 
-from harness.answer import Target
-from harness.errors import TaskError
-from harness.plan.plan import Plan, item_of, plan
-from harness.spec import Condition, Item, Separator, write_row
-from harness.task import prompt
-from harness.task.catalogue import Task
+from eyechart.harness.answer import Target
+from eyechart.harness.errors import TaskError
+from eyechart.harness.plan.plan import Plan, item_of, plan
+from eyechart.harness.spec import Condition, Item, Separator, write_row
+from eyechart.harness.task import prompt
+from eyechart.harness.task.catalogue import Task
 
 _TRIED = 3
 """Samples of each line that are looked at."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.plan.plan import Plan, item_of
-from harness.spec import Sample
+from eyechart.harness.plan.plan import Plan, item_of
+from eyechart.harness.spec import Sample
 
 _ALL, _MORE = 100, 200
 """A row is made again at each of its first lengths and at so many evenly spread longer ones, since

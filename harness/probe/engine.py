@@ -7,16 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from harness.errors import TaskError
-from harness.plan.plan import Plan, make_sample
-from harness.probe.counts import running_counts
-from harness.probe.folder import Measured, MeasuredKey, ProbeFolder, read_measured
-from harness.probe.passes import COUNTER, MAPS, Scene, measure, measure_counts, measure_maps
-from harness.probe.places import places_of, symbol_spans
-from harness.probe.reading import Reading
-from harness.spec import CellKey, Condition, Line, Sample
-from providers.base import PromptOverflowError
-from providers.inside import Inside
+from eyechart.harness.errors import TaskError
+from eyechart.harness.plan.plan import Plan, make_sample
+from eyechart.harness.probe.counts import running_counts
+from eyechart.harness.probe.folder import Measured, MeasuredKey, ProbeFolder, read_measured
+from eyechart.harness.probe.passes import (
+    COUNTER,
+    MAPS,
+    Scene,
+    measure,
+    measure_counts,
+    measure_maps,
+)
+from eyechart.harness.probe.places import places_of, symbol_spans
+from eyechart.harness.probe.reading import Reading
+from eyechart.harness.spec import CellKey, Condition, Line, Sample
+from eyechart.providers.base import PromptOverflowError
+from eyechart.providers.inside import Inside
 
 Progress = Callable[[int, int], None]
 """Takes the number of samples that are done, and of all."""

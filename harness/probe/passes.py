@@ -10,16 +10,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.probe.measures.attention import Attention
-from harness.probe.measures.collapse import distances, weights_apart
-from harness.probe.measures.counter import counter_readings, position_readings
-from harness.probe.measures.residual import Residual, spectral_norm
-from harness.probe.measures.rotary import Rotary
-from harness.probe.measures.squashing import along_the_row, largest_slope
-from harness.probe.measures.states import Several, States, Watch
-from harness.probe.places import Places
-from harness.probe.reading import Reading
-from providers.inside import Array, Event, Inside, Precision
+from eyechart.harness.probe.measures.attention import Attention
+from eyechart.harness.probe.measures.collapse import distances, weights_apart
+from eyechart.harness.probe.measures.counter import counter_readings, position_readings
+from eyechart.harness.probe.measures.residual import Residual, spectral_norm
+from eyechart.harness.probe.measures.rotary import Rotary
+from eyechart.harness.probe.measures.squashing import along_the_row, largest_slope
+from eyechart.harness.probe.measures.states import Several, States, Watch
+from eyechart.harness.probe.places import Places
+from eyechart.harness.probe.reading import Reading
+from eyechart.providers.inside import Array, Event, Inside, Precision
 
 COUNTER, MAPS = "counter", "maps"
 """Measures of a whole condition, and of the model."""

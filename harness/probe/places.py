@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.plan.plan import Plan, item_of
-from harness.spec import Sample
-from providers.inside import Tokens
+from eyechart.harness.plan.plan import Plan, item_of
+from eyechart.harness.spec import Sample
+from eyechart.providers.inside import Tokens
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Two characters of Unicode's private use, which no prompt has."""

@@ -8,8 +8,8 @@ from typing import Literal
 
 import pandas as pd
 
-from harness.probe.measures.collapse import LINE
-from harness.spec import Condition
+from eyechart.harness.probe.measures.collapse import LINE
+from eyechart.harness.spec import Condition
 
 
 @dataclass(frozen=True, slots=True)

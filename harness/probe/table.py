@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from harness.journal.files import replace_file
-from harness.probe.folder import Measured, read_manifest, read_measured
-from harness.probe.measures.catalogue import unit_of
-from harness.probe.passes import COUNTER
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.probe.folder import Measured, read_manifest, read_measured
+from eyechart.harness.probe.measures.catalogue import unit_of
+from eyechart.harness.probe.passes import COUNTER
 
 TABLE = "probe.csv"
 _WHERE = ("measure", "quantity", "unit", "length", "length_low", "length_high", "layer", "head")

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from harness import exact_json
-from harness.errors import UsageError
-from harness.spec import token_count
+from eyechart.harness import exact_json
+from eyechart.harness.errors import UsageError
+from eyechart.harness.spec import token_count
 
 Row: TypeAlias = Mapping[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.recorded.fields import Row, RowError, prompt_text
-from providers.base import BatchForm, ProviderError
+from eyechart.harness.recorded.fields import Row, RowError, prompt_text
+from eyechart.providers.base import BatchForm, ProviderError
 
 
 def is_request(row: Row) -> bool:

@@ -10,10 +10,10 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from harness.errors import JournalError, UsageError
-from harness.journal.files import open_regular
-from harness.recorded.row import MAX_DOCUMENT, FileRow
-from providers.base import install
+from eyechart.harness.errors import JournalError, UsageError
+from eyechart.harness.journal.files import open_regular
+from eyechart.harness.recorded.row import MAX_DOCUMENT, FileRow
+from eyechart.providers.base import install
 
 _NO_STOP = "unknown"
 """What Inspect writes where no reason is known."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.journal.manifest import run_folder
-from harness.recorded.fields import (
+from eyechart.harness.journal.manifest import run_folder
+from eyechart.harness.recorded.fields import (
     Columns,
     RecordedReply,
     Row,
@@ -19,12 +19,12 @@ from harness.recorded.fields import (
     value_at,
     values_hash,
 )
-from harness.recorded.files import read_rows
-from harness.recorded.forms import fields_of, is_request, prompt_of_request
-from harness.recorded.row import FileRow
-from harness.spec import Settings
-from harness.task.catalogue import Task
-from providers.base import BatchForm
+from eyechart.harness.recorded.files import read_rows
+from eyechart.harness.recorded.forms import fields_of, is_request, prompt_of_request
+from eyechart.harness.recorded.row import FileRow
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.base import BatchForm
 
 
 @dataclass(frozen=True, slots=True)

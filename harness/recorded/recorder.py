@@ -15,27 +15,27 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.errors import JournalError, UsageError
-from harness.journal.answers import text_mark
-from harness.journal.kept import keep
-from harness.journal.line_finder import LineFinder
-from harness.journal.manifest import (
+from eyechart.harness.errors import JournalError, UsageError
+from eyechart.harness.journal.answers import text_mark
+from eyechart.harness.journal.kept import keep
+from eyechart.harness.journal.line_finder import LineFinder
+from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     read_manifest,
     write_manifest,
 )
-from harness.journal.record import Failure, Record, Warn, read_records, record_of
-from harness.journal.recorded import Recorded
-from harness.journal.software import software
-from harness.journal.writer import Journal
-from harness.plan.own_tasks import remember
-from harness.plan.plan import fingerprint, make_sample, sample_hash
-from harness.recorded.fields import RecordedReply, RowError, RowMark
-from harness.recorded.reader import Imported, ImportRequest, Problem, Reader
-from harness.recorded.samples import GivenSample, SampleFinder
-from harness.recorded.sources import GivenFile, Sources, given_files
-from harness.spec import (
+from eyechart.harness.journal.record import Failure, Record, Warn, read_records, record_of
+from eyechart.harness.journal.recorded import Recorded
+from eyechart.harness.journal.software import software
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.own_tasks import remember
+from eyechart.harness.plan.plan import fingerprint, make_sample, sample_hash
+from eyechart.harness.recorded.fields import RecordedReply, RowError, RowMark
+from eyechart.harness.recorded.reader import Imported, ImportRequest, Problem, Reader
+from eyechart.harness.recorded.samples import GivenSample, SampleFinder
+from eyechart.harness.recorded.sources import GivenFile, Sources, given_files
+from eyechart.harness.spec import (
     Cell,
     CellKey,
     Condition,
@@ -45,8 +45,8 @@ from harness.spec import (
     line_start,
     lines_of,
 )
-from providers.base import BatchForm
-from providers.secrets import mask, redact
+from eyechart.providers.base import BatchForm
+from eyechart.providers.secrets import mask, redact
 
 _SHOWN_MODELS = 6
 """Names of models that a message lists, at most."""

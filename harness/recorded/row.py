@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.journal.lines import MAX_LINE
-from harness.recorded.fields import Row
+from eyechart.harness.journal.lines import MAX_LINE
+from eyechart.harness.recorded.fields import Row
 
 MAX_DOCUMENT = 8 * MAX_LINE
 """Bytes of what is read at once besides lines: a JSON array, or a member of a log of Inspect."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from harness.answer import Answer, Target, folded, target_of
-from harness.errors import PlanError, TaskError, UsageError
-from harness.plan.plan import item_of, make_sample, plan, sample_from_id
-from harness.recorded.fields import RecordedReply, RowError, integer
-from harness.spec import (
+from eyechart.harness.answer import Answer, Target, folded, target_of
+from eyechart.harness.errors import PlanError, TaskError, UsageError
+from eyechart.harness.plan.plan import item_of, make_sample, plan, sample_from_id
+from eyechart.harness.recorded.fields import RecordedReply, RowError, integer
+from eyechart.harness.spec import (
     MAX_LENGTH,
     MAX_SAMPLES,
     Condition,
@@ -25,7 +25,7 @@ from harness.spec import (
     is_too_long,
     lines_of,
 )
-from harness.task.catalogue import Task
+from eyechart.harness.task.catalogue import Task
 
 _MOST_CHARACTERS = 200_000_000
 """Most characters of the prompts that are made to find one: a few seconds of work."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from harness.errors import JournalError
-from harness.journal.files import open_regular
-from harness.journal.record import Record, Warn
-from harness.journal.recorded import Recorded, RecordedFile
-from harness.recorded.fields import RowMark
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import open_regular
+from eyechart.harness.journal.record import Record, Warn
+from eyechart.harness.journal.recorded import Recorded, RecordedFile
+from eyechart.harness.recorded.fields import RowMark
 
 _CHUNK = 1 << 20
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from harness.analysis.effective_length import FEW_REPLIES, NO_SINGLE_THRESHOLD, few_replies
-from harness.analysis.interval import Bound
-from harness.analysis.standing import Standing
-from harness.report import charts
-from harness.report.looks import SERIES_LIGHT, Look, Spec
-from harness.report.panels import (
+from eyechart.harness.analysis.effective_length import FEW_REPLIES, NO_SINGLE_THRESHOLD, few_replies
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.report import charts
+from eyechart.harness.report.looks import SERIES_LIGHT, Look, Spec
+from eyechart.harness.report.panels import (
     Figure,
     Panel,
     Rows,
@@ -20,8 +20,8 @@ from harness.report.panels import (
     told_apart,
     units_of,
 )
-from harness.report.section import UNITS, Section, Series, key_of
-from harness.spec import Condition
+from eyechart.harness.report.section import UNITS, Section, Series, key_of
+from eyechart.harness.spec import Condition
 
 Marks: TypeAlias = dict[str, str | float]
 """The fields of every row of a series: colour, dash, marks, name in tooltips."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from harness.analysis.details import RunDetails
-from harness.report.panels import Figure, look_of
-from harness.report.reported import Reported
-from harness.report.section import Section, Series
+from eyechart.harness.analysis.details import RunDetails
+from eyechart.harness.report.panels import Figure, look_of
+from eyechart.harness.report.reported import Reported
+from eyechart.harness.report.section import Section, Series
 
 Files: TypeAlias = Mapping[str, Reported]
 """Name -> file."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import altair as alt
 
-from harness.columns import OUTCOMES
-from harness.report.looks import LABEL, OUTCOME_INKS, Look, Spec
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.report.looks import LABEL, OUTCOME_INKS, Look, Spec
 
 WIDTH, HEIGHT = 300, 170
 _ROW = 18

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import altair as alt
 import pandas as pd
 
-from harness.analysis.interval import Z95
-from harness.report.charts import HEIGHT, WIDTH, longest_first, spec_of
-from harness.report.looks import LABEL, Spec
-from harness.report.panels import Figure, Panel, Rows
-from harness.report.section import Section, Series, key_of
+from eyechart.harness.analysis.interval import Z95
+from eyechart.harness.report.charts import HEIGHT, WIDTH, longest_first, spec_of
+from eyechart.harness.report.looks import LABEL, Spec
+from eyechart.harness.report.panels import Figure, Panel, Rows
+from eyechart.harness.report.section import Section, Series, key_of
 
 _NAMED = 12
 """With more models than this, names are in the tooltips only."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import msgspec
 
-from harness.analysis.details import Detail
-from harness.analysis.shortened import marked, shortened
+from eyechart.harness.analysis.details import Detail
+from eyechart.harness.analysis.shortened import marked, shortened
 
 MOST = 20_000
 """Characters of a reply, its reasoning or a prompt that a page shows."""

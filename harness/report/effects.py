@@ -6,25 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from harness.analysis.comparison import (
+from eyechart.harness.analysis.comparison import (
     Comparison,
     ConditionComparison,
     compare_conditions,
     compare_runs,
 )
-from harness.analysis.comparison_text import finding as finding_of
-from harness.analysis.curve import Threshold
-from harness.analysis.details import RunDetails
-from harness.analysis.effective_length import EffectiveLength, effective_length
-from harness.analysis.family import Ranked, corrected, in_family
-from harness.analysis.further import SIGNIFICANT
-from harness.analysis.interval import span_text
-from harness.analysis.paired import PairedArea
-from harness.analysis.signed import points
-from harness.analysis.standing import Standing
-from harness.errors import CompareError
-from harness.report.section import Section, key_of
-from harness.spec import Condition
+from eyechart.harness.analysis.comparison_text import finding as finding_of
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.details import RunDetails
+from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
+from eyechart.harness.analysis.family import Ranked, corrected, in_family
+from eyechart.harness.analysis.further import SIGNIFICANT
+from eyechart.harness.analysis.interval import span_text
+from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.signed import points
+from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.errors import CompareError
+from eyechart.harness.report.section import Section, key_of
+from eyechart.harness.spec import Condition
 
 _MOVES = 2
 """Moves that the finding of a model names; the tables have all of them."""

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.analysis.details import FIRST_ROUNDED
-from harness.analysis.signed import points
-from harness.columns import OUTCOMES
-from harness.report import charts
-from harness.report.effects import Effect
-from harness.report.looks import Look
-from harness.report.panels import (
+from eyechart.harness.analysis.details import FIRST_ROUNDED
+from eyechart.harness.analysis.signed import points
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.report import charts
+from eyechart.harness.report.effects import Effect
+from eyechart.harness.report.looks import Look
+from eyechart.harness.report.panels import (
     Figure,
     Panel,
     Rows,
@@ -24,7 +24,7 @@ from harness.report.panels import (
     told_apart,
     units_of,
 )
-from harness.report.section import Section, Series
+from eyechart.harness.report.section import Section, Series
 
 _COMMON = 12
 """Answers in the chart of the commonest answers."""

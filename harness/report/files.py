@@ -11,8 +11,8 @@ from pathlib import Path
 
 import vl_convert
 
-from harness.report.looks import LIGHT, Spec, config, inked
-from harness.report.panels import Figure, Panel
+from eyechart.harness.report.looks import LIGHT, Spec, config, inked
+from eyechart.harness.report.panels import Figure, Panel
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _LONGEST = 200

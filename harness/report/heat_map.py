@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import altair as alt
 
-from harness.analysis.interval import wilson
-from harness.report.charts import WIDTH, longest_first, spec_of
-from harness.report.looks import LABEL, Spec
-from harness.report.panels import Figure, Panel, Rows
-from harness.report.section import Section
+from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.report.charts import WIDTH, longest_first, spec_of
+from eyechart.harness.report.looks import LABEL, Spec
+from eyechart.harness.report.panels import Figure, Panel, Rows
+from eyechart.harness.report.section import Section
 
 AXIS = "position"
 """The axis of a task that says where in the row lies what is asked for."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.probe.folder import read_manifest
-from harness.probe.shown import SHOWN, Shown, rows_with, shown_values
-from harness.probe.table import probe_frame
-from harness.report import charts
-from harness.report.looks import Look
-from harness.report.panels import (
+from eyechart.harness.probe.folder import read_manifest
+from eyechart.harness.probe.shown import SHOWN, Shown, rows_with, shown_values
+from eyechart.harness.probe.table import probe_frame
+from eyechart.harness.report import charts
+from eyechart.harness.report.looks import Look
+from eyechart.harness.report.panels import (
     Figure,
     Panel,
     Rows,
@@ -23,7 +23,7 @@ from harness.report.panels import (
     told_apart,
     units_of,
 )
-from harness.report.section import Section, Series, key_of
+from eyechart.harness.report.section import Section, Series, key_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,15 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from harness.analysis import tables
-from harness.analysis.capacity import STATISTIC, capacity
-from harness.analysis.factor import factors
-from harness.analysis.interval import Bound, Span, span_text
-from harness.analysis.standing import Standing
-from harness.columns import SIGNS
-from harness.report.effects import Effect
-from harness.report.reported import Reported
-from harness.report.section import Section, key_of
+from eyechart.harness.analysis import tables
+from eyechart.harness.analysis.capacity import STATISTIC, capacity
+from eyechart.harness.analysis.factor import factors
+from eyechart.harness.analysis.interval import Bound, Span, span_text
+from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.columns import SIGNS
+from eyechart.harness.report.effects import Effect
+from eyechart.harness.report.reported import Reported
+from eyechart.harness.report.section import Section, key_of
 
 Value: TypeAlias = str | int | float | list[Any] | None
 """The value of a field: a text, a number, `None`, or `[text, number to sort by]`."""

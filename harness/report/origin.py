@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness import exact_json
-from harness.analysis.details import RunDetails
-from harness.analysis.judged_run import NOT_SCORED
+from eyechart.harness import exact_json
+from eyechart.harness.analysis.details import RunDetails
+from eyechart.harness.analysis.judged_run import NOT_SCORED
 
 
 @dataclass(frozen=True)

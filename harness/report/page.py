@@ -20,21 +20,21 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.analysis.curve import Threshold
-from harness.analysis.judged_run import JudgedRun
-from harness.columns import OUTCOMES
-from harness.errors import JournalError
-from harness.journal.files import replace_file
-from harness.report import listed, looks
-from harness.report.effects import Effect
-from harness.report.files import write_charts
-from harness.report.inside import ProbeOfRun
-from harness.report.listed import ReportTable
-from harness.report.origin import origin
-from harness.report.page_section import PageSection, page_section_of
-from harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
-from harness.report.reported import Reported, read_reported
-from harness.report.section import UNITS, Section, sections
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.report import listed, looks
+from eyechart.harness.report.effects import Effect
+from eyechart.harness.report.files import write_charts
+from eyechart.harness.report.inside import ProbeOfRun
+from eyechart.harness.report.listed import ReportTable
+from eyechart.harness.report.origin import origin
+from eyechart.harness.report.page_section import PageSection, page_section_of
+from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
+from eyechart.harness.report.reported import Reported, read_reported
+from eyechart.harness.report.section import UNITS, Section, sections
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("page.js", "narrow.js", "cards.js", "samples.js")

@@ -6,20 +6,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.standing import Standing
-from harness.columns import OUTCOMES
-from harness.report import figures, listed
-from harness.report.accuracy import accuracy_figures
-from harness.report.costs import cost_figures
-from harness.report.effects import Effect, effects, finding, gaps
-from harness.report.heat_map import heat_map_figure
-from harness.report.inside import ProbeOfRun, inside_figures
-from harness.report.listed import ReportTable
-from harness.report.panels import Figure, Panel
-from harness.report.published import published_figures
-from harness.report.reported import Reported
-from harness.report.section import Section
-from harness.report.standings import (
+from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.report import figures, listed
+from eyechart.harness.report.accuracy import accuracy_figures
+from eyechart.harness.report.costs import cost_figures
+from eyechart.harness.report.effects import Effect, effects, finding, gaps
+from eyechart.harness.report.heat_map import heat_map_figure
+from eyechart.harness.report.inside import ProbeOfRun, inside_figures
+from eyechart.harness.report.listed import ReportTable
+from eyechart.harness.report.panels import Figure, Panel
+from eyechart.harness.report.published import published_figures
+from eyechart.harness.report.reported import Reported
+from eyechart.harness.report.section import Section
+from eyechart.harness.report.standings import (
     StandingLine,
     condition_text,
     standing_finding,

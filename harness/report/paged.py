@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from harness.analysis.details import Detail, Prompts, RunDetails, prompts_of
-from harness.columns import OUTCOMES
-from harness.report.cut import cut_prompt
+from eyechart.harness.analysis.details import Detail, Prompts, RunDetails, prompts_of
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.report.cut import cut_prompt
 
 CHUNK = 500
 """Samples whose texts are packed together."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.report.looks import Look, Spec
-from harness.report.section import Section, Series
+from eyechart.harness.report.looks import Look, Spec
+from eyechart.harness.report.section import Section, Series
 
 Rows = list[dict[str, Any]]
 

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.report.beside import Files
-from harness.report.panels import Figure
-from harness.report.published_curves import COUNTED, copied_figure, errors_figure, letters_figure
-from harness.report.published_rows import (
+from eyechart.harness.report.beside import Files
+from eyechart.harness.report.panels import Figure
+from eyechart.harness.report.published_curves import (
+    COUNTED,
+    copied_figure,
+    errors_figure,
+    letters_figure,
+)
+from eyechart.harness.report.published_rows import (
     bases_figure,
     capacities_figure,
     ones_314_figure,
     writings_figure,
 )
-from harness.report.reported import Reported
-from harness.report.section import Section
+from eyechart.harness.report.reported import Reported
+from eyechart.harness.report.section import Section
 
 _MAKERS: Mapping[str, tuple[Callable[[Section, Files], Figure | None], ...]] = {
     "copying/first_last": (copied_figure,),

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.report import charts
-from harness.report.beside import LARGEST, Files, beside, series_of
-from harness.report.panels import Figure, Panel, Rows, look_of, marks_of, told_apart
-from harness.report.reported import Reported
-from harness.report.section import Section, Series
+from eyechart.harness.report import charts
+from eyechart.harness.report.beside import LARGEST, Files, beside, series_of
+from eyechart.harness.report.panels import Figure, Panel, Rows, look_of, marks_of, told_apart
+from eyechart.harness.report.reported import Reported
+from eyechart.harness.report.section import Section, Series
 
 _MARKS = "○□◇"
 _APART = 1.6

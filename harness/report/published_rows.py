@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from harness.report import charts
-from harness.report.beside import LARGEST, Files, beside, series_of
-from harness.report.panels import Figure, Panel, Rows, look_of, marks_of
-from harness.report.section import Section, Series, key_of
-from harness.spec import Condition
+from eyechart.harness.report import charts
+from eyechart.harness.report.beside import LARGEST, Files, beside, series_of
+from eyechart.harness.report.panels import Figure, Panel, Rows, look_of, marks_of
+from eyechart.harness.report.section import Section, Series, key_of
+from eyechart.harness.spec import Condition
 
 OURS = "this model"
 """The row of what was measured in a chart with a row for each published model."""

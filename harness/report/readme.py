@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
-from harness.analysis.cells import markdown_text
-from harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
-from harness.analysis.interval import Bound, Sign, Span, span_text
-from harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
-from harness.analysis.run_cost import dollars_text
-from harness.analysis.standing import median_length
-from harness.errors import LeaderboardError
-from harness.journal.files import replace_file
-from harness.spec import Condition
+from eyechart.harness.analysis.cells import markdown_text
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
+from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
+from eyechart.harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
+from eyechart.harness.analysis.run_cost import dollars_text
+from eyechart.harness.analysis.standing import median_length
+from eyechart.harness.errors import LeaderboardError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.spec import Condition
 
 BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
 _MARKER = re.compile(r"^[ \t]*(<!-- (?:bench [a-z ]+|end) -->)[ \t]*\r?$", re.MULTILINE)

@@ -56,8 +56,8 @@ class Reported:
 
 def reported_root() -> Path:
     """The folder of the files: in the wheel, or else beside the package."""
-    package = Path(str(files("harness")))
-    in_wheel = package / "_reported"
+    package = Path(str(files("eyechart")))
+    in_wheel = package / "reported"
     return in_wheel if in_wheel.is_dir() else package.parent / "results" / "reported"
 
 

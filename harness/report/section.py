@@ -12,14 +12,14 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from harness.analysis.curve import Curve, Floats, Threshold
-from harness.analysis.details import RunDetails, read_details
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
-from harness.analysis.standing import Standing, standing
-from harness.columns import OUTCOMES
-from harness.report.cut import cut_detail
-from harness.spec import Condition
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.details import RunDetails, read_details
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from eyechart.harness.analysis.standing import Standing, standing
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.report.cut import cut_detail
+from eyechart.harness.spec import Condition
 
 CORRECT = OUTCOMES.index("correct")
 UNSCORED = [OUTCOMES.index(name) for name in NOT_SCORED]

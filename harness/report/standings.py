@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.interval import Bound, span_text
-from harness.analysis.run_text import correction, outside_text, ranking_finding
-from harness.analysis.standing import Place, Standing
-from harness.report.section import Section
+from eyechart.harness.analysis.interval import Bound, span_text
+from eyechart.harness.analysis.run_text import correction, outside_text, ranking_finding
+from eyechart.harness.analysis.standing import Place, Standing
+from eyechart.harness.report.section import Section
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from harness.journal.manifest import MANIFEST, read_manifest
-from harness.plan.cost import Budget
-from harness.plan.plan import Plan
-from harness.run.progress import Progress
-from harness.run.run_request import RunRequest
-from harness.spec import CellKey
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import CellKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,19 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Protocol
 
-from harness.journal.record import Warn
-from harness.journal.writer import Journal
-from harness.plan.cost import Budget
-from harness.run.chooser import Chooser, first_plan, next_plan
-from harness.run.fresh import OldRuns
-from harness.run.limits import RunLimits
-from harness.run.outcome import RunOutcome
-from harness.run.progress import Progress
-from harness.run.run_request import RunRequest
-from harness.run.task_run import TaskRun
-from harness.run.writer import Judge
-from providers.base import Provider
-from providers.plugins import fault_of
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import TaskRun
+from eyechart.harness.run.writer import Judge
+from eyechart.providers.base import Provider
+from eyechart.providers.plugins import fault_of
 
 
 class Engine(Protocol):

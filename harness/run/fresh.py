@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from harness.errors import JournalError
-from harness.journal.record import read_records
-from harness.journal.writer import set_aside
-from harness.run.batch.pending import PENDING_FILE
-from harness.run.run_request import SERVER_LOG, RunRequest
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.record import read_records
+from eyechart.harness.journal.writer import set_aside
+from eyechart.harness.run.batch.pending import PENDING_FILE
+from eyechart.harness.run.run_request import SERVER_LOG, RunRequest
 
 
 class OldRuns:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.run.progress import Progress
-from harness.run.run_request import RunRequest
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.run_request import RunRequest
 
 
 @dataclass(frozen=True, slots=True)

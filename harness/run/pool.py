@@ -12,15 +12,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from harness.journal.record import Record
-from harness.plan.cost import UsageMeter
-from harness.plan.request import request_of
-from harness.run.limiter import AdaptiveLimiter, RateLimiter
-from harness.run.limits import RunLimits
-from harness.run.progress import Progress
-from harness.run.retry import RetryingClient
-from harness.spec import Sample
-from providers.base import Provider, ProviderError, StopRunError
+from eyechart.harness.journal.record import Record
+from eyechart.harness.plan.cost import UsageMeter
+from eyechart.harness.plan.request import request_of
+from eyechart.harness.run.limiter import AdaptiveLimiter, RateLimiter
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.retry import RetryingClient
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import Provider, ProviderError, StopRunError
 
 Append = Callable[[Record], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from harness.plan.cost import Budget
+from eyechart.harness.plan.cost import Budget
 
 _FEWEST = 8
 """Replies from which on the time to the end is said."""

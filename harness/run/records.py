@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from harness.journal.record import Failure, FailureKind, Record, record_of
-from harness.spec import Sample
-from providers.base import PromptOverflowError, ProviderError, RefusedError, Reply
+from eyechart.harness.journal.record import Failure, FailureKind, Record, record_of
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import PromptOverflowError, ProviderError, RefusedError, Reply
 
 
 def answered(

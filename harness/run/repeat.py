@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from harness.errors import IncompleteError
-from harness.journal.answers import answered
-from harness.journal.files import replace_file
-from harness.journal.manifest import MANIFEST, read_manifest, repeat_folder
-from harness.run.run_request import RunRequest
-from harness.spec import line_start
+from eyechart.harness.errors import IncompleteError
+from eyechart.harness.journal.answers import answered
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest, repeat_folder
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import line_start
 
 _FINISHED = "finished"
 """Empty file in the folder of a finished repeat."""

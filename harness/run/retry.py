@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from harness.journal.record import Record
-from harness.plan.cost import UsageMeter
-from harness.run.limiter import AdaptiveLimiter, Permit
-from harness.run.limits import RunLimits
-from harness.run.progress import Progress
-from harness.run.records import answered, failed
-from harness.spec import Sample
-from providers.base import (
+from eyechart.harness.journal.record import Record
+from eyechart.harness.plan.cost import UsageMeter
+from eyechart.harness.run.limiter import AdaptiveLimiter, Permit
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.records import answered, failed
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import (
     ConnectError,
     OverloadedError,
     Provider,
@@ -26,7 +26,7 @@ from providers.base import (
     StopRunError,
     TransientError,
 )
-from providers.secrets import redact
+from eyechart.providers.secrets import redact
 
 _BELIEVED = 7
 """Rate limits of one sample whose `Retry-After` is waited and no more; after that waits double."""

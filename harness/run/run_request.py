@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.journal.manifest import repeat_folder, run_folder
-from harness.journal.shards import shard_folder
-from harness.plan.plan import Plan
-from harness.plan.resolved_model import ResolvedModel
-from harness.spec import Settings
-from providers.plugins import Plugin
+from eyechart.harness.journal.manifest import repeat_folder, run_folder
+from eyechart.harness.journal.shards import shard_folder
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.spec import Settings
+from eyechart.providers.plugins import Plugin
 
 SERVER_LOG = "server.log"
 """In a run's folder: the output of the server that the provider started."""

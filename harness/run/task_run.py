@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.journal.record import Record, Warn
-from harness.journal.writer import Journal
-from harness.plan.cost import Budget
-from harness.plan.plan import Plan
-from harness.run import pool
-from harness.run.batch.pending import refuse_if_under_way
-from harness.run.limiter import RateLimiter
-from harness.run.limits import RunLimits
-from harness.run.outcome import RunOutcome
-from harness.run.progress import Pace, Progress
-from harness.run.run_request import RunRequest
-from harness.run.writer import Judge, PlannedRun, RunWriter
-from harness.spec import Sample
-from providers.base import Facts, Provider
+from eyechart.harness.journal.record import Record, Warn
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run import pool
+from eyechart.harness.run.batch.pending import refuse_if_under_way
+from eyechart.harness.run.limiter import RateLimiter
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import Pace, Progress
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.writer import Judge, PlannedRun, RunWriter
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import Facts, Provider
 
 
 class TaskRun:

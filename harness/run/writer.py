@@ -14,32 +14,32 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from harness import exact_json
-from harness.errors import JournalError
-from harness.journal.answers import Answered
-from harness.journal.kept import keep
-from harness.journal.manifest import (
+from eyechart.harness import exact_json
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.kept import keep
+from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     read_manifest,
     unmerged_of,
     write_manifest,
 )
-from harness.journal.record import SAMPLES, Record, Warn
-from harness.journal.server import differences, silent_one, together, unknown_addresses
-from harness.journal.software import software
-from harness.journal.writer import Journal
-from harness.plan.context_fit import CellFit, context_fits
-from harness.plan.cost import Budget
-from harness.plan.own_tasks import remember
-from harness.plan.plan import Plan, output_budget, sample_hash
-from harness.run.batch.pending import PENDING_FILE
-from harness.run.progress import Progress
-from harness.run.records import overflow
-from harness.run.run_request import RunRequest
-from harness.spec import Cell, CellKey, Condition, Sample, line_start
-from providers.base import Facts, StopRunError
-from providers.secrets import mask, masked, redact
+from eyechart.harness.journal.record import SAMPLES, Record, Warn
+from eyechart.harness.journal.server import differences, silent_one, together, unknown_addresses
+from eyechart.harness.journal.software import software
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.context_fit import CellFit, context_fits
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.own_tasks import remember
+from eyechart.harness.plan.plan import Plan, output_budget, sample_hash
+from eyechart.harness.run.batch.pending import PENDING_FILE
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.records import overflow
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import Cell, CellKey, Condition, Sample, line_start
+from eyechart.providers.base import Facts, StopRunError
+from eyechart.providers.secrets import mask, masked, redact
 
 
 class PlannedRun:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from harness.errors import StudyFileError, UnknownTaskError, UsageError
-from harness.study.spec import StudyModel, StudySpec, StudyTask
-from harness.task.catalogue import find
-from harness.task.files import SUFFIXES
-from harness.task.problems import file_error, problems_of, read_text
-from harness.task.source import Position, Problem, YamlFile, parse
+from eyechart.harness.errors import StudyFileError, UnknownTaskError, UsageError
+from eyechart.harness.study.spec import StudyModel, StudySpec, StudyTask
+from eyechart.harness.task.catalogue import find
+from eyechart.harness.task.files import SUFFIXES
+from eyechart.harness.task.problems import file_error, problems_of, read_text
+from eyechart.harness.task.source import Position, Problem, YamlFile, parse
 
 BUILT_IN = Path(__file__).with_name("built_in")
 """Folder of the studies that come with the program."""

@@ -16,8 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from harness.bounds import BOUNDS
-from harness.spec import Spread
+from eyechart.harness.bounds import BOUNDS
+from eyechart.harness.spec import Spread
 
 _DIGITS = 8
 

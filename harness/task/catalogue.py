@@ -17,28 +17,28 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from harness.errors import AbsentTaskError, ChangedTaskError, TaskError, UnknownTaskError
-from harness.spec import Condition, Item, TaskSpec
-from harness.task import prompt
-from harness.task.check import read_spec
-from harness.task.files import SUFFIXES, named_files
-from harness.task.functions import ItemError, describe
-from harness.task.generator import (
+from eyechart.harness.errors import AbsentTaskError, ChangedTaskError, TaskError, UnknownTaskError
+from eyechart.harness.spec import Condition, Item, TaskSpec
+from eyechart.harness.task import prompt
+from eyechart.harness.task.check import read_spec
+from eyechart.harness.task.files import SUFFIXES, named_files
+from eyechart.harness.task.functions import ItemError, describe
+from eyechart.harness.task.generator import (
     Generator,
     item_lengths,
     load_generator,
     load_items,
 )
-from harness.task.plugins import (
+from eyechart.harness.task.plugins import (
     PluginTasks,
     files_of_group,
     plugin_of,
     tasks_of_plugins,
 )
-from harness.task.scorer import Scorer, load_scorer
-from providers.plugins import Plugin, PluginError
+from eyechart.harness.task.scorer import Scorer, load_scorer
+from eyechart.providers.plugins import Plugin, PluginError
 
-_PACKAGE = Path(str(files("harness")))
+_PACKAGE = Path(str(files("eyechart")))
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Task:
 
 def tasks_root() -> Path:
     """The folder of the built-in tasks: inside the package in a wheel, else beside it."""
-    packaged = _PACKAGE / "_tasks"
+    packaged = _PACKAGE / "tasks"
     return packaged if packaged.is_dir() else _PACKAGE.parent / "tasks"
 
 

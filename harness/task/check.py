@@ -7,13 +7,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from harness.answer import Answer
-from harness.errors import TaskFileError
-from harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
-from harness.task import prompt
-from harness.task.problems import file_error, problems_of, read_text
-from harness.task.source import Position, Problem, YamlFile, parse
-from harness.task.trial import did_you_mean, trial_problems
+from eyechart.harness.answer import Answer
+from eyechart.harness.errors import TaskFileError
+from eyechart.harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
+from eyechart.harness.task import prompt
+from eyechart.harness.task.problems import file_error, problems_of, read_text
+from eyechart.harness.task.source import Position, Problem, YamlFile, parse
+from eyechart.harness.task.trial import did_you_mean, trial_problems
 
 
 def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness import exact_json
-from harness.answer import Answer
-from harness.spec import Item
-from harness.task import prompt
-from harness.task.functions import ItemError, describe, load_function
-from harness.task.target import answer_problem
+from eyechart.harness import exact_json
+from eyechart.harness.answer import Answer
+from eyechart.harness.spec import Item
+from eyechart.harness.task import prompt
+from eyechart.harness.task.functions import ItemError, describe, load_function
+from eyechart.harness.task.target import answer_problem
 
 
 class ItemsFileError(Exception):

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.task.files import named_files
-from providers.plugins import TASKS, Plugin, PluginError, find, installed
+from eyechart.harness.task.files import named_files
+from eyechart.providers.plugins import TASKS, Plugin, PluginError, find, installed
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import ValidationError
 
-from harness.errors import UsageError
-from harness.task.source import Position, Problem, YamlFile
-from harness.task.trial import did_you_mean
+from eyechart.harness.errors import UsageError
+from eyechart.harness.task.source import Position, Problem, YamlFile
+from eyechart.harness.task.trial import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

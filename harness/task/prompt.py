@@ -11,9 +11,9 @@ from typing import Any
 import jinja2
 from jinja2 import meta, nodes
 
-from harness.answer import Answer
-from harness.spec import Item, write_row
-from harness.task import sandbox
+from eyechart.harness.answer import Answer
+from eyechart.harness.spec import Item, write_row
+from eyechart.harness.task import sandbox
 
 BUILT_IN_NAMES = ("length", "options", "phrase", "sequence", "symbols")
 """Names that every prompt can use, besides its axes and the variables of the item; `options` is

@@ -1,4 +1,4 @@
-"""The JSON Schema of a task file, for editors: `python -m harness.task.schema` writes it."""
+"""The JSON Schema of a task file: `python -m eyechart.harness.task.schema` writes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from harness.spec import TaskSpec
+from eyechart.harness.spec import TaskSpec
 
 FILE = "task.schema.json"
 
@@ -31,6 +31,6 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    from harness.task.catalogue import tasks_root
+    from eyechart.harness.task.catalogue import tasks_root
 
     (tasks_root() / FILE).write_text(text(), encoding="utf-8")

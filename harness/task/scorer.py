@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias, get_args
 
-from harness.answer import ScoredAs, Target
-from harness.errors import TaskError
-from harness.task.functions import ItemError, describe, load_function
+from eyechart.harness.answer import ScoredAs, Target
+from eyechart.harness.errors import TaskError
+from eyechart.harness.task.functions import ItemError, describe, load_function
 
 Scorer: TypeAlias = Callable[[str, Target], tuple[ScoredAs, str]]
 """Reply and target -> outcome and reason."""

@@ -7,8 +7,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from harness.answer import Answer
-from harness.spec import MAX_DIGITS, Item, is_too_long
+from eyechart.harness.answer import Answer
+from eyechart.harness.spec import MAX_DIGITS, Item, is_too_long
 
 _METADATA_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _WITH_ACCEPT = ("symbol", "text", "choice")

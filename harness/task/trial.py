@@ -10,17 +10,17 @@ from pathlib import Path
 
 import jinja2
 
-from harness.spec import Item, TaskSpec, lines_of, taken_by
-from harness.task import prompt
-from harness.task.functions import ItemError, describe
-from harness.task.generator import (
+from eyechart.harness.spec import Item, TaskSpec, lines_of, taken_by
+from eyechart.harness.task import prompt
+from eyechart.harness.task.functions import ItemError, describe
+from eyechart.harness.task.generator import (
     Generator,
     ItemsFileError,
     load_generator,
     load_items,
 )
-from harness.task.scorer import load_scorer
-from harness.task.source import Position, Problem, YamlFile
+from eyechart.harness.task.scorer import load_scorer
+from eyechart.harness.task.source import Position, Problem, YamlFile
 
 _SEED = "trial"
 

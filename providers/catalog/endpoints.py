@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from providers.catalog.overridable import entries
-from providers.secrets import keep_address, redact_address
+from eyechart.providers.catalog.overridable import entries
+from eyechart.providers.secrets import keep_address, redact_address
 
 USER_FILE = "EYECHART_ENDPOINTS"
 """Environment variable that names the user's own file."""

@@ -9,8 +9,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, model_validator
 
-from providers.catalog.overridable import entries
-from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
+from eyechart.providers.catalog.overridable import entries
+from eyechart.providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
 
 USER_FILE = "EYECHART_MODELS"
 """Environment variable that names the user's own file."""

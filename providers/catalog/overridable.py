@@ -16,8 +16,8 @@ try:
 except ImportError:  # PyYAML built without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
-from providers.base import SetupError
-from providers.catalog.mistakes import mistake_of, syntax_mistake
+from eyechart.providers.base import SetupError
+from eyechart.providers.catalog.mistakes import mistake_of, syntax_mistake
 
 Entry = TypeVar("Entry", bound=BaseModel)
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from providers.base import ProviderError
-from providers.catalog.endpoints import Endpoint, endpoints
-from providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
-from providers.secrets import redact_address
+from eyechart.providers.base import ProviderError
+from eyechart.providers.catalog.endpoints import Endpoint, endpoints
+from eyechart.providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
+from eyechart.providers.secrets import redact_address
 
 if TYPE_CHECKING:
     from genai_prices import types

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from operator import eq
 
-from providers.catalog.endpoints import endpoints
-from providers.catalog.model_facts import known_models
-from providers.catalog.price_list import Offer, listed_models, offer
+from eyechart.providers.catalog.endpoints import endpoints
+from eyechart.providers.catalog.model_facts import known_models
+from eyechart.providers.catalog.price_list import Offer, listed_models, offer
 
 _BUILT_IN = ("tiny", "oracle")
 _NEAR = 0.8

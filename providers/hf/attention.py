@@ -16,8 +16,8 @@ from torch.utils.checkpoint import checkpoint
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
-from providers.inside import Watcher
-from providers.intervention import Intervention
+from eyechart.providers.inside import Watcher
+from eyechart.providers.intervention import Intervention
 
 NAME = "eyechart"
 """The name under which transformers knows this attention."""

@@ -12,18 +12,18 @@ try:
     import torch
     import transformers
 
-    from providers.hf import attention, loading
-    from providers.hf.attention import Pass, to_numpy
+    from eyechart.providers.hf import attention, loading
+    from eyechart.providers.hf.attention import Pass, to_numpy
 except ImportError as error:
-    from providers.base import SetupError, install
+    from eyechart.providers.base import SetupError, install
 
     raise SetupError(f"models of hf/ need torch and transformers: {install('probe')}") from error
 
-from providers.base import ModelSettings, PromptOverflowError, SetupError
-from providers.documents import as_document
-from providers.inside import Anatomy, Array, Event, Precision, Tokens, Watcher
-from providers.intervention import read_intervention
-from providers.model_files import check_ids, check_rendered, rendering, tokenizing
+from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
+from eyechart.providers.documents import as_document
+from eyechart.providers.inside import Anatomy, Array, Event, Precision, Tokens, Watcher
+from eyechart.providers.intervention import read_intervention
+from eyechart.providers.model_files import check_ids, check_rendered, rendering, tokenizing
 
 _NO_WINDOW = 1 << 30
 """Tokens of a prompt for models that name no limit."""

@@ -12,10 +12,10 @@ import transformers
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from providers.base import ModelSettings, SetupError
-from providers.hf import attention
-from providers.intervention import Intervention
-from providers.model_files import is_there, one_line, read_content, read_object
+from eyechart.providers.base import ModelSettings, SetupError
+from eyechart.providers.hf import attention
+from eyechart.providers.intervention import Intervention
+from eyechart.providers.model_files import is_there, one_line, read_content, read_object
 
 _CHUNK = 1 << 20
 _TEXTS = (".json", ".jinja", ".model", ".txt")

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from providers.base import BadReplyError
+from eyechart.providers.base import BadReplyError
 
 if TYPE_CHECKING:
     import aiohttp

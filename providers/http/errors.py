@@ -11,7 +11,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from providers.base import (
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -24,7 +24,7 @@ from providers.base import (
     StopRunError,
     UnknownModelError,
 )
-from providers.secrets import redact, redact_address
+from eyechart.providers.secrets import redact, redact_address
 
 _OVERFLOW = re.compile(
     r"context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|too many tokens"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     BrokenConnectionError,
     OverloadedError,
@@ -19,7 +19,7 @@ from providers.base import (
     SetupError,
     TransientError,
 )
-from providers.secrets import redact_address
+from eyechart.providers.secrets import redact_address
 
 Server = TypeVar("Server")
 _REMEMBERED = 4096

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import httpx2
 
-from providers.base import BadReplyError, BrokenConnectionError, ConnectError, SetupError
-from providers.http.bodies import ACCEPTED, LIMITS, Limits, bounded
-from providers.secrets import keep_address, redact_address
+from eyechart.providers.base import BadReplyError, BrokenConnectionError, ConnectError, SetupError
+from eyechart.providers.http.bodies import ACCEPTED, LIMITS, Limits, bounded
+from eyechart.providers.secrets import keep_address, redact_address
 
 _Client = TypeVar("_Client", bound=httpx2.AsyncClient)
 _PLAIN = "application/json"

@@ -15,8 +15,8 @@ from typing import Any
 
 import aiohttp
 
-from providers import anthropic
-from providers.base import (
+from eyechart.providers import anthropic
+from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
@@ -28,13 +28,13 @@ from providers.base import (
     Request,
     SetupError,
 )
-from providers.documents import as_document, stops
-from providers.http.bodies import ACCEPTED, OK, read_body
-from providers.http.errors import error_of
-from providers.lm_eval.args import is_secret
-from providers.lm_eval.loading import one_line
-from providers.openai.form import read_json, reply_of
-from providers.secrets import keep_secret, redact_address
+from eyechart.providers.documents import as_document, stops
+from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
+from eyechart.providers.http.errors import error_of
+from eyechart.providers.lm_eval.args import is_secret
+from eyechart.providers.lm_eval.loading import one_line
+from eyechart.providers.openai.form import read_json, reply_of
+from eyechart.providers.secrets import keep_secret, redact_address
 
 
 class ApiModel:

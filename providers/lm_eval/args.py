@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from providers.base import SetupError
-from providers.secrets import keep_address, keep_secret, redact
+from eyechart.providers.base import SetupError
+from eyechart.providers.secrets import keep_address, keep_secret, redact
 
 _NAMES = ("model", "pretrained", "path", "model_path", "engine", "load", "base_url")
 """Arguments that name the model; the first of them that is given counts."""

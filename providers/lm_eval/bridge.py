@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from providers.base import (
+from eyechart.providers.base import (
     BadRequestError,
     ModelSettings,
     ProviderError,
@@ -24,13 +24,13 @@ from providers.base import (
     SetupError,
     StopRunError,
 )
-from providers.lm_eval.args import facts_of, read_args
-from providers.lm_eval.loading import AT_ONCE, Quiet, is_installed, load, missing, one_line
-from providers.one_thread import Job, OneThread
+from eyechart.providers.lm_eval.args import facts_of, read_args
+from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, is_installed, load, missing, one_line
+from eyechart.providers.one_thread import Job, OneThread
 
 if TYPE_CHECKING:
-    from providers.lm_eval.api import ApiModel
-    from providers.lm_eval.local import LocalModel
+    from eyechart.providers.lm_eval.api import ApiModel
+    from eyechart.providers.lm_eval.local import LocalModel
 
 _FAREWELL_S = 5.0
 """Seconds that a running batch may take after `aclose`; PyTorch models stop at the next token."""
@@ -51,7 +51,7 @@ class LmEvalProvider:
 
     async def complete(self, request: Request) -> Reply:
         """The model's reply; raises a `ProviderError` and nothing else."""
-        from providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
+        from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         if request.max_tokens < 1:
             raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
@@ -83,7 +83,7 @@ class LmEvalProvider:
 
     async def aclose(self) -> None:
         """Stops the thread, after the running batch or sooner, and restores standard output."""
-        from providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
+        from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         try:
             await self._thread.aclose(_FAREWELL_S)
@@ -97,8 +97,8 @@ class LmEvalProvider:
 
     def _load(self) -> LocalModel | ApiModel:
         """The model, loaded on the first call; raises `SetupError` if it cannot be loaded."""
-        from providers.lm_eval.api import ApiModel, LlamaServer  # noqa: PLC0415  imports aiohttp
-        from providers.lm_eval.local import LocalModel  # noqa: PLC0415
+        from eyechart.providers.lm_eval.api import ApiModel, LlamaServer  # noqa: PLC0415  imports aiohttp
+        from eyechart.providers.lm_eval.local import LocalModel  # noqa: PLC0415
 
         with self._loading:
             if self._model is None:
@@ -120,7 +120,7 @@ class LmEvalProvider:
 
     def _answer(self, jobs: list[Job]) -> None:
         """Settles all jobs, on the thread; loads the model if needed."""
-        from providers.lm_eval.local import LocalModel  # noqa: PLC0415
+        from eyechart.providers.lm_eval.local import LocalModel  # noqa: PLC0415
 
         model = self._load()
         assert isinstance(model, LocalModel)

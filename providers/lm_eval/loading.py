@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from providers.base import ProviderError, SetupError, install
-from providers.lm_eval.args import is_secret
-from providers.secrets import redact, scrub
+from eyechart.providers.base import ProviderError, SetupError, install
+from eyechart.providers.lm_eval.args import is_secret
+from eyechart.providers.secrets import redact, scrub
 
 AT_ONCE = 32
 """Prompts in one batch unless `--model-arg batch_size=N` says otherwise; memory may allow less."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from providers.base import (
+from eyechart.providers.base import (
     ModelSettings,
     PromptOverflowError,
     ProviderError,
@@ -24,9 +24,9 @@ from providers.base import (
     SetupError,
     Usage,
 )
-from providers.documents import as_document, stops
-from providers.lm_eval.loading import AT_ONCE, one_line
-from providers.one_thread import Job
+from eyechart.providers.documents import as_document, stops
+from eyechart.providers.lm_eval.loading import AT_ONCE, one_line
+from eyechart.providers.one_thread import Job
 
 _OUT_OF_MEMORY = "out of memory"
 """Part of the message of errors about memory."""

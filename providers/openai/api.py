@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import openai
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
@@ -27,15 +27,15 @@ from providers.base import (
     SetupError,
     environment_key,
 )
-from providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
-from providers.catalog.model_facts import ModelFacts, model_facts
-from providers.destinations import AZURE_VARIABLES
-from providers.http.errors import error_of, rejected_parameter
-from providers.http.replicas import Replicas, check_replicas
-from providers.http.sdk import bad_reply, connection_error, http_client
-from providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
-from providers.openai.models import said_of_model
-from providers.secrets import keep_secret, redact_address
+from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
+from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
+from eyechart.providers.destinations import AZURE_VARIABLES
+from eyechart.providers.http.errors import error_of, rejected_parameter
+from eyechart.providers.http.replicas import Replicas, check_replicas
+from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
+from eyechart.providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
+from eyechart.providers.openai.models import said_of_model
+from eyechart.providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
 """Longest wait for one reply, in seconds; long replies take minutes."""

@@ -14,19 +14,19 @@ from typing import Any
 import orjson
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, omit
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     BatchState,
     ModelSettings,
     SetupError,
     UnknownModelError,
 )
-from providers.http.bodies import Limits
-from providers.http.errors import as_text
-from providers.http.sdk import http_client
-from providers.openai.api import TIMEOUT_S, OpenAIProvider, open_provider, sdk_errors
-from providers.openai.form import is_count, read_json
-from providers.secrets import mask, masked, redact, redact_address
+from eyechart.providers.http.bodies import Limits
+from eyechart.providers.http.errors import as_text
+from eyechart.providers.http.sdk import http_client
+from eyechart.providers.openai.api import TIMEOUT_S, OpenAIProvider, open_provider, sdk_errors
+from eyechart.providers.openai.form import is_count, read_json
+from eyechart.providers.secrets import mask, masked, redact, redact_address
 
 TOKEN = "eyechart"  # noqa: S105  no secret
 """Name of the metadata field with the token that marks a batch as ours."""

@@ -11,12 +11,12 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from providers.base import BatchExpiredError, ModelSettings, Reply, Request
-from providers.catalog.endpoints import endpoint_of
-from providers.catalog.model_facts import model_facts
-from providers.http.errors import as_text, error_of
-from providers.openai.form import OpenAIForm, path_of, plain_body, reply_of, writes_cost
-from providers.secrets import redact
+from eyechart.providers.base import BatchExpiredError, ModelSettings, Reply, Request
+from eyechart.providers.catalog.endpoints import endpoint_of
+from eyechart.providers.catalog.model_facts import model_facts
+from eyechart.providers.http.errors import as_text, error_of
+from eyechart.providers.openai.form import OpenAIForm, path_of, plain_body, reply_of, writes_cost
+from eyechart.providers.secrets import redact
 
 _SHOWN = 300
 """Most characters of a vendor's text in our messages."""

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 import orjson
 
-from providers.base import (
+from eyechart.providers.base import (
     BadReplyError,
     FinishReason,
     ModelSettings,
@@ -21,12 +21,12 @@ from providers.base import (
     Request,
     Usage,
 )
-from providers.catalog.endpoints import Endpoint
-from providers.catalog.model_facts import ModelFacts
-from providers.catalog.price_list import offer
-from providers.documents import as_document, stops
-from providers.http.errors import as_text, error_of
-from providers.secrets import redact
+from eyechart.providers.catalog.endpoints import Endpoint
+from eyechart.providers.catalog.model_facts import ModelFacts
+from eyechart.providers.catalog.price_list import offer
+from eyechart.providers.documents import as_document, stops
+from eyechart.providers.http.errors import as_text, error_of
+from eyechart.providers.secrets import redact
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",

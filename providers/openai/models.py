@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from providers.openai.form import is_count
+from eyechart.providers.openai.form import is_count
 
 _SIZES = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
 _MOST_CHARACTERS = 300

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from providers.tiny.provider import TinyProvider, open_provider
+from eyechart.providers.tiny.provider import TinyProvider, open_provider
 
 __all__ = ["TinyProvider", "open_provider"]

@@ -9,10 +9,10 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from providers.base import Api, SetupError
-from providers.documents import as_document
-from providers.inside import Tokens
-from providers.model_files import (
+from eyechart.providers.base import Api, SetupError
+from eyechart.providers.documents import as_document
+from eyechart.providers.inside import Tokens
+from eyechart.providers.model_files import (
     check_rendered,
     is_there,
     one_line,

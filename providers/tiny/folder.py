@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from providers.base import SetupError
+from eyechart.providers.base import SetupError
 
 SHIPPED: Final = Path(__file__).with_name("model")
 """Folder of the model that comes with this package."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from providers.base import ModelSettings, PromptOverflowError, SetupError
-from providers.inside import Anatomy, Precision, Tokens, Watcher
-from providers.intervention import read_intervention
-from providers.model_files import check_ids
-from providers.tiny.chat import Chat
-from providers.tiny.folder import model_folder
-from providers.tiny.layers import Layers
-from providers.tiny.weights import Array, Tensors, read_config
+from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
+from eyechart.providers.inside import Anatomy, Precision, Tokens, Watcher
+from eyechart.providers.intervention import read_intervention
+from eyechart.providers.model_files import check_ids
+from eyechart.providers.tiny.chat import Chat
+from eyechart.providers.tiny.folder import model_folder
+from eyechart.providers.tiny.layers import Layers
+from eyechart.providers.tiny.weights import Array, Tensors, read_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

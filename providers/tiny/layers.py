@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from providers.inside import Event, Precision, Watcher
-from providers.intervention import Intervention
-from providers.tiny.weights import Array, Config, Tensors
+from eyechart.providers.inside import Event, Precision, Watcher
+from eyechart.providers.intervention import Intervention
+from eyechart.providers.tiny.weights import Array, Config, Tensors
 
 _BLOCK = 1 << 22
 """Attention weights in memory at once, at most, where a block has more than one position."""

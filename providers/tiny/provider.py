@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from providers.base import (
+from eyechart.providers.base import (
     Api,
     BadReplyError,
     BadRequestError,
@@ -27,17 +27,17 @@ from providers.base import (
     StopRunError,
     Usage,
 )
-from providers.documents import until_stop
-from providers.intervention import Intervention, read_intervention
-from providers.model_files import check_ids
-from providers.one_thread import Job, OneThread
-from providers.tiny.chat import Chat
-from providers.tiny.folder import model_folder
+from eyechart.providers.documents import until_stop
+from eyechart.providers.intervention import Intervention, read_intervention
+from eyechart.providers.model_files import check_ids
+from eyechart.providers.one_thread import Job, OneThread
+from eyechart.providers.tiny.chat import Chat
+from eyechart.providers.tiny.folder import model_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from providers.tiny.runtime import Generated, TinyModel
+    from eyechart.providers.tiny.runtime import Generated, TinyModel
 
 _MOST_WORKERS = 8
 """Most batches that are generated in parallel."""
@@ -83,7 +83,7 @@ class _Loaded:
 
     def __init__(self, folder: Path, intervention: Intervention) -> None:
         self.workers = _take_cores()
-        from providers.tiny.runtime import TinyModel  # noqa: PLC0415  imports numpy
+        from eyechart.providers.tiny.runtime import TinyModel  # noqa: PLC0415  imports numpy
 
         self.model: TinyModel = TinyModel.load(folder, intervention)
         self.chat = Chat(folder)

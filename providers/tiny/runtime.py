@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from providers.intervention import Intervention
-from providers.tiny.weights import (
+from eyechart.providers.intervention import Intervention
+from eyechart.providers.tiny.weights import (
     Array,
     Config,
     Indices,

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
-from providers.base import SetupError
-from providers.intervention import Intervention
-from providers.model_files import is_there, one_line, read_object
+from eyechart.providers.base import SetupError
+from eyechart.providers.intervention import Intervention
+from eyechart.providers.model_files import is_there, one_line, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

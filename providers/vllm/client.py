@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from providers.base import (
+from eyechart.providers.base import (
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -30,14 +30,21 @@ from providers.base import (
     StopRunError,
     environment_key,
 )
-from providers.destinations import VLLM_KEY
-from providers.documents import as_document
-from providers.http.bodies import ACCEPTED, OK, read_body
-from providers.http.errors import error_of
-from providers.http.replicas import Replicas, check_replicas
-from providers.openai.form import body_of, is_count, path_of, plain_body, read_json, reply_of
-from providers.secrets import redact, redact_address
-from providers.vllm.server import VllmServer
+from eyechart.providers.destinations import VLLM_KEY
+from eyechart.providers.documents import as_document
+from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
+from eyechart.providers.http.errors import error_of
+from eyechart.providers.http.replicas import Replicas, check_replicas
+from eyechart.providers.openai.form import (
+    body_of,
+    is_count,
+    path_of,
+    plain_body,
+    read_json,
+    reply_of,
+)
+from eyechart.providers.secrets import redact, redact_address
+from eyechart.providers.vllm.server import VllmServer
 
 TIMEOUT_S = 600.0
 """For one reply."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
 
-from providers.base import (
+from eyechart.providers.base import (
     BadRequestError,
     FinishReason,
     ModelSettings,
@@ -28,9 +28,9 @@ from providers.base import (
     install,
     redact,
 )
-from providers.documents import as_document, stops
-from providers.openai.form import body_of
-from providers.vllm.server import check_arguments, check_folder
+from eyechart.providers.documents import as_document, stops
+from eyechart.providers.openai.form import body_of
+from eyechart.providers.vllm.server import check_arguments, check_folder
 
 _ERROR_CHARS = 400
 _TOO_LONG = "maximum model length"

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import aiohttp
 
-from providers.base import ModelSettings, SetupError, install
-from providers.destinations import VLLM_KEY
-from providers.secrets import redact, scrub
+from eyechart.providers.base import ModelSettings, SetupError, install
+from eyechart.providers.destinations import VLLM_KEY
+from eyechart.providers.secrets import redact, scrub
 
 _HOST = "127.0.0.1"
 _POLL_S = 0.5

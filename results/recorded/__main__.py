@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.journal.manifest import find_runs
+from eyechart.harness.journal.manifest import find_runs
 from results.recorded.contrasts import contrast_rows, contrasts
 from results.recorded.differing import difference_rows, differences
 from results.recorded.page import NOTICE, readme

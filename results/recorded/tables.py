@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.task.catalogue import built_in_files, open_task
 from results.recorded.variants import TASK, Variant
 
 REPORTED = Path(__file__).parents[1] / "reported"

@@ -12,15 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.capacity import Capacity, capacity
-from harness.analysis.curve import Threshold
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.judged_run import JudgedCondition, JudgedRun, read_run
-from harness.columns import OUTCOMES
-from harness.recorded.fields import Columns
-from harness.recorded.reader import ImportRequest
-from harness.recorded.recorder import import_recorded
-from harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.analysis.capacity import Capacity, capacity
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, read_run
+from eyechart.harness.columns import OUTCOMES
+from eyechart.harness.recorded.fields import Columns
+from eyechart.harness.recorded.reader import ImportRequest
+from eyechart.harness.recorded.recorder import import_recorded
+from eyechart.harness.task.catalogue import built_in_files, open_task
 
 TASK = "capacity/items"
 BY, AT = "Dai & Fan 2026, arXiv 2605.02028", "2026-04"

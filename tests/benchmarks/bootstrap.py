@@ -14,8 +14,8 @@ from time import perf_counter
 
 import numpy as np
 
-from harness.analysis.curve import Curve, Threshold, curve
-from harness.analysis.effective_length import effective_length, passing_lengths
+from eyechart.harness.analysis.curve import Curve, Threshold, curve
+from eyechart.harness.analysis.effective_length import effective_length, passing_lengths
 from tests.benchmarks.measure import show
 
 LENGTHS = np.array([5, 10, 20, 50, 100, 200, 500])

@@ -32,13 +32,13 @@ from time import perf_counter
 
 import numpy as np
 
-from harness.analysis.curve import THRESHOLD, Curve, Floats
-from harness.analysis.effective_length import effective_length
-from harness.analysis.interval import Span, span_text
-from harness.analysis.judged_run import read_run
-from harness.analysis.one_threshold import falling_fit
-from harness.spec import Condition
-from harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.analysis.curve import THRESHOLD, Curve, Floats
+from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.analysis.interval import Span, span_text
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.one_threshold import falling_fit
+from eyechart.harness.spec import Condition
+from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.benchmarks.measure import environment, show
 
 EVERY_TO = 100
@@ -105,7 +105,16 @@ def run(out: Path, *options: str) -> dict[Condition, Curve]:
     Raises:
         SystemExit: the command failed.
     """
-    command = [sys.executable, "-m", "harness", "run", "--model", "tiny", "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "eyechart.harness",
+        "run",
+        "--model",
+        "tiny",
+        "--out",
+        str(out),
+    ]
     subprocess.run([*command, *options], env=environment(), check=True, stdout=subprocess.DEVNULL)
     (manifest,) = out.glob("runs/**/manifest.json")
     judged = read_run(manifest.parent)

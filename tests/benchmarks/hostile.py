@@ -26,11 +26,11 @@ from typing import Any
 
 import orjson
 
-from harness.cli import app
-from harness.face import run_options
-from harness.journal.manifest import MANIFEST
-from harness.journal.record import SAMPLES
-from harness.run.limits import RunLimits
+from eyechart.harness.cli import app
+from eyechart.harness.face import run_options
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.run.limits import RunLimits
 from tests.fake_server import Asked, Response, chat, fake_server
 from tests.hostile import KEY, WRONG, World, as_json, changed, echoes, headers, places, replies
 
@@ -51,7 +51,7 @@ answer: integer
 spread: none
 """
 ROWS = """\
-from harness.spec import Item
+from eyechart.harness.spec import Item
 
 
 def ones(rng, length):

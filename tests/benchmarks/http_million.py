@@ -12,7 +12,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from harness.journal.record import SAMPLES
+from eyechart.harness.journal.record import SAMPLES
 from tests.benchmarks.measure import CELLS, bench_run, local_server, show
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import orjson
 
-from harness.analysis.results import TABLE
-from harness.journal.manifest import MANIFEST
-from harness.journal.record import SAMPLES
+from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import SAMPLES
 from tests.benchmarks.measure import bench, environment, run, show
 from tests.faulty_server import FAULTS, Faults, FaultyServer, serving
 

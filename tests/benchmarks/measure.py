@@ -17,8 +17,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
-from harness.plan.plan import Plan, output_budget, plan
-from harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.plan.plan import Plan, output_budget, plan
+from eyechart.harness.task.catalogue import built_in_files, open_task
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -74,7 +74,7 @@ def run(command: Sequence[str | Path], folder: Path, **more: str) -> Cost:
 
 def bench(*arguments: str | Path) -> list[str | Path]:
     """The command `bench` of this checkout."""
-    return [sys.executable, "-m", "harness.cli", *arguments]
+    return [sys.executable, "-m", "eyechart.harness.cli", *arguments]
 
 
 def bench_run(model: str, base_url: str, samples: int, connections: int, out: Path) -> Cost:

@@ -14,10 +14,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from harness.journal.manifest import find_runs
-from harness.journal.record import SAMPLES
-from harness.journal.shards import shard_folder
-from harness.shard import Shard
+from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.shards import shard_folder
+from eyechart.harness.shard import Shard
 from tests.benchmarks.measure import CELLS, bench, run, samples_plan, show
 from tests.benchmarks.score_million import write_run
 
@@ -32,9 +32,9 @@ for path in sys.argv[1:]:
 MERGE = """
 import sys
 from pathlib import Path
-from harness.journal.manifest import folder_of
-from harness.journal.merge import merge
-from harness.journal.parts import find_parts
+from eyechart.harness.journal.manifest import folder_of
+from eyechart.harness.journal.merge import merge
+from eyechart.harness.journal.parts import find_parts
 (parts,) = find_parts([Path(sys.argv[1])], [])
 merge(parts, folder_of(Path(sys.argv[2]), parts[0].manifest), print)
 """

@@ -12,8 +12,8 @@ import resource
 import sys
 import time
 
-from harness.plan.plan import plan, sample_hash
-from harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.plan.plan import plan, sample_hash
+from eyechart.harness.task.catalogue import built_in_files, open_task
 
 LENGTHS = (10, 20, 50, 100)
 

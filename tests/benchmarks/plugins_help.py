@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from providers.plugins import PROVIDERS, TASKS
+from eyechart.providers.plugins import PROVIDERS, TASKS
 from tests.plugged import EXAMPLES, plug
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,7 @@ def _compare(arguments: list[str], sites: list[str], runs: int) -> None:
 def _seconds(arguments: list[str], path: str) -> float:
     begun = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "harness", *arguments],
+        [sys.executable, "-m", "eyechart.harness", *arguments],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         check=True,

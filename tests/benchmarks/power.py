@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.analysis.curve import Curve, Floats, Threshold
-from harness.analysis.further import length_difference
-from harness.analysis.paired import holm, mcnemar
-from harness.analysis.power import FROM, smallest_factor, smallest_fall
-from harness.spec import Line, lines_of
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.further import length_difference
+from eyechart.harness.analysis.paired import holm, mcnemar
+from eyechart.harness.analysis.power import FROM, smallest_factor, smallest_fall
+from eyechart.harness.spec import Line, lines_of
 from tests.benchmarks.measure import show
 
 LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)

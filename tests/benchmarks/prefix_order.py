@@ -25,10 +25,10 @@ from pathlib import Path
 
 import orjson
 
-from harness.journal.record import SAMPLES
-from harness.plan.plan import plan
-from harness.spec import Sample
-from harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.benchmarks.measure import bare_loop, bench, fetch, post, run, show
 
 TASK = "counting/bernoulli"

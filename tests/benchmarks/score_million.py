@@ -15,12 +15,12 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.journal.manifest import Manifest, write_manifest
-from harness.journal.record import SAMPLES, encode
-from harness.plan.plan import Plan
-from harness.run.records import answered
-from harness.spec import Cell, Sample, Settings
-from providers.base import Reply, Usage
+from eyechart.harness.journal.manifest import Manifest, write_manifest
+from eyechart.harness.journal.record import SAMPLES, encode
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.records import answered
+from eyechart.harness.spec import Cell, Sample, Settings
+from eyechart.providers.base import Reply, Usage
 from tests.benchmarks.measure import CELLS, bench, run, samples_plan, show
 
 READ = "import orjson, sys; print(sum(len(orjson.loads(line)) for line in open(sys.argv[1], 'rb')))"

@@ -19,17 +19,17 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from harness.analysis.judged_run import read_run
-from harness.plan.plan import plan
-from harness.plan.resolved_model import resolve_model
-from harness.report.page import write_report
-from harness.run.limits import RunLimits
-from harness.run.run_request import RunRequest
-from harness.run.task_run import run_task
-from harness.spec import Settings
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import Reply, Request, Usage
-from providers.scripted import ScriptedProvider
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.report.page import write_report
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import run_task
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import Reply, Request, Usage
+from eyechart.providers.scripted import ScriptedProvider
 
 REACHES = {"scripted/small": 18, "scripted/medium": 45, "scripted/large": 60, "scripted/wide": 140}
 """Model -> symbols at which it is right every second time."""

@@ -14,12 +14,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness.journal.manifest import find_runs
-from harness.journal.record import read_records
-from harness.plan.cost import estimate_tokens
-from harness.plan.plan import make_sample
-from harness.spec import Line
-from harness.task.catalogue import open_task
+from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.journal.record import read_records
+from eyechart.harness.plan.cost import estimate_tokens
+from eyechart.harness.plan.plan import make_sample
+from eyechart.harness.spec import Line
+from eyechart.harness.task.catalogue import open_task
 from tests.benchmarks.measure import bench, show
 
 SEES = (5, 10, 30, 100, 300, 1000)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 
-from harness.analysis.judging import verdict_of
-from harness.run.records import answered
+from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.run.records import answered
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -19,12 +19,12 @@ import asyncio
 import sys
 from collections import Counter
 
-from harness.plan.plan import output_budget, plan
-from harness.spec import Sample
-from harness.task.catalogue import built_in_files, open_task
-from providers.base import Provider, Reply, Request
-from providers.registry import open_model, parse_model
-from providers.tiny.training.examples import KNOWN
+from eyechart.harness.plan.plan import output_budget, plan
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import Provider, Reply, Request
+from eyechart.providers.registry import open_model, parse_model
+from eyechart.providers.tiny.training.examples import KNOWN
 
 LENGTHS = (5, 10, 15, 20, 30, 40, 50, 70, 100)
 

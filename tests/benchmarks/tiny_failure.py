@@ -18,14 +18,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.plan.plan import make_sample, output_budget, plan
-from harness.score.extraction import extract
-from harness.spec import Line, Sample
-from harness.task.catalogue import Task, built_in_files, open_task
-from providers.tiny.chat import Chat
-from providers.tiny.folder import SHIPPED
-from providers.tiny.runtime import TinyModel
-from providers.tiny.weights import Tensors, read_config
+from eyechart.harness.plan.plan import make_sample, output_budget, plan
+from eyechart.harness.score.extraction import extract
+from eyechart.harness.spec import Line, Sample
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.providers.tiny.chat import Chat
+from eyechart.providers.tiny.folder import SHIPPED
+from eyechart.providers.tiny.runtime import TinyModel
+from eyechart.providers.tiny.weights import Tensors, read_config
 
 DISTANCES = (1, 5, 10, 20, 40, 60, 100, 200, 400, 700, 1000)
 LABELS = 9

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from providers.base import ModelSettings, Request
-from providers.tiny.provider import open_provider
+from eyechart.providers.base import ModelSettings, Request
+from eyechart.providers.tiny.provider import open_provider
 
 
 def answer(requests: Path, replies: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from harness.cli.app import app
+from eyechart.harness.cli.app import app
 
 _HEAD = """\
 # Commands

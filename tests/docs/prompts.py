@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from harness.cli.verbs import shown_samples
-from harness.plan.plan import make_sample
-from harness.spec import Line, Sample
-from harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.harness.cli.verbs import shown_samples
+from eyechart.harness.plan.plan import make_sample
+from eyechart.harness.spec import Line, Sample
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 
 _HEAD = """\
 # The tasks, with example prompts

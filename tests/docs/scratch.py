@@ -22,7 +22,7 @@ from unittest import mock
 import pandas as pd
 import typer
 
-from harness.cli import app
+from eyechart.harness.cli import app
 from tests.docs.batch_replies import answer
 from tests.plugged import EXAMPLES, plug_example
 

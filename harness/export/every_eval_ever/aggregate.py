@@ -17,18 +17,18 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-from harness import exact_json
-from harness.analysis.curve import RESAMPLES, Threshold
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.interval import Bound, span_text
-from harness.analysis.judged_run import JudgedCondition
-from harness.analysis.tables import threshold_columns
-from harness.columns import LINE, MEASURES, OUTCOMES
-from harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify
-from harness.export.publishable import Publishable
-from harness.journal.manifest import Manifest
-from harness.journal.software import software
-from harness.spec import Condition, TaskSpec
+from eyechart.harness import exact_json
+from eyechart.harness.analysis.curve import RESAMPLES, Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.interval import Bound, span_text
+from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.tables import threshold_columns
+from eyechart.harness.columns import LINE, MEASURES, OUTCOMES
+from eyechart.harness.export.model_identity import UNKNOWN, ModelIdentity, Weights, identify
+from eyechart.harness.export.publishable import Publishable
+from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.software import software
+from eyechart.harness.spec import Condition, TaskSpec
 
 SCHEMA_VERSION = "0.3.0"
 Json: TypeAlias = dict[str, Any]

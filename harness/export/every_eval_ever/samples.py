@@ -12,10 +12,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 
-from harness import exact_json
-from harness.analysis.details import Detail
-from harness.analysis.judged_run import NOT_SCORED
-from harness.export.every_eval_ever.aggregate import (
+from eyechart.harness import exact_json
+from eyechart.harness.analysis.details import Detail
+from eyechart.harness.analysis.judged_run import NOT_SCORED
+from eyechart.harness.export.every_eval_ever.aggregate import (
     SCHEMA_VERSION,
     Evaluation,
     Json,

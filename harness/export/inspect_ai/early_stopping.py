@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from anyio import Event
 from inspect_ai.util import EarlyStop
 
-from harness.analysis.adaptive import Aim
-from harness.export.inspect_ai.scores import FACTS, OUTCOME
-from harness.export.inspect_ai.waves import Place, Waves
-from harness.spec import Line
+from eyechart.harness.analysis.adaptive import Aim
+from eyechart.harness.export.inspect_ai.scores import FACTS, OUTCOME
+from eyechart.harness.export.inspect_ai.waves import Place, Waves
+from eyechart.harness.spec import Line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

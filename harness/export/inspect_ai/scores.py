@@ -29,9 +29,9 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 
-from harness.answer import Answer
-from harness.score.verdict import Outcome, Verdict, judge
-from harness.spec import Condition, Line
+from eyechart.harness.answer import Answer
+from eyechart.harness.score.verdict import Outcome, Verdict, judge
+from eyechart.harness.spec import Condition, Line
 
 PACKAGE = "eyechart"
 """The first part of all registered names, and the name of the entry point."""
@@ -183,8 +183,8 @@ def effective_length() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        from harness.analysis.curve import curve  # noqa: PLC0415  NumPy is slow to load
-        from harness.analysis.effective_length import effective_length as estimated  # noqa: PLC0415
+        from eyechart.harness.analysis.curve import curve  # noqa: PLC0415  NumPy is slow to load
+        from eyechart.harness.analysis.effective_length import effective_length as estimated  # noqa: PLC0415
 
         replies = [score for score in scores if score.score.value != "error"]
         names = _row_names(_cell(score)[:2] for score in replies)

@@ -28,8 +28,8 @@ from inspect_ai.model import (
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import EarlyStopping
 
-from harness.errors import UsageError
-from harness.export.inspect_ai.scores import (
+from eyechart.harness.errors import UsageError
+from eyechart.harness.export.inspect_ai.scores import (
     FACTS,
     PACKAGE,
     adaptive_verdict,
@@ -37,14 +37,14 @@ from harness.export.inspect_ai.scores import (
     outcome,
     verdict,
 )
-from harness.plan.plan import Plan, output_budget
-from harness.plan.selection import open_tasks, plans, read_precision
-from harness.spec import Sample
-from harness.task.catalogue import Task as TaskFile
-from harness.task.catalogue import installed_files
-from providers.base import PromptOverflowError
-from providers.catalog.model_facts import model_facts
-from providers.http.errors import error_of
+from eyechart.harness.plan.plan import Plan, output_budget
+from eyechart.harness.plan.selection import open_tasks, plans, read_precision
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import Task as TaskFile
+from eyechart.harness.task.catalogue import installed_files
+from eyechart.providers.base import PromptOverflowError
+from eyechart.providers.catalog.model_facts import model_facts
+from eyechart.providers.http.errors import error_of
 
 _SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
 """Truth value that YAML read -> the words of `-T` that it may stand for."""
@@ -68,7 +68,7 @@ def ask() -> Solver:
         try:
             return await reply(state, generate)
         except BaseException:  # a cancelled request too has no reply
-            from harness.export.inspect_ai.early_stopping import gave_up  # noqa: PLC0415  slow
+            from eyechart.harness.export.inspect_ai.early_stopping import gave_up  # noqa: PLC0415  slow
 
             gave_up(str(state.sample_id), state.epoch)
             raise
@@ -160,7 +160,7 @@ def _task(
 
 
 def _stopping(octaves: float) -> EarlyStopping:
-    from harness.export.inspect_ai.early_stopping import (  # noqa: PLC0415  NumPy is slow to load
+    from eyechart.harness.export.inspect_ai.early_stopping import (  # noqa: PLC0415  NumPy is slow to load
         AdaptiveStopping,
     )
 

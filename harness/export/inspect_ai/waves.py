@@ -13,9 +13,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-from harness.analysis.adaptive import Aim, next_step
-from harness.analysis.curve import Curve, curve
-from harness.spec import Line
+from eyechart.harness.analysis.adaptive import Aim, next_step
+from eyechart.harness.analysis.curve import Curve, curve
+from eyechart.harness.spec import Line
 
 _Key = TypeVar("_Key", bound=Hashable)
 Turn: TypeAlias = Literal["ask", "pass", "wait"]

@@ -23,15 +23,15 @@ from typing import Any
 
 import yaml
 
-from harness import score
-from harness.analysis.cells import escaped
-from harness.errors import UsageError
-from harness.journal.software import software
-from harness.plan.plan import Plan, output_budget
-from harness.spec import CellKey, Sample
-from providers.base import Api
-from providers.documents import as_document, stops
-from providers.secrets import redact
+from eyechart.harness import score
+from eyechart.harness.analysis.cells import escaped
+from eyechart.harness.errors import UsageError
+from eyechart.harness.journal.software import software
+from eyechart.harness.plan.plan import Plan, output_budget
+from eyechart.harness.spec import CellKey, Sample
+from eyechart.providers.base import Api
+from eyechart.providers.documents import as_document, stops
+from eyechart.providers.secrets import redact
 
 STAMP = "eyechart.json"
 """File that marks a folder as an export and lists the files of the export."""

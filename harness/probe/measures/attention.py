@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.probe.measures.states import Watch
-from harness.probe.reading import Reading
-from providers.inside import Array, Event
+from eyechart.harness.probe.measures.states import Watch
+from eyechart.harness.probe.reading import Reading
+from eyechart.providers.inside import Array, Event
 
 SINKS = (0.3, 0.8)
 """Mean weights on the first token from which a head is a sink."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.errors import UsageError
+from eyechart.harness.errors import UsageError
 
 BARBERO = "[Barbero et al. 2024](https://arxiv.org/abs/2406.04267)"
 GU = "[Gu et al. 2024](https://arxiv.org/abs/2410.10781)"

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.probe.measures.states import States
-from harness.probe.reading import Reading
-from providers.inside import Array
+from eyechart.harness.probe.measures.states import States
+from eyechart.harness.probe.reading import Reading
+from eyechart.providers.inside import Array
 
 LINE = 2.0**-7
 """Two numbers of bfloat16 between 1 and 2 are at least so far apart."""

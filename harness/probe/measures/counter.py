@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.probe.reading import Reading
+from eyechart.harness.probe.reading import Reading
 
 Matrix = NDArray[np.float64]
 BLOCKS = 12

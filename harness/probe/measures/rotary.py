@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.probe.measures.states import Watch
-from harness.probe.reading import Reading
-from providers.inside import Array, Event
+from eyechart.harness.probe.measures.states import Watch
+from eyechart.harness.probe.reading import Reading
+from eyechart.providers.inside import Array, Event
 
 
 class Rotary(Watch):

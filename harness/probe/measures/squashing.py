@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.probe.reading import Reading
-from providers.inside import Array
+from eyechart.harness.probe.reading import Reading
+from eyechart.providers.inside import Array
 
 TENTHS = 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from providers.inside import Array, Event
+from eyechart.providers.inside import Array, Event
 
 
 class Watch:

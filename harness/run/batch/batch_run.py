@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
-from harness.errors import JournalError
-from harness.journal.writer import Journal
-from harness.plan.cost import UsageMeter
-from harness.plan.plan import Plan
-from harness.run.batch.context import BatchContext
-from harness.run.batch.files import RequestFile, request_line, run_tag
-from harness.run.batch.importer import ImportSummary, ReplyImporter, read_replies
-from harness.run.batch.pending import PENDING_FILE, BatchJob, PendingBatches
-from harness.run.outcome import RunOutcome
-from harness.run.progress import Progress
-from harness.run.run_request import RunRequest
-from harness.run.writer import PlannedRun, RunWriter
-from harness.spec import Sample
-from providers.base import (
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.cost import UsageMeter
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.batch.context import BatchContext
+from eyechart.harness.run.batch.files import RequestFile, request_line, run_tag
+from eyechart.harness.run.batch.importer import ImportSummary, ReplyImporter, read_replies
+from eyechart.harness.run.batch.pending import PENDING_FILE, BatchJob, PendingBatches
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.writer import PlannedRun, RunWriter
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import (
     BatchState,
     ProviderError,
     StopRunError,

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from harness.journal.record import Warn
-from harness.plan.cost import Budget
-from harness.run.batch.files import FileLimits
-from providers.base import BatchForm, BatchService, StopRunError, TransientError
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.batch.files import FileLimits
+from eyechart.providers.base import BatchForm, BatchService, StopRunError, TransientError
 
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
 """Seconds between two looks at the same batch: at first, and once it has taken long."""

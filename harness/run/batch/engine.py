@@ -14,16 +14,22 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from harness.journal.writer import Journal
-from harness.plan.cost import Budget
-from harness.run.batch.batch_run import BatchRun
-from harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, BatchContext
-from harness.run.batch.pending import BatchJob
-from harness.run.chooser import Chooser, first_plan, next_plan
-from harness.run.fresh import OldRuns
-from harness.run.outcome import RunOutcome
-from harness.run.run_request import RunRequest
-from providers.base import BadReplyError, BatchState, SampleError, SetupError, UnknownModelError
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.batch.batch_run import BatchRun
+from eyechart.harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, BatchContext
+from eyechart.harness.run.batch.pending import BatchJob
+from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.providers.base import (
+    BadReplyError,
+    BatchState,
+    SampleError,
+    SetupError,
+    UnknownModelError,
+)
 
 _SLOWER = 1.5
 STAGES = 3

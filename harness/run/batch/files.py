@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from harness.errors import JournalError
-from harness.journal.files import sync_file, sync_folder
-from harness.plan.request import request_of
-from harness.spec import Condition, Sample, Settings
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import sync_file, sync_folder
+from eyechart.harness.plan.request import request_of
+from eyechart.harness.spec import Condition, Sample, Settings
 
 if TYPE_CHECKING:
-    from providers.base import BatchForm
+    from eyechart.providers.base import BatchForm
 
 _RUN_DIGITS, _DIGITS = 12, 8
 _CUSTOM_ID = re.compile(

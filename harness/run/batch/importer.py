@@ -14,20 +14,26 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from harness.errors import TaskError
-from harness.journal.answers import Answered, text_mark
-from harness.journal.manifest import Manifest, read_manifest
-from harness.journal.record import Record, Warn
-from harness.journal.server import addresses
-from harness.journal.writer import Journal
-from harness.plan.cost import UsageMeter
-from harness.plan.plan import make_sample, output_budget
-from harness.run.batch.files import CustomId, ReplyLine, condition_tag, read_custom_id, reply_lines
-from harness.run.records import answered, failed, kind_of
-from harness.run.writer import RunWriter
-from harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
-from harness.task.catalogue import Task
-from providers.base import (
+from eyechart.harness.errors import TaskError
+from eyechart.harness.journal.answers import Answered, text_mark
+from eyechart.harness.journal.manifest import Manifest, read_manifest
+from eyechart.harness.journal.record import Record, Warn
+from eyechart.harness.journal.server import addresses
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.cost import UsageMeter
+from eyechart.harness.plan.plan import make_sample, output_budget
+from eyechart.harness.run.batch.files import (
+    CustomId,
+    ReplyLine,
+    condition_tag,
+    read_custom_id,
+    reply_lines,
+)
+from eyechart.harness.run.records import answered, failed, kind_of
+from eyechart.harness.run.writer import RunWriter
+from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.base import (
     BatchForm,
     ModelSettings,
     ProviderError,
@@ -35,8 +41,8 @@ from providers.base import (
     SampleError,
     TransientError,
 )
-from providers.registry import open_batch_form, parse_model
-from providers.secrets import redact
+from eyechart.providers.registry import open_batch_form, parse_model
+from eyechart.providers.secrets import redact
 
 Fate: TypeAlias = Literal[
     "answered",

@@ -14,12 +14,12 @@ from typing import Annotated
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from harness.errors import JournalError
-from harness.journal.answers import Answered
-from harness.journal.files import replace_file
-from harness.journal.line_finder import LineFinder
-from harness.run.batch.files import condition_tag, read_custom_id, reply_lines
-from harness.spec import Cell
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.line_finder import LineFinder
+from eyechart.harness.run.batch.files import condition_tag, read_custom_id, reply_lines
+from eyechart.harness.spec import Cell
 
 PENDING_FILE = "batches.json"
 """Name of the file in a run's folder."""

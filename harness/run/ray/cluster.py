@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.run.ray.rows import Asked, Back, read_table, tables
-from providers.base import SetupError, StopRunError, install, redact
+from eyechart.harness.run.ray.rows import Asked, Back, read_table, tables
+from eyechart.providers.base import SetupError, StopRunError, install, redact
 
 _LOCAL_SPARE = 8
 """Logical processors of a cluster on this machine beyond one for each worker: every stage of a job

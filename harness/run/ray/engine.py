@@ -13,19 +13,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from harness.journal.record import Warn
-from harness.journal.writer import Journal
-from harness.plan.cost import Budget
-from harness.run.chooser import Chooser, first_plan, next_plan
-from harness.run.engine import Display
-from harness.run.fresh import OldRuns
-from harness.run.outcome import RunOutcome
-from harness.run.ray.cluster import Cluster, JobError
-from harness.run.ray.fleet import Fleet
-from harness.run.ray.rows import Asked, Back, Sent
-from harness.run.run_request import RunRequest
-from harness.run.task_run import TaskRun
-from providers.base import StopRunError, Usage
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
+from eyechart.harness.run.engine import Display
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.ray.cluster import Cluster, JobError
+from eyechart.harness.run.ray.fleet import Fleet
+from eyechart.harness.run.ray.rows import Asked, Back, Sent
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import TaskRun
+from eyechart.providers.base import StopRunError, Usage
 
 MOST_SAMPLES = 500_000
 """Samples of one job: their prompts are in the object store until it ends."""

@@ -8,18 +8,27 @@ from typing import Annotated, Any, Protocol, TypeAlias
 
 import msgspec
 
-from harness import exact_json
-from harness.plan.request import request_of
-from harness.run.limits import RunLimits
-from harness.run.ray.cluster import Cluster
-from harness.run.ray.options import RayOptions
-from harness.run.ray.rows import BLOCK, MAX_TOKENS, RUN, SAMPLE, Back, read_asked, read_stop, row_of
-from harness.run.ray.worker import Facts, Order, Worker
-from harness.run.records import answered, failed
-from providers.base import ModelSettings, StopRunError
-from providers.registry import ModelName
-from providers.vllm.offline import OfflinePlan, OfflineVllm
-from providers.vllm.server import first_error
+from eyechart.harness import exact_json
+from eyechart.harness.plan.request import request_of
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.ray.cluster import Cluster
+from eyechart.harness.run.ray.options import RayOptions
+from eyechart.harness.run.ray.rows import (
+    BLOCK,
+    MAX_TOKENS,
+    RUN,
+    SAMPLE,
+    Back,
+    read_asked,
+    read_stop,
+    row_of,
+)
+from eyechart.harness.run.ray.worker import Facts, Order, Worker
+from eyechart.harness.run.records import answered, failed
+from eyechart.providers.base import ModelSettings, StopRunError
+from eyechart.providers.registry import ModelName
+from eyechart.providers.vllm.offline import OfflinePlan, OfflineVllm
+from eyechart.providers.vllm.server import first_error
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 _GPU_PROVIDERS = ("lm-eval",)

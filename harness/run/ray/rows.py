@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness import exact_json
-from harness.journal.answers import text_mark
-from harness.journal.record import Record, decode, decode_condition, encode, record_of
-from harness.spec import Sample
-from providers import base
-from providers.base import ProviderError, StopRunError
+from eyechart.harness import exact_json
+from eyechart.harness.journal.answers import text_mark
+from eyechart.harness.journal.record import Record, decode, decode_condition, encode, record_of
+from eyechart.harness.spec import Sample
+from eyechart.providers import base
+from eyechart.providers.base import ProviderError, StopRunError
 
 if TYPE_CHECKING:
     import pyarrow as pa

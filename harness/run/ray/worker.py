@@ -7,16 +7,16 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness import exact_json
-from harness.journal.record import Record
-from harness.run import pool
-from harness.run.event_loop import loop_factory
-from harness.run.limiter import RateLimiter
-from harness.run.limits import RunLimits
-from harness.run.ray.rows import Asked, Back, back_table, read_asked, stop_text
-from harness.spec import Sample
-from providers.base import ModelSettings, Provider, ProviderError, redact
-from providers.registry import ModelName, open_model
+from eyechart.harness import exact_json
+from eyechart.harness.journal.record import Record
+from eyechart.harness.run import pool
+from eyechart.harness.run.event_loop import loop_factory
+from eyechart.harness.run.limiter import RateLimiter
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.ray.rows import Asked, Back, back_table, read_asked, stop_text
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import ModelSettings, Provider, ProviderError, redact
+from eyechart.providers.registry import ModelName, open_model
 
 if TYPE_CHECKING:
     import pyarrow as pa

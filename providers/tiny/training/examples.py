@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from harness.spec import Condition, Item
-from harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.harness.spec import Condition, Item
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 
 GROUP = 5
 """Symbols in a group of worked-out counting."""

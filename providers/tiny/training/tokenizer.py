@@ -16,9 +16,9 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
-from harness.spec import Condition
-from harness.task.catalogue import Task
-from providers.tiny.training.examples import LATER, example_of, tasks
+from eyechart.harness.spec import Condition
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.tiny.training.examples import LATER, example_of, tasks
 
 PIECE = r" ?[A-Za-z]{1,16}| ?[0-9]| ?[^\sA-Za-z0-9]|\s"
 SPECIAL = ("<unk>", "<bos>", "<eos>", "<user>", "<assistant>")

@@ -1,4 +1,4 @@
-"""Trains the tiny model from scratch: `python -m providers.tiny.training.train --out .train`.
+"""Trains the tiny model: `python -m eyechart.providers.tiny.training.train --out .train`.
 
 One seed determines weights, examples and their order. Each step draws its batch from a random
 stream of its own, so a stopped training continues from its last checkpoint with the same result.
@@ -22,9 +22,9 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from harness.spec import Condition
-from providers.tiny.training import tokenizer as tokenizers_
-from providers.tiny.training.examples import Example, batch, example_of, tasks
+from eyechart.harness.spec import Condition
+from eyechart.providers.tiny.training import tokenizer as tokenizers_
+from eyechart.providers.tiny.training.examples import Example, batch, example_of, tasks
 
 WINDOW = 4096
 """Most tokens of prompt and reply together."""

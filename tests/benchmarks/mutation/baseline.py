@@ -67,7 +67,7 @@ class BaselineRecorder:
     """A plugin of pytest: fills a baseline with the calls and the duration of each test."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = f"{folder}/"
+        self.root = f"{folder}/eyechart/"
         self.baseline = Baseline()
         self.calls: set[tuple[str, int]] = set()
         self.fixture_calls: dict[object, set[tuple[str, int]]] = {}

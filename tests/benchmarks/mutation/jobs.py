@@ -21,7 +21,10 @@ import pytest
 
 from tests.benchmarks.mutation.mutants import ROOT
 
-COPIED = ("harness", "providers", "tasks", "tests", "results", "pyproject.toml", "README.md")
+COPIED = (
+    *("eyechart", "harness", "providers", "tasks", "tests", "results"),
+    *("pyproject.toml", "README.md"),
+)
 LEFT_OUT = ("test_time_is_linear",)
 """Tests that measure time: other load on the machine would make them fail."""
 MAX_MEMORY = 8 << 30
@@ -33,7 +36,8 @@ def copy_checkout(folder: Path) -> Path:
     for name in COPIED:
         source, target = ROOT / name, folder / name
         if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, target, symlinks=True, ignore=ignored)
         elif source.exists():
             shutil.copy(source, target)
     # Compiled files are checked by hash: a mutant can have the size and the time of the original.

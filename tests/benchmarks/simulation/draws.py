@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from harness.analysis.curve import THRESHOLD, Curve, Floats
-from harness.analysis.effective_length import EffectiveLength
-from harness.analysis.interval import Bound, Span
-from harness.spec import line_start, lines_of
+from eyechart.harness.analysis.curve import THRESHOLD, Curve, Floats
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.interval import Bound, Span
+from eyechart.harness.spec import line_start, lines_of
 from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, Shape, Truth
 
 LINES = tuple(lines_of((5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, LONGEST), "bands"))

@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.curve import Curve, Floats, Threshold
-from harness.analysis.fit import Fit, fit
-from harness.spec import Line, line_start
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, holds, rows_field
 from tests.benchmarks.simulation.shapes import Truth
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread

@@ -10,11 +10,11 @@ from itertools import product
 
 import numpy as np
 
-from harness.analysis.comparison import Comparison, ConditionComparison
-from harness.analysis.curve import RESAMPLES, Curve, Threshold, areas_under
-from harness.analysis.further import length_difference
-from harness.analysis.paired import compare_pairs, holm
-from harness.spec import Condition
+from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.curve import RESAMPLES, Curve, Threshold, areas_under
+from eyechart.harness.analysis.further import length_difference
+from eyechart.harness.analysis.paired import compare_pairs, holm
+from eyechart.harness.spec import Condition
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     LINES,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from harness.analysis.curve import Threshold
-from harness.analysis.further import length_difference
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.further import length_difference
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, simulate_pair
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 

@@ -11,9 +11,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.curve import Curve, Threshold
-from harness.analysis.fit import fit
-from harness.spec import Line, fifth_around, line_start, lines_of
+from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.fit import fit
+from eyechart.harness.spec import Line, fifth_around, line_start, lines_of
 from tests.benchmarks.simulation.coverage import COVERED, SAMPLES
 from tests.benchmarks.simulation.draws import LINES, Setting, answers, holds, rows_field
 from tests.benchmarks.simulation.shapes import SHAPES, Truth

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from harness.analysis.curve import THRESHOLD, Floats
+from eyechart.harness.analysis.curve import THRESHOLD, Floats
 
 LONGEST = 500
 _ALL = np.arange(LONGEST + 1, dtype=float)

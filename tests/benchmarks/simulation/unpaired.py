@@ -8,11 +8,11 @@ from itertools import product
 
 import numpy as np
 
-from harness.analysis.curve import Curve, Threshold
-from harness.analysis.further import SIGNIFICANT, Sides
-from harness.analysis.paired import holm
-from harness.analysis.unpaired import compare_unpaired
-from harness.spec import Line, line_start
+from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.further import SIGNIFICANT, Sides
+from eyechart.harness.analysis.paired import holm
+from eyechart.harness.analysis.unpaired import compare_unpaired
+from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, rows_field
 from tests.benchmarks.simulation.further import FACTORS, MOST_FALSE, POWER_RUNS
 from tests.benchmarks.simulation.shapes import Truth
