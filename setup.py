@@ -15,7 +15,7 @@ FOLDERS = {
 }
 """Package -> its folder. `eyechart/harness` and `eyechart/providers` are links to the same folders,
 for type checkers and editors, which read a checkout and not what is installed."""
-LEFT_OUT = ["*__pycache__*", "tiny.training*"]
+LEFT_OUT = ["*__pycache__*", "satellites.training*"]
 
 setup(
     package_dir=FOLDERS,

@@ -294,6 +294,16 @@ _OPTIONS = {
 """Setting -> the option that gives it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A prompt as the model gets it."""
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int] | None, ...]
+    """For each token the characters of the prompt it stands for, as (start, end); `None` for tokens
+    of the chat template and special tokens."""
+
+
 class ProviderError(Exception):
     """Base of all errors of providers. The message is one line for the user, without keys and
     without lone surrogates.

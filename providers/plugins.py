@@ -1,4 +1,5 @@
-"""Entry points of other distributions: providers, and folders of tasks.
+"""Entry points: providers and folders of tasks of other distributions; and verbs, engines, panels
+of the page and insides of models, by which our own satellites join as well as other distributions.
 
 They are read when a name is not built in, and for the lists; a package is imported when its name is
 asked for. A package that fails, or gives what is wrong, is named in one line.
@@ -14,7 +15,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import Distribution, EntryPoint, distribution, distributions
+from importlib.metadata import (
+    Distribution,
+    EntryPoint,
+    PackageNotFoundError,
+    distribution,
+    distributions,
+)
 from typing import cast
 
 from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError, StopRunError
@@ -23,7 +30,13 @@ from eyechart.providers.plugin_provider import REMEDY, PluginProvider
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"
+VERBS = "eyechart.verbs"
+ENGINES = "eyechart.engines"
+PANELS = "eyechart.panels"
+INSIDES = "eyechart.insides"
 """Groups of entry points."""
+OURS = "eyechart"
+"""The distribution whose entry points no other one can replace."""
 METHODS = ("complete", "facts", "count_tokens", "aclose")
 """What a provider has."""
 BUILT_IN = "built in"
@@ -109,7 +122,7 @@ def installed(group: str, built_in: Collection[str], own: Collection[str] = ()) 
     """
     found = Plugins()
     for name, same in _read(group, tuple(sys.path)).items():
-        first, *others = same
+        first, *others = sorted(same, key=lambda plugin: plugin.distribution != OURS)
         if not _NAME.fullmatch(name):
             problem = "a name has lower-case letters, digits, '-' and '_'"
             found.refused[name] = first.error(problem)
@@ -117,6 +130,12 @@ def installed(group: str, built_in: Collection[str], own: Collection[str] = ()) 
             found.refused[name] = first.error(f"{name!r} is built in, and that one is used")
         elif name in own:
             found.refused[name] = first.error(f"{name!r} is your own, and that one is used")
+        elif others and first.distribution == OURS:
+            found.usable[name] = first
+            for other in others:
+                found.refused[str(other)] = other.error(
+                    f"{name!r} is built in, and that one is used"
+                )
         elif others:
             also = " and ".join(map(str, others))
             found.refused[name] = first.error(
@@ -135,10 +154,25 @@ def find(group: str, name: str) -> Plugin | None:
     """
     if not _NAME.fullmatch(name):
         return None
+    if (own := _own(group).get(name)) is not None:
+        return own
     found = installed(group, ())
     if name in found.refused:
         raise found.refused[name]
     return found.usable.get(name)
+
+
+def named(group: str, name: str) -> Plugin:
+    """The plugin of this name.
+
+    Raises:
+        PluginError: there is none, or there are two.
+    """
+    if (found := find(group, name)) is None:
+        raise PluginError(
+            f"no entry point {name!r} of {group} is installed; install eyechart again"
+        )
+    return found
 
 
 def factory(of: Plugin) -> Callable[[ModelSettings], object]:
@@ -180,24 +214,36 @@ def fault_of(provider: Provider) -> ProviderError | None:
 
 
 @lru_cache(maxsize=8)
+def _own(group: str) -> dict[str, Plugin]:
+    """Our own entry points of a group. The other distributions are not read: that takes 25 ms."""
+    try:
+        return {plugin.name: plugin for plugin in _plugins_of(distribution(OURS), group)}
+    except PackageNotFoundError:  # a checkout on the path that is not installed
+        return {}
+
+
+@lru_cache(maxsize=8)
 def _read(group: str, path: tuple[str, ...]) -> dict[str, list[Plugin]]:  # noqa: ARG001
     """Name -> the entry points of that name in distributions on `path`, which is `sys.path`."""
     by_name: dict[str, list[Plugin]] = defaultdict(list)
     for name in sorted(_distributions_with(group)):
-        owner = distribution(name)  # the first on the path, which hides others of its name
-        for point in _entry_points(owner):
-            if point.group == group:
-                by_name[point.name].append(
-                    Plugin(
-                        group=group,
-                        name=point.name,
-                        value=point.value,
-                        distribution=owner.name,
-                        version=owner.version,
-                        summary=str(owner.metadata.json.get("summary", "")),
-                    )
-                )
+        # the first on the path, which hides others of its name
+        for plugin in _plugins_of(distribution(name), group):
+            by_name[plugin.name].append(plugin)
     return dict(sorted(by_name.items()))
+
+
+def _plugins_of(owner: Distribution, group: str) -> Iterator[Plugin]:
+    for point in _entry_points(owner):
+        if point.group == group:
+            yield Plugin(
+                group=group,
+                name=point.name,
+                value=point.value,
+                distribution=owner.name,
+                version=owner.version,
+                summary=str(owner.metadata.json.get("summary", "")),
+            )
 
 
 def _distributions_with(group: str) -> set[str]:

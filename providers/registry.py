@@ -7,7 +7,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -30,11 +30,10 @@ from eyechart.providers.catalog.endpoints import (
 from eyechart.providers.catalog.model_facts import EFFORTS
 from eyechart.providers.catalog.spelling import meant, vendor_of
 from eyechart.providers.destinations import ANTHROPIC_KEY, AZURE_VARIABLES
-from eyechart.providers.inside import Inside
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.lm_eval.args import facts_of, label_of, read_args
 from eyechart.providers.oracle import oracle_name
-from eyechart.providers.plugins import BUILT_IN, PROVIDERS, Plugin, PluginError
+from eyechart.providers.plugins import BUILT_IN, INSIDES, PROVIDERS, Plugin, PluginError
 from eyechart.providers.secrets import redact_address
 
 FACTORIES = {
@@ -47,11 +46,6 @@ FACTORIES = {
     "vllm": "eyechart.providers.vllm.client:open_provider",
 }
 """Provider -> `module:function`; the function takes `ModelSettings` and returns a `Provider`."""
-INSIDES = {
-    "hf": "eyechart.providers.hf.inside:open_inside",
-    "tiny": "eyechart.providers.tiny.inside:open_inside",
-}
-"""Provider -> `module:function`; the function takes `ModelSettings` and returns an `Inside`."""
 COMPATIBLE = "eyechart.providers.openai.api:open_provider"
 """The same for all providers in `endpoints.yaml`."""
 BATCH_FORMS = {"vllm": "eyechart.providers.openai.batch_form:open_vllm"}
@@ -139,8 +133,8 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
         raise SetupError(f"model {given!r} is not of the form provider/model")
     if provider == "tiny" and not slash:
         return ModelName("tiny", "tiny")
-    known = [*FACTORIES, *INSIDES, *_endpoints()]
-    if slash and provider in known:
+    known = [*FACTORIES, *_endpoints()]
+    if slash and (provider in known or plugins.find(INSIDES, provider) is not None):
         return ModelName(provider, model)
     if slash or not has_server:
         plugin = plugins.find(PROVIDERS, provider)
@@ -159,8 +153,8 @@ def owner_of(called: str) -> str:
     empty where it is free.
     """
     provider, slash, _ = called.partition("/")
-    known = {*FACTORIES, *INSIDES, *_endpoints()}
-    if provider in known or plugins.find(PROVIDERS, provider) is not None:
+    known = {*FACTORIES, *_endpoints()}
+    if provider in known or any(plugins.find(one, provider) for one in (INSIDES, PROVIDERS)):
         return f"the provider {provider!r}"
     vendor = None if slash else vendor_of(called)
     return "" if vendor is None else f"a model of {vendor}"
@@ -201,22 +195,6 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
     return cast("Provider", _load(FACTORIES.get(name.provider, COMPATIBLE))(settings))
 
 
-def open_inside(name: ModelName, settings: ModelSettings) -> Inside:
-    """Loads a model whose inner states can be read.
-
-    Raises:
-        SetupError: the model is behind a server, or a package or file that it needs is missing.
-    """
-    function = INSIDES.get(name.provider)
-    if function is None:
-        raise SetupError(
-            f"{name.label} has no inside that can be read: bench probe is for tiny, tiny/FOLDER, "
-            "and hf/FOLDER, a model of Hugging Face in a local folder"
-        )
-    open_it = cast("Callable[[ModelSettings], Inside]", _load(function))
-    return open_it(replace(settings, model=name.model, provider=name.provider))
-
-
 def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
     """The form of requests to `name` in batch files; needs neither key nor network.
 
@@ -234,7 +212,7 @@ def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
 
 def has_replies(name: ModelName) -> None:
     """Raises `SetupError` if the model is one that can be probed only."""
-    if name.provider in INSIDES and name.provider not in FACTORIES:
+    if _is_compatible(name) and name.provider != LOCAL and name.provider not in _endpoints():
         raise SetupError(
             f"{name.label} is a model for 'bench probe'; ask it with --model lm-eval/hf "
             f"--model-arg pretrained={name.model}, or --model vllm/{name.model}"
@@ -272,20 +250,19 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
 
 
 def check_intervention(
-    name: ModelName, intervention: str | None, *, probes: bool = False
+    name: ModelName, intervention: str | None, known: Collection[str] = ("tiny",)
 ) -> str | None:
     """The intervention, with its parts in the order of their names; `None` for one that changes
-    nothing. A model that is probed, and not asked, may be one of `hf/` too.
+    nothing. `known` are the providers whose attention can be changed.
 
     Raises:
         SetupError: there is no such intervention, or the model is not asked in this process.
     """
     if read_intervention(intervention) == Intervention():
         return None
-    known = sorted(INSIDES if probes else INSIDES.keys() & FACTORIES.keys())
     if name.provider not in known:
         raise SetupError(
-            f"{name.label} takes no --intervene, which is for {' and '.join(known)}; "
+            f"{name.label} takes no --intervene, which is for {' and '.join(sorted(known))}; "
             "a server is started with other settings and named with --label"
         )
     return "+".join(sorted(part.strip() for part in (intervention or "").split("+")))
@@ -409,7 +386,8 @@ class Listed:
 def listed() -> tuple[list[Listed], list[PluginError]]:
     """All providers, and why plugins are not used. Imports those of plugins."""
     rows = [Listed(*row) for row in needs()]
-    found = plugins.installed(PROVIDERS, [*FACTORIES, *INSIDES, *endpoints({})], _endpoints())
+    built_in = [*FACTORIES, *plugins.installed(INSIDES, ()).usable, *endpoints({})]
+    found = plugins.installed(PROVIDERS, built_in, _endpoints())
     errors = [*found.refused.values()]
     for name, plugin in found.usable.items():
         try:

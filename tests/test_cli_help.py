@@ -26,8 +26,8 @@ def verbs(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tup
     """Every verb, with its command."""
     command = command or get_command(app)
     yield path, command
-    for name, one in getattr(command, "commands", {}).items():
-        yield from verbs(one, (*path, name))
+    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        yield from verbs(command.get_command(None, name), (*path, name))
 
 
 VERBS = dict(verbs())

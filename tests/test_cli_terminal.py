@@ -230,7 +230,7 @@ class TestForeignText:
     def test_a_traceback_for_who_asks(self) -> None:
         """With `--debug`, of an error with a nasty text."""
         code = (
-            "import sys\nfrom harness import cli\nfrom eyechart.harness.cli import verbs\n"
+            "import sys\nfrom eyechart.harness import cli\nfrom eyechart.harness.cli import verbs\n"
             f"def fails():\n    raise RuntimeError({NASTY!r})\n"
             "verbs.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
         )

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from huggingface_hub import eval_result_entries_to_yaml, parse_eval_result_entries
 
-from eyechart.harness.cli.publish import DATASET
-from eyechart.harness.export.hub import FOLDER, HEADER
+from eyechart.harness.satellites.export.hub import FOLDER, HEADER
+from eyechart.harness.satellites.export.publish import DATASET
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import Done, Lab, right
 

@@ -20,7 +20,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import SampleScore, Score
 
-from eyechart.harness.export.inspect_ai.scores import (
+from eyechart.harness.satellites.export.inspect_ai.scores import (
     FACTS,
     OUTCOMES,
     by_length,

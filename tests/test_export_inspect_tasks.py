@@ -16,10 +16,10 @@ pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install -e '.[inspe
 from inspect_ai._eval.loader import load_tasks
 from inspect_ai._util.registry import registry_name
 
-from eyechart.harness.export.inspect_ai import tasks
-from eyechart.harness.export.inspect_ai.scores import FACTS, ours
-from eyechart.harness.export.inspect_ai.tasks import BadParameterError
 from eyechart.harness.plan.plan import output_budget, plan
+from eyechart.harness.satellites.export.inspect_ai import tasks
+from eyechart.harness.satellites.export.inspect_ai.scores import FACTS, ours
+from eyechart.harness.satellites.export.inspect_ai.tasks import BadParameterError
 from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.conftest import Lab

@@ -12,7 +12,7 @@ import pytest
 
 from eyechart.harness.analysis.adaptive import FIRST_LINES, FIRST_SAMPLES, Aim
 from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.export.inspect_ai.waves import Place, Waves
+from eyechart.harness.satellites.export.inspect_ai.waves import Place, Waves
 from eyechart.harness.spec import Line, line_start, lines_of
 from tests.simulated import LINES, logistic
 

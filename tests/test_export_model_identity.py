@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.export.model_identity import ModelIdentity, identify
 from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.satellites.export.model_identity import ModelIdentity, identify
 
 OPENAI = ["https://api.openai.com/v1/"]
 

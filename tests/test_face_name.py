@@ -11,11 +11,11 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.run_cost import model_of
 from eyechart.harness.errors import UsageError
-from eyechart.harness.export.model_identity import identify
 from eyechart.harness.face.run_options import RunOptions, read_settings
 from eyechart.harness.face.variant import read_name
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.run.batch import context, engine
+from eyechart.harness.satellites.export.model_identity import identify
 from eyechart.providers.base import SetupError
 from eyechart.providers.registry import owner_of, parse_model
 from tests.batch_server import BatchServer, Plot

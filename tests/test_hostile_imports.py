@@ -16,8 +16,8 @@ import pytest
 
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import lines
-from eyechart.harness.recorded import files, inspect_log
-from eyechart.harness.recorded.files import read_rows
+from eyechart.harness.satellites.recorded import files, inspect_log
+from eyechart.harness.satellites.recorded.files import read_rows
 from tests.conftest import Done, Lab
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

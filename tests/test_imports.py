@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from eyechart.harness.spec import TaskSpec
 from eyechart.harness.task.catalogue import built_in_files
 from eyechart.harness.task.source import parse
+from eyechart.providers.plugins import ENGINES, INSIDES, PANELS, VERBS
 
 ROOT = Path(__file__).parents[1]
 FACE = "eyechart."
@@ -32,11 +34,7 @@ LEAVES = (
 )
 """Modules beside the packages that all of them may import."""
 ARROWS = {
-    "harness.spec": [
-        "harness.answer",
-        "harness.bounds",
-        "harness.columns",
-    ],
+    "harness.spec": ["harness.answer", "harness.bounds", "harness.columns"],
     "harness.answer": [],
     "harness.bounds": [],
     "harness.columns": [],
@@ -44,102 +42,29 @@ ARROWS = {
     "harness.exact_json": [],
     "harness.shard": ["harness.errors"],
     "harness.score": [],
-    "harness.task": ["providers.plugins"],
-    "harness.plan": [
-        "harness.task",
-        "harness.score",
-        "providers.base",
-        "providers.catalog",
-    ],
-    "harness.journal": ["providers.plugins", "providers.secrets"],
-    "harness.recorded": [  # rows of foreign files become a run's journal; nothing is asked
-        *("harness.task", "harness.plan", "harness.journal"),
-        *("providers.base", "providers.secrets"),
-    ],
-    "harness.run": [
-        *("harness.plan", "harness.journal", "harness.task"),
-        *(
-            "providers.base",
-            "providers.plugins",
-            "providers.registry",
-            "providers.secrets",
-        ),
-        "providers.vllm",
-    ],
-    "harness.analysis": [
-        "harness.journal",
-        "harness.score",
-        "harness.plan",
-        "harness.task",
-    ],
-    "harness.report": [
-        "harness.analysis",
-        "harness.journal",
-        "harness.probe",
-    ],
+    "harness.task": ["providers"],
+    "harness.plan": ["harness.task", "harness.score", "providers"],
+    "harness.journal": ["providers"],
+    "harness.run": ["harness.plan", "harness.journal", "harness.task", "providers"],
+    "harness.analysis": ["harness.journal", "harness.score", "harness.plan", "harness.task"],
+    "harness.report": ["harness.analysis", "harness.journal"],
     "harness.study": ["harness.task"],
     "harness.face": [
-        "harness.study",
-        *(
-            "harness.task",
-            "harness.plan",
-            "harness.journal",
-            "harness.run",
-            "harness.analysis",
-        ),
-        *(
-            "providers.base",
-            "providers.destinations",
-            "providers.registry",
-        ),
-        "providers.secrets",
-    ],
-    "harness.export": [
-        *(
-            "harness.analysis",
-            "harness.plan",
-            "harness.task",
-            "harness.score",
-            "harness.journal",
-        ),
-        *(
-            "providers.base",
-            "providers.catalog",
-            "providers.documents",
-            "providers.http",
-        ),
-        "providers.secrets",
-    ],
-    "harness.probe": [  # a model's inside, on the samples of a plan
-        *("harness.plan", "harness.task", "harness.journal"),
-        *("providers.base", "providers.inside"),
+        *("harness.study", "harness.task", "harness.plan", "harness.journal", "harness.run"),
+        *("harness.analysis", "providers"),
     ],
     "harness.cli": [
-        *(
-            "harness.task",
-            "harness.plan",
-            "harness.journal",
-            "harness.run",
-        ),
-        *(
-            "harness.analysis",
-            "harness.report",
-            "harness.export",
-            "harness.face",
-        ),
-        *("harness.recorded", "harness.probe", "harness.study"),
-        *(
-            "providers.base",
-            "providers.catalog",
-            "providers.plugins",
-            "providers.registry",
-        ),
-        *("providers.inside", "providers.secrets"),
+        *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.study"),
+        *("harness.analysis", "harness.report", "harness.face", "providers"),
     ],
     "harness": ["harness.cli"],  # `python -m eyechart.harness`
 }
-"""Package or module -> what it may import besides itself and the leaves. Nothing else is allowed,
-and `providers` never imports `harness`."""
+"""Room of the core -> what it may import besides itself and the leaves. Nothing else is allowed;
+`providers` never imports `harness`. A satellite may import all of the core. Nothing imports a
+satellite, not even another one: it joins by an entry point."""
+SATELLITES = "harness.satellites"
+SEAM = ("providers.base", "providers.plugins", "providers.secrets")
+"""Modules of the providers that what neither asks nor plans may import: `journal`, `task`."""
 SELF_PROOF = ("harness.plan.proof", "harness.score")
 """The one module of `plan` that judges, and what with."""
 HEAVY = ("pandas", "openai", "aiohttp", "numpy")
@@ -185,9 +110,17 @@ def imported(module: str) -> frozenset[str]:
 
 
 def package_of(module: str) -> str:
-    """The entry of `ARROWS` that a module of the harness belongs to; of providers, its package."""
-    top = ".".join(module.split(".")[:2])
+    """The room of a module: an entry of `ARROWS`, `providers`, or a satellite."""
+    parts = module.split(".")
+    if parts[0] == "providers":
+        return "providers"
+    top = ".".join(parts[: 3 if parts[1:2] == ["satellites"] else 2])
     return "harness" if top == "harness.__main__" else top
+
+
+def is_satellite(module: str) -> bool:
+    """Whether a module joins by an entry point."""
+    return module.startswith(SATELLITES)
 
 
 def reaches(start: str) -> set[str]:
@@ -236,8 +169,53 @@ def test_ours_are_imported_by_their_installed_names() -> None:
 
 def test_every_module_has_its_place() -> None:
     """No module stands beside the packages but those of the table."""
-    packages = {package_of(name) for name in modules() if name.startswith("harness")}
+    packages = {
+        package_of(name)
+        for name in modules()
+        if name.startswith("harness") and not is_satellite(name)
+    }
     assert packages == set(ARROWS)
+
+
+def test_a_satellite_is_imported_by_nothing_else() -> None:
+    """Neither by the core, nor by the providers, nor by another satellite."""
+    wrong = {
+        f"{name} -> {other}"
+        for name in modules()
+        for other in imported(name)
+        if is_satellite(other) and package_of(name) != package_of(other)
+    }
+    assert wrong == set()
+    assert {package_of(name) for name in modules() if is_satellite(name)} > {SATELLITES}
+
+
+def test_entry_points_name_what_is_there() -> None:
+    """Each of ours names an object of a satellite."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = {VERBS, ENGINES, PANELS, INSIDES}
+    assert groups <= set(project["entry-points"])
+    for group in groups:
+        for name, value in project["entry-points"][group].items():
+            module, _, attribute = value.removeprefix(FACE).partition(":")
+            assert is_satellite(module), name
+            tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
+            found = {getattr(node, "name", None) for node in tree.body}
+            for node in tree.body:
+                if isinstance(node, ast.Assign):
+                    found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            assert attribute in found, value
+
+
+def test_journal_and_task_use_the_seam_of_the_providers_only() -> None:
+    """They keep keys out of files and find plugins; they know no provider."""
+    wrong = {
+        f"{name} -> {other}"
+        for name in modules()
+        if package_of(name) in {"harness.journal", "harness.task"}
+        for other in imported(name)
+        if package_of(other) == "providers" and other not in SEAM
+    }
+    assert wrong == set()
 
 
 def test_providers_never_import_the_harness() -> None:
@@ -339,10 +317,6 @@ def test_judging_reaches_nothing_else() -> None:
             ("harness.run", "harness.cli", "providers.registry"),
         ),
         ("harness.report", ("harness.run", "harness.cli")),
-        (
-            "harness.export",
-            ("harness.run", "harness.report", "harness.cli"),
-        ),
     ],
 )
 def test_what_is_never_reached(start: str, never: tuple[str, ...]) -> None:
@@ -362,8 +336,8 @@ def test_only_what_inspect_itself_loads_imports_inspect() -> None:
     logs imports it when there is a log to read.
     """
     names = ("scores", "tasks", "early_stopping")
-    theirs = {f"harness.export.inspect_ai.{name}" for name in names}
-    theirs_and_reader = {*theirs, "harness.recorded.inspect_log"}
+    theirs = {f"harness.satellites.export.inspect_ai.{name}" for name in names}
+    theirs_and_reader = {*theirs, "harness.satellites.recorded.inspect_log"}
     for name, path in modules().items():
         wants = {one for one in imports(path) if one.partition(".")[0] == "inspect_ai"}
         assert bool(wants) == (name in theirs_and_reader), name

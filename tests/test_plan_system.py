@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.export.lm_eval.writer import export
 from eyechart.harness.plan.plan import Plan, plan
 from eyechart.harness.plan.selection import system_prompt
+from eyechart.harness.satellites.export.lm_eval.writer import export
 from eyechart.harness.task.catalogue import open_task
 
 if TYPE_CHECKING:

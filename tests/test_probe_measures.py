@@ -12,27 +12,27 @@ import pytest
 from numpy.typing import NDArray
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.probe.measures.attention import Attention
-from eyechart.harness.probe.measures.catalogue import (
+from eyechart.harness.satellites.probe.inside import Event
+from eyechart.harness.satellites.probe.measures.attention import Attention
+from eyechart.harness.satellites.probe.measures.catalogue import (
     MEASURES,
     QUANTITIES,
     as_markdown,
     check_measures,
     quantity_of,
 )
-from eyechart.harness.probe.measures.collapse import LINE, distances, weights_apart
-from eyechart.harness.probe.measures.counter import counter_readings, position_readings
-from eyechart.harness.probe.measures.residual import (
+from eyechart.harness.satellites.probe.measures.collapse import LINE, distances, weights_apart
+from eyechart.harness.satellites.probe.measures.counter import counter_readings, position_readings
+from eyechart.harness.satellites.probe.measures.residual import (
     Residual,
     effective_rank,
     rank_one_distance,
     spectral_norm,
 )
-from eyechart.harness.probe.measures.rotary import Rotary
-from eyechart.harness.probe.measures.squashing import along_the_row, largest_slope
-from eyechart.harness.probe.measures.states import Several, States
-from eyechart.harness.probe.reading import Reading
-from eyechart.providers.inside import Event
+from eyechart.harness.satellites.probe.measures.rotary import Rotary
+from eyechart.harness.satellites.probe.measures.squashing import along_the_row, largest_slope
+from eyechart.harness.satellites.probe.measures.states import Several, States
+from eyechart.harness.satellites.probe.reading import Reading
 
 Floats = NDArray[Any]
 EVENTS: frozenset[Event] = frozenset(["residual", "final", "heads", "attention"])

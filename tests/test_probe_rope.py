@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from eyechart.harness.probe.rope import (
+from eyechart.harness.satellites.probe.rope import (
     drawn_similarity,
     first_negative,
     frequencies,

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from eyechart.harness.satellites.probe.tiny import open_inside as open_tiny
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
 from eyechart.providers.tiny.folder import SHIPPED
-from eyechart.providers.tiny.inside import open_inside as open_tiny
 from tests.conftest import Lab
 from tests.test_providers_tiny_inside import Keeper
 
@@ -77,7 +77,7 @@ def write(folder: Path, name: str) -> Path:
 
 
 def opened(folder: Path, **settings: Any) -> Any:
-    from eyechart.providers.hf.inside import open_inside
+    from eyechart.harness.satellites.probe.hf.inside import open_inside
 
     return open_inside(ModelSettings(str(folder), device="cpu", **settings))
 
@@ -94,7 +94,7 @@ def test_equals_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
     """Logits, streams, attention, head outputs and slopes, in blocks of few positions."""
     import torch
 
-    monkeypatch.setattr("eyechart.providers.hf.attention._BLOCK", 4 * 40 * 7)
+    monkeypatch.setattr("eyechart.harness.satellites.probe.hf.attention._BLOCK", 4 * 40 * 7)
     folder = write(tmp_path, name)
     inside, kept = opened(folder), Keeper()
     reference = theirs(folder, attn_implementation="eager")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eyechart.harness.satellites.probe.tiny_layers import Layers
 from eyechart.providers.base import SetupError
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.registry import check_intervention, parse_model
-from eyechart.providers.tiny.layers import Layers
 from eyechart.providers.tiny.runtime import TinyModel
 from eyechart.providers.tiny.weights import Tensors, read_config
 from tests.small_models import write_model

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from eyechart.harness.satellites.probe.tiny import open_inside as open_tiny
 from eyechart.providers import model_files
 from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunError
 from eyechart.providers.intervention import Intervention
 from eyechart.providers.tiny import provider as tiny_provider
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import SHIPPED
-from eyechart.providers.tiny.inside import open_inside as open_tiny
 from eyechart.providers.tiny.runtime import TinyModel
 from tests.conftest import Lab
 from tests.small_models import write_model

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eyechart.harness.satellites.probe.inside import Array, Event
+from eyechart.harness.satellites.probe.tiny import TinyInside, open_inside
+from eyechart.harness.satellites.probe.tiny_layers import Layers, to_bfloat16
 from eyechart.providers.base import ModelSettings, PromptOverflowError
-from eyechart.providers.inside import Array, Event
-from eyechart.providers.tiny.inside import TinyInside, open_inside
-from eyechart.providers.tiny.layers import Layers, to_bfloat16
 from eyechart.providers.tiny.runtime import TinyModel
 from eyechart.providers.tiny.weights import Tensors, read_config
 from tests.small_models import write_model
@@ -74,7 +74,7 @@ def test_what_is_shown_belongs_together(
     """Weights add up to 1 over what precedes, heads are weighted values, streams their sums; in
     blocks of few positions.
     """
-    monkeypatch.setattr("eyechart.providers.tiny.layers._BLOCK", 4 * 40 * 7)
+    monkeypatch.setattr("eyechart.harness.satellites.probe.tiny_layers._BLOCK", 4 * 40 * 7)
     layers, kept = layers_of(write_model(tmp_path, num_key_value_heads=key_heads)), Keeper()
     logits = layers.forward(IDS, kept, 1)
     assert [len(blocks) for blocks in kept.weights.values()] == [6, 6, 6]
@@ -99,7 +99,7 @@ def test_derivative_equals_differences(
     """The derivative along random directions at single positions, in blocks too; the differences
     are computed in double precision.
     """
-    monkeypatch.setattr("eyechart.providers.tiny.layers._BLOCK", 4 * 40 * 7)
+    monkeypatch.setattr("eyechart.harness.satellites.probe.tiny_layers._BLOCK", 4 * 40 * 7)
     layers = layers_of(write_model(tmp_path, num_key_value_heads=key_heads))
     rows, draw, step = layers.embedding[IDS].astype(float), np.random.default_rng(3), 1e-5
     weights = draw.normal(size=60).astype(np.float32)

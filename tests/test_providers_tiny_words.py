@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.plan.plan import plan
+from eyechart.harness.satellites.training.examples import KNOWN, LATER
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from eyechart.providers.base import ModelSettings, Request
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import SHIPPED
 from eyechart.providers.tiny.provider import open_provider
-from eyechart.providers.tiny.training.examples import KNOWN, LATER
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

@@ -18,8 +18,8 @@ import pytest
 
 from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.journal.record import SAMPLES, record_of
-from eyechart.harness.run.ray import rows
-from eyechart.harness.run.ray.rows import Asked, Back
+from eyechart.harness.satellites.ray import rows
+from eyechart.harness.satellites.ray.rows import Asked, Back
 from eyechart.harness.spec import Condition, Line, Sample
 from eyechart.providers.base import AuthError, StopRunError
 from tests.conftest import records

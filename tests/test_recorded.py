@@ -13,7 +13,7 @@ import pytest
 
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.journal.manifest import find_runs, read_manifest
-from eyechart.harness.recorded.fields import RowError, prompt_text, whole
+from eyechart.harness.satellites.recorded.fields import RowError, prompt_text, whole
 from tests.conftest import Done, Lab, records
 
 ITEMS = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.recorded.files import read_rows
+from eyechart.harness.satellites.recorded.files import read_rows
 
 ROWS = [{"reply": "3", "n": "3"}, {"reply": "a, b; c", "n": "4"}]
 JSON = [json.dumps(row) for row in ROWS]

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from eyechart.harness.recorded.fields import RowError, RowMark, integer, recorded_reply
-from eyechart.harness.recorded.forms import fields_of
-from eyechart.harness.recorded.samples import SampleFinder
+from eyechart.harness.satellites.recorded.fields import RowError, RowMark, integer, recorded_reply
+from eyechart.harness.satellites.recorded.forms import fields_of
+from eyechart.harness.satellites.recorded.samples import SampleFinder
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BatchForm
 

@@ -17,13 +17,12 @@ import pytest
 
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.journal.manifest import read_manifest
-from eyechart.harness.run.limits import RunLimits
-from eyechart.harness.run.ray import fleet, rows
-from eyechart.harness.run.ray.cluster import Cluster, JobError
-from eyechart.harness.run.ray.options import RayOptions
-from eyechart.harness.run.ray.rows import Asked, Back
-from eyechart.harness.run.ray.worker import Order, Worker
+from eyechart.harness.run.limits import RayOptions, RunLimits
 from eyechart.harness.run.records import failed
+from eyechart.harness.satellites.ray import fleet, rows
+from eyechart.harness.satellites.ray.cluster import Cluster, JobError
+from eyechart.harness.satellites.ray.rows import Asked, Back
+from eyechart.harness.satellites.ray.worker import Order, Worker
 from eyechart.harness.spec import Condition, Line, Sample
 from eyechart.providers.base import (
     AuthError,

@@ -13,9 +13,9 @@ import pytest
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import JournalError, TaskError, UsageError
-from eyechart.harness.export.lm_eval.writer import export
 from eyechart.harness.plan import proof
 from eyechart.harness.plan.plan import plan
+from eyechart.harness.satellites.export.lm_eval.writer import export
 from eyechart.harness.score.verdict import Verdict, judge
 from eyechart.harness.task import scorer
 from eyechart.harness.task.catalogue import Task, open_task, tasks_root

@@ -16,9 +16,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from eyechart.harness.cli.asking import IMPORT_EXAMPLES, RUN_EXAMPLES, import_, run
+from eyechart.harness.cli.asking import RUN_EXAMPLES, run
 from eyechart.harness.cli.defaults import unknown_variables
-from eyechart.harness.cli.export import export_app
 from eyechart.harness.cli.failures import FAILURES, explain, said_of_parsing
 from eyechart.harness.cli.interrupts import raise_in_work
 from eyechart.harness.cli.judging import (
@@ -34,7 +33,7 @@ from eyechart.harness.cli.judging import (
 from eyechart.harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
 from eyechart.harness.cli.merge import MERGE_EXAMPLES, merge
 from eyechart.harness.cli.options import JsonOption, examples
-from eyechart.harness.cli.probing import PROBE_EXAMPLES, ROPE_EXAMPLES, probe, rope
+from eyechart.harness.cli.satellites import verb, verbs
 from eyechart.harness.cli.settings import AskingVerb, Verb
 from eyechart.harness.cli.studying import study_app
 from eyechart.harness.cli.tasks import tasks_app
@@ -47,7 +46,16 @@ class _Verbs(TyperGroup):
     code; with `--debug` it is a traceback.
     """
 
-    def invoke(self, ctx: Any) -> Any:  # a context of typer's own click
+    def list_commands(self, ctx: Any) -> list[str]:  # contexts of typer's own click
+        """Our own verbs, then those that join by entry points."""
+        built_in = super().list_commands(ctx)
+        return [*built_in, *verbs(built_in)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The verb of this name, `None` if there is none."""
+        return super().get_command(ctx, cmd_name) or verb(cmd_name)
+
+    def invoke(self, ctx: Any) -> Any:
         raise_in_work()
         for line in unknown_variables(os.environ):
             warn(line)
@@ -92,15 +100,16 @@ def _root(
 
 def help_(
     context: typer.Context,
-    verbs: Annotated[list[str] | None, typer.Argument(metavar="[VERB…]", help="A verb.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[VERB…]", help="A verb.")] = None,
 ) -> None:
     """Show the help of the program, or of a verb."""
     shown: Any = context.find_root()  # a context of typer's own click
-    for verb in verbs or ():
-        known = getattr(shown.command, "commands", {})
-        if verb not in known:
-            raise UsageError(f"no verb {verb!r} of {shown.command_path!r}; {_known(verb, known)}")
-        shown = type(shown)(known[verb], info_name=verb, parent=shown)
+    for name in names or ():
+        group = shown.command
+        known = group.list_commands(shown) if hasattr(group, "list_commands") else []
+        if name not in known:
+            raise UsageError(f"no verb {name!r} of {shown.command_path!r}; {_known(name, known)}")
+        shown = type(shown)(group.get_command(shown, name), info_name=name, parent=shown)
     echo(*shown.get_help().split("\n"))
 
 
@@ -118,15 +127,15 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """List the providers and what each needs."""
-    from eyechart.harness.cli import task_documents, verbs
+    from eyechart.harness.cli import task_documents
+    from eyechart.harness.cli import verbs as listing
 
     if update_prices:
-        verbs.update_prices()
-    (task_documents if as_json else verbs).list_models()
+        listing.update_prices()
+    (task_documents if as_json else listing).list_models()
 
 
 MODELS_EXAMPLES = examples("bench models", "bench models --update-prices")
-HELP_EXAMPLES = examples("bench help run", "bench help tasks check")
 for _verb, _name, _short, _examples, _class in (
     (run, "run", "Run tasks on models.", RUN_EXAMPLES, AskingVerb),
     (samples, "samples", "Print samples of a run, with their replies.", SAMPLES_EXAMPLES, Verb),
@@ -141,10 +150,7 @@ for _verb, _name, _short, _examples, _class in (
         LEADERBOARD_EXAMPLES,
         Verb,
     ),
-    (import_, "import", "Take replies of batches into their runs.", IMPORT_EXAMPLES, Verb),
-    (probe, "probe", "Measure the inside of a model.", PROBE_EXAMPLES, AskingVerb),
     (merge, "merge", "Join shards, and parts of runs.", MERGE_EXAMPLES, Verb),
-    (rope, "rope", "Answer questions about rotary positions.", ROPE_EXAMPLES, Verb),
     (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
     (
         help_,
@@ -156,7 +162,6 @@ for _verb, _name, _short, _examples, _class in (
 ):
     app.command(_name, short_help=_short, epilog=_examples, cls=_class)(_verb)
 app.add_typer(tasks_app, name="tasks")
-app.add_typer(export_app, name="export")
 app.add_typer(study_app, name="study")
 
 

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from eyechart.harness.cli.completion import complete_tasks
 from eyechart.harness.cli.numbers import number, whole_of
 from eyechart.harness.cli.options import (
     AdaptiveOption,
@@ -32,7 +31,6 @@ from eyechart.harness.cli.options import (
     PresetOption,
     RayAddressOption,
     RayWorkersOption,
-    RunKeptCodeOption,
     SamplesOption,
     SeedOption,
     ShardOption,
@@ -68,12 +66,6 @@ RUN_EXAMPLES = examples(
     "bench run --task counting --model m8 --base-url http://127.0.0.1:8000/v1 --name lab/m8",
     "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
     "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
-)
-IMPORT_EXAMPLES = examples(
-    "bench import replies.jsonl",
-    "bench import batch_123_output.jsonl batch_123_error.jsonl --out results",
-    "bench import samples_words.jsonl --task my_task.yaml --model gpt-4o",
-    "bench import log.csv --task my_task.yaml --model gpt-4o --field reply=answer,item=number",
 )
 
 
@@ -351,91 +343,3 @@ def _run_study(
         return study.dry_run(runs, asks_server=asks_server, as_json=as_json)
     debug = bool(context.find_root().params["debug"])
     return study.run(runs, out=out, as_json=as_json, debug=debug)
-
-
-def import_(
-    context: typer.Context,
-    *,
-    replies: Annotated[
-        list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
-    ],
-    out: OutOption = Path("results"),
-    tasks: Annotated[
-        str,
-        typer.Option(
-            "--task",
-            "-t",
-            metavar="NAME[,NAME]",
-            help="Your own task files, to make prompts again; with --model the task replied to.",
-            autocompletion=complete_tasks,
-        ),
-    ] = "",
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="NAME",
-            help="Make a run of this model from replies that somebody else collected: JSON Lines, "
-            "CSV, OpenAI's Batch form, lm-eval's samples, Inspect's .eval.",
-        ),
-    ] = "",
-    field: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--field",
-            metavar="FIELD=COLUMN[,…]",
-            help="Column of a field, such as reply, item, target, length, prompt, or an axis.",
-        ),
-    ] = None,
-    axis: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--axis", metavar="AXIS=VALUE", help="Value of an axis that no column has; --model."
-        ),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where",
-            metavar="COLUMN[!]=VALUE",
-            help="Take only rows with this value, or with != those with another one; --model.",
-        ),
-    ] = None,
-    recorded_by: Annotated[
-        str, typer.Option(metavar="NAME", help="Who collected the replies; --model.")
-    ] = "",
-    recorded_at: Annotated[
-        str, typer.Option(metavar="YEAR[-MONTH[-DAY]]", help="When; --model.")
-    ] = "",
-    run_kept_code: RunKeptCodeOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge;
-    with --model make a run from replies that somebody else collected.
-
-    Prints what is missing. Importing the same file again changes nothing.
-    """
-    from eyechart.harness.cli import batch, documents
-
-    def work() -> int:
-        if model:
-            from eyechart.harness.cli.recorded import import_files
-
-            return import_files(
-                replies,
-                out,
-                tasks,
-                model,
-                fields=field or (),
-                axes=axis or (),
-                where=where or (),
-                by=recorded_by,
-                at=recorded_at,
-                command=command_of(context),
-            )
-        if field or axis or where or recorded_by or recorded_at:
-            raise UsageError("recorded replies need the name of their model: --model NAME")
-        return batch.import_replies(replies, out, tasks, run_kept_code=run_kept_code)
-
-    raise typer.Exit(documents.imported(work) if as_json else work())

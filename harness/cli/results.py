@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eyechart.harness.analysis.curve import Threshold, threshold_problem
 from eyechart.harness.analysis.grouped import grouped
@@ -15,6 +14,7 @@ from eyechart.harness.analysis.run_text import run_finding
 from eyechart.harness.analysis.tables import to_csv
 from eyechart.harness.cli.following import Followed, after_runs, followed
 from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.satellites import panel_sources
 from eyechart.harness.cli.tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.verbs import check_output
@@ -24,11 +24,7 @@ from eyechart.harness.errors import (
     UsageError,
 )
 from eyechart.harness.journal.manifest import is_repeat
-from eyechart.harness.probe.folder import is_probe
 from eyechart.harness.spec import Condition
-
-if TYPE_CHECKING:
-    from eyechart.harness.report.inside import ProbeOfRun
 
 FORMATS = ("html", "pdf", "png", "svg")
 
@@ -138,16 +134,20 @@ def report(
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
     check_output("-o", output)
-    probed = [folder for folder in folders if is_probe(folder)]
-    if len(probed) == len(folders):
+    named = list(dict.fromkeys(folders))
+    beside = [
+        (source, mine)
+        for source in panel_sources()
+        if (mine := [folder for folder in named if source.has(folder)])
+    ]
+    named = [folder for folder in named if not any(folder in mine for _, mine in beside)]
+    if not named:
         raise UsageError(
-            f"{folders[0]} is a probe: name its run too, which stands under 'runs' in place of "
-            "'probes'"
+            f"{folders[0]} is {beside[0][0].what}: name its run too, which stands under 'runs'"
         )
     unread: list[str] = []
     read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
-    named = without_repeats([folder for folder in folders if folder not in probed])
-    runs = [*each_readable(named, read, unread)]
+    runs = [*each_readable(without_repeats(named), read, unread)]
     written = write_report(
         runs,
         output,
@@ -155,38 +155,9 @@ def report(
         threshold=threshold,
         tasks=tasks,
         run_kept_code=run_kept_code,
-        probes=_probes(probed, runs),
+        draw_more=[source.read(mine, runs, warn) for source, mine in beside],
         warn=warn,
     )
     for path in written:
         echo(str(path))
     return INCOMPLETE if unread else COMPLETE
-
-
-def _probes(folders: Sequence[Path], runs: Sequence[JudgedRun]) -> list[ProbeOfRun]:
-    """The probes of tasks that `runs` have.
-
-    Raises:
-        UsageError: a probe is of another task.
-    """
-    from eyechart.harness.report.inside import read_probe
-
-    asked = {run.manifest.task_digest for run in runs}
-    probes = [read_probe(folder) for folder in dict.fromkeys(folders)]
-    for folder, probe in zip(dict.fromkeys(folders), probes, strict=True):
-        if probe.task_digest not in asked:
-            raise UsageError(
-                f"{folder} is a probe of a task that none of the runs has; name its run too, which "
-                "stands under 'runs' in place of 'probes'"
-            )
-        seeds = {
-            run.manifest.settings.get("seed")
-            for run in runs
-            if run.manifest.task_digest == probe.task_digest and run.manifest.recorded is None
-        }
-        if others := sorted(seeds - {probe.seed}, key=str):
-            warn(
-                f"{folder}: its samples are of seed {probe.seed}, those of a run beside it of seed "
-                f"{others[0]}"
-            )
-    return probes

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.record import Warn
@@ -20,6 +19,7 @@ from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers.base import StopRunError
+from eyechart.providers.plugins import ENGINES, named
 from eyechart.providers.registry import open_batch_form, open_batches
 
 _HERE = ("lm-eval", "oracle", "scripted", "tiny")
@@ -230,21 +230,15 @@ def _engine(
             requests, BatchContext(service, form, budget, say, warn), old_runs, choose
         )
     if options.ray is not None:
-        from eyechart.harness.run.ray.engine import RayEngine  # noqa: PLC0415  aiohttp
-        from eyechart.harness.run.ray.fleet import connect  # noqa: PLC0415
-
-        settings = options.model_settings()
-        return RayEngine(
+        open_engine = cast("Callable[..., Engine]", named(ENGINES, "ray").load())
+        return open_engine(
             requests,
-            partial(
-                connect,
-                options.ray,
-                options.name,
-                settings,
-                options.limits,
-                seed=options.settings.seed,
-                think_tokens=options.model.think_tokens,
-            ),
+            options.ray,
+            options.name,
+            options.model_settings(),
+            options.limits,
+            seed=options.settings.seed,
+            think_tokens=options.model.think_tokens,
             budget=budget,
             old_runs=old_runs,
             display=display,

@@ -23,8 +23,7 @@ from eyechart.harness.plan.oracles import knower
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.plan.selection import PRECISION, check_text, read_precision
-from eyechart.harness.run.limits import RunLimits
-from eyechart.harness.run.ray.options import RayOptions
+from eyechart.harness.run.limits import RayOptions, RunLimits
 from eyechart.harness.run.repeat import repeat_requests
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.shard import WHOLE, Shard

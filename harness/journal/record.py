@@ -86,7 +86,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     prompt: str | None = None
     """The prompt of a recorded reply, where it is known and not one of the task's own."""
     origin: str | None = None
-    """Mark of the row of the recorded file that the reply came from, see `harness.recorded`."""
+    """Mark of the row of the recorded file that the reply came from, see `satellites.recorded`."""
 
     def __post_init__(self) -> None:
         """Checks what resuming and judging rely on.

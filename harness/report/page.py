@@ -28,11 +28,11 @@ from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report import listed, looks
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.files import write_charts
-from eyechart.harness.report.inside import ProbeOfRun
 from eyechart.harness.report.listed import ReportTable
 from eyechart.harness.report.origin import origin
 from eyechart.harness.report.page_section import PageSection, page_section_of
 from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
+from eyechart.harness.report.panels import DrawMore
 from eyechart.harness.report.reported import Reported, read_reported
 from eyechart.harness.report.section import UNITS, Section, sections
 
@@ -53,13 +53,13 @@ def write_report(
     threshold: Threshold = Threshold(),
     tasks: str = "",
     run_kept_code: bool = False,
-    probes: Sequence[ProbeOfRun] = (),
+    draw_more: Sequence[DrawMore] = (),
     warn: Warn,
 ) -> list[Path]:
     """Writes the page to `out`, and with `pdf`, `png` or `svg` its charts into a folder beside it;
     returns the paths of the written files.
 
-    What `probes` measured stands under the accuracy of the runs of the same model and task.
+    What `draw_more` draws of a section stands under the accuracy of its runs.
 
     Prompts are made again from task files, of which `tasks` names those that are not built in, as
     `--task` does, or from what runs kept: from their code only with `run_kept_code`.
@@ -74,7 +74,7 @@ def write_report(
         formats=formats,
         tasks=tasks,
         run_kept_code=run_kept_code,
-        probes=probes,
+        draw_more=draw_more,
         warn=warn,
     )
 
@@ -86,13 +86,13 @@ def write_sections(
     formats: Sequence[str] = ("html",),
     tasks: str = "",
     run_kept_code: bool = False,
-    probes: Sequence[ProbeOfRun] = (),
+    draw_more: Sequence[DrawMore] = (),
     title: str = "",
     warn: Warn,
 ) -> list[Path]:
     """`write_report` of runs that are in sections already, with a title of its own."""
     published = read_reported()
-    page_sections = [page_section_of(section, published, probes) for section in of_tasks]
+    page_sections = [page_section_of(section, published, draw_more) for section in of_tasks]
     written = []
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.columns import OUTCOMES
@@ -13,9 +14,8 @@ from eyechart.harness.report.accuracy import accuracy_figures
 from eyechart.harness.report.costs import cost_figures
 from eyechart.harness.report.effects import Effect, effects, finding, gaps
 from eyechart.harness.report.heat_map import heat_map_figure
-from eyechart.harness.report.inside import ProbeOfRun, inside_figures
 from eyechart.harness.report.listed import ReportTable
-from eyechart.harness.report.panels import Figure, Panel
+from eyechart.harness.report.panels import DrawMore, Figure, Panel
 from eyechart.harness.report.published import published_figures
 from eyechart.harness.report.reported import Reported
 from eyechart.harness.report.section import Section
@@ -116,9 +116,9 @@ class PageSection:
 
 
 def page_section_of(
-    section: Section, published: list[Reported], probes: Sequence[ProbeOfRun] = ()
+    section: Section, published: list[Reported], draw_more: Sequence[DrawMore] = ()
 ) -> PageSection:
-    """Everything that a page shows of a section, with what the probes of its models measured."""
+    """Everything that a page shows of a section, with what satellites draw of it."""
     section_effects = effects(section)
     ranks = section.standing
     section_gaps = gaps(section, ranks)
@@ -128,7 +128,7 @@ def page_section_of(
         section_effects,
         accuracy_figures(section, ranks),
         [
-            *inside_figures(section, probes),
+            *chain.from_iterable(draw(section) for draw in draw_more),
             *figures.effect_figures(section, section_effects),
             *filter(None, [heat_map_figure(section)]),
             figures.outcomes_figure(section),

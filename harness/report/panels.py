@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.looks import Look, Spec
 from eyechart.harness.report.section import Section, Series
 
@@ -60,6 +63,29 @@ class Figure:
             return int(sum(part["height"] for part in parts)) + axis + title
         legend = title if self.kind == "position" else 0
         return int(self.spec["height"]) + axis + legend
+
+
+DrawMore: TypeAlias = Callable[[Section], Sequence[Figure]]
+"""What a satellite draws of a section, below the accuracy of its runs."""
+
+
+class PanelSource(Protocol):
+    """A satellite whose folders `bench report` takes beside those of runs: the object that an entry
+    point of the group `eyechart.panels` names.
+    """
+
+    what: str
+    """What one of its folders is called, with its article: `a probe`."""
+
+    def has(self, folder: Path) -> bool:
+        """Whether the folder is one of its own. Nothing but the folder's file names is read."""
+
+    def read(self, folders: Sequence[Path], runs: Sequence[JudgedRun], warn: Warn) -> DrawMore:
+        """Reads folders of its own that were named beside `runs`.
+
+        Raises:
+            EyechartError: a folder is damaged, or belongs to none of the runs.
+        """
 
 
 def look_of(section: Section) -> Look:

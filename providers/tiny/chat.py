@@ -9,9 +9,8 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from eyechart.providers.base import Api, SetupError
+from eyechart.providers.base import Api, SetupError, Tokens
 from eyechart.providers.documents import as_document
-from eyechart.providers.inside import Tokens
 from eyechart.providers.model_files import (
     check_rendered,
     is_there,

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.harness.plan.plan import make_sample, plan
-from eyechart.harness.probe.counts import running_counts
-from eyechart.harness.probe.engine import Probe
-from eyechart.harness.probe.measures.counter import _ridge
-from eyechart.harness.probe.passes import _RowStates, measure
+from eyechart.harness.satellites.probe.counts import running_counts
+from eyechart.harness.satellites.probe.engine import Probe
+from eyechart.harness.satellites.probe.measures.counter import _ridge
+from eyechart.harness.satellites.probe.passes import _RowStates, measure
+from eyechart.harness.satellites.probe.tiny import open_inside
 from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings
-from eyechart.providers.tiny.inside import open_inside
 
 TASK = "counting/bernoulli"
 LENGTHS = (10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 120)

@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eyechart.harness.plan.plan import plan
-from eyechart.harness.probe.engine import Probe
-from eyechart.harness.probe.folder import ProbeFolder, read_measured
+from eyechart.harness.satellites.probe.engine import Probe
+from eyechart.harness.satellites.probe.folder import ProbeFolder, read_measured
+from eyechart.harness.satellites.probe.inside import Inside
+from eyechart.harness.satellites.probe.tiny import open_inside
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings
-from eyechart.providers.inside import Inside
-from eyechart.providers.tiny.inside import open_inside
 from tests import test_providers_hf
 
 LENGTHS = (1, 5, 20, 50, 100, 200, 500)
@@ -33,7 +33,7 @@ WINDOW = {"llama": "max_position_embeddings", "gpt2": "n_positions"}
 
 def models(folder: Path) -> Iterator[tuple[str, Inside]]:
     """The embedded model, a Llama and a GPT-2 with random weights."""
-    from eyechart.providers.hf.inside import open_inside as open_hf
+    from eyechart.harness.satellites.probe.hf.inside import open_inside as open_hf
 
     yield "tiny", open_inside(ModelSettings("tiny"))
     for name, window in WINDOW.items():

@@ -20,11 +20,11 @@ import sys
 from collections import Counter
 
 from eyechart.harness.plan.plan import output_budget, plan
+from eyechart.harness.satellites.training.examples import KNOWN
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Provider, Reply, Request
 from eyechart.providers.registry import open_model, parse_model
-from eyechart.providers.tiny.training.examples import KNOWN
 
 LENGTHS = (5, 10, 15, 20, 30, 40, 50, 70, 100)
 

@@ -38,7 +38,8 @@ def commands_page() -> str:
 
 def _verbs(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, command
-    for name, one in getattr(command, "commands", {}).items():
+    names = command.list_commands(None) if hasattr(command, "list_commands") else ()
+    for name, one in ((name, command.get_command(None, name)) for name in names):
         yield from _verbs(one, (*path, name))
 
 

@@ -1,0 +1,80 @@
+"""What joins the command line by entry points: verbs, and panels of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+from typer.main import get_command
+
+from eyechart.harness.cli.terminal import warn
+from eyechart.providers import plugins
+from eyechart.providers.plugins import PANELS, VERBS, PluginError
+
+if TYPE_CHECKING:
+    from eyechart.harness.report.panels import PanelSource
+
+
+_OF_PROGRAMS = ("install_completion", "show_completion")
+
+
+@cache
+def verb(name: str) -> Any | None:
+    """The command, of typer's own click, that a satellite or another package adds under this name.
+
+    Raises:
+        PluginError: the package cannot be imported, or the object is no `typer.Typer`.
+    """
+    plugin = plugins.find(VERBS, name)
+    if plugin is None:
+        return None
+    app = plugin.load()
+    if not isinstance(app, typer.Typer):
+        raise plugin.error(f"it is a {type(app).__name__}, and should be a typer.Typer")
+    command: Any = get_command(app)
+    command.name = name
+    # typer adds these to every program; `bench` itself has them
+    command.params = [one for one in command.params if one.name not in _OF_PROGRAMS]
+    return command
+
+
+def verbs(built_in: Collection[str]) -> list[str]:
+    """The names that `verb` finds and that are not built in; warns of packages that cannot be
+    used.
+    """
+    found = plugins.installed(VERBS, built_in)
+    names = []
+    for name in found.usable:
+        with _warned():
+            verb(name)
+            names.append(name)
+    for error in found.refused.values():
+        warn(str(error))
+    return names
+
+
+def panel_sources() -> list[PanelSource]:
+    """What satellites and other packages draw on a page; warns of packages that cannot be used."""
+    found = plugins.installed(PANELS, ())
+    sources = []
+    for plugin in found.usable.values():
+        with _warned():
+            source = plugin.load()
+            if lacks := [part for part in ("what", "has", "read") if not hasattr(source, part)]:
+                raise plugin.error(f"it has no {', '.join(lacks)}")
+            sources.append(cast("PanelSource", source))
+    for error in found.refused.values():
+        warn(str(error))
+    return sources
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """A package that cannot be used is named in a line, and the others are used."""
+    try:
+        yield
+    except PluginError as error:
+        warn(str(error))

@@ -1,3 +1,0 @@
-"""The measures of a probe: pure functions, and watchers of a pass. `harness.probe.passes` takes
-them.
-"""

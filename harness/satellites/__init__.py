@@ -1,0 +1,1 @@
+"""What the core does not import: it joins by the entry points that pyproject.toml names."""

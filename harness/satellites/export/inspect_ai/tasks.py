@@ -1,0 +1,298 @@
+"""Every task file as a task of inspect_ai, under its own name: `eyechart/counting/bernoulli`.
+
+Inspect imports this module through the entry point `eyechart` and finds the tasks it registers. It
+does so also when it looks for tasks of other packages, so slow modules are loaded only when a task
+is made. Nothing else imports this module. Prompts, budgets and verdicts are those of `bench run`,
+sample by sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from functools import cache
+from importlib.metadata import version
+
+import click
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelOutput,
+    get_model,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import EarlyStopping
+
+from eyechart.harness.errors import UsageError
+from eyechart.harness.plan.plan import Plan, output_budget
+from eyechart.harness.plan.selection import open_tasks, plans, read_precision
+from eyechart.harness.satellites.export.inspect_ai.scores import (
+    FACTS,
+    PACKAGE,
+    adaptive_verdict,
+    ours,
+    outcome,
+    verdict,
+)
+from eyechart.harness.spec import Sample
+from eyechart.harness.task.catalogue import Task as TaskFile
+from eyechart.harness.task.catalogue import installed_files
+from eyechart.providers.base import PromptOverflowError
+from eyechart.providers.catalog.model_facts import model_facts
+from eyechart.providers.http.errors import error_of
+
+_SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
+"""Truth value that YAML read -> the words of `-T` that it may stand for."""
+
+
+class BadParameterError(click.ClickException):
+    """A parameter of `-T` that cannot be used; Inspect's command prints this error in one line."""
+
+    exit_code = 2
+
+
+@solver(f"{PACKAGE}/ask")
+@ours
+def ask() -> Solver:
+    """Sends the sample once, with the limit of reply tokens that `bench run` gives it.
+
+    Inspect's own `--max-tokens` overrides that limit. A reasoning model gets more, for thinking.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        try:
+            return await reply(state, generate)
+        except BaseException:  # a cancelled request too has no reply
+            from eyechart.harness.satellites.export.inspect_ai.early_stopping import gave_up  # noqa: PLC0415  slow
+
+            gave_up(str(state.sample_id), state.epoch)
+            raise
+
+    async def reply(state: TaskState, generate: Generate) -> TaskState:
+        model = get_model()
+        room = state.metadata[FACTS]["max_tokens"] + _room_to_think(str(model))
+        try:
+            if model.config.max_tokens is not None:
+                return await generate(state)
+            return await generate(state, max_tokens=room)
+        except Exception as error:  # of whatever SDK Inspect's provider uses
+            if not _is_overflow(error):
+                raise
+            state.output = ModelOutput.from_content(
+                str(model), " ".join(str(error).split()), stop_reason="model_length"
+            )
+            return state
+
+    return solve
+
+
+def _is_overflow(error: Exception) -> bool:
+    """Whether a server rejected the prompt for its length, in words unknown to Inspect."""
+    status = getattr(error, "status_code", None)
+    text = getattr(getattr(error, "response", None), "text", None) or str(error)
+    return isinstance(status, int) and isinstance(
+        error_of(status, str(text), {}), PromptOverflowError
+    )
+
+
+@cache
+def _room_to_think(model: str) -> int:
+    facts = model_facts(model)
+    return facts.room_to_think
+
+
+def _task(
+    names: str,
+    axes: Mapping[str, object],
+    *,
+    lengths: object,
+    spread: object,
+    samples: object,
+    seed: object,
+    adaptive: object,
+    precision: object,
+) -> Task:
+    """The tasks of `names` as one task of Inspect, with the values that `-T` was given.
+
+    Raises:
+        BadParameterError: a value that cannot be used, or a task file with mistakes.
+    """
+    octaves = _octaves(adaptive, precision)
+    is_adaptive = octaves is not None
+    try:
+        if any(isinstance(value, bool) for value in axes.values()):
+            axes = _with_words(axes, open_tasks(names, trial=False))
+        planned = plans(
+            names,
+            lengths=None if lengths is None else _text(lengths),
+            spread=None if spread is None else _text(spread),
+            samples=None if samples is None else _whole("samples", samples),
+            axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
+            seed=_whole("seed", seed),
+            adaptive=is_adaptive,
+        )
+        if own := [plan.task.name for plan in planned if plan.task.spec.scorer is not None]:
+            raise BadParameterError(
+                f"task {own[0]!r} has a scorer of its own, which Inspect's logs cannot keep; "
+                "use bench run"
+            )
+        dataset = [
+            _sample(plan, sample, is_adaptive=is_adaptive) for plan in planned for sample in plan
+        ]
+    except UsageError as error:
+        raise BadParameterError(str(error)) from error
+    versions = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
+    return Task(
+        dataset=MemoryDataset(dataset, name=names),
+        solver=ask(),
+        scorer=[adaptive_verdict() if is_adaptive else verdict(), outcome()],
+        config=GenerateConfig(temperature=0.0),
+        score_on_error=True,  # a request that fails is counted, and costs its own sample
+        version=planned[0].task.spec.version if len(planned) == 1 else ",".join(versions),
+        early_stopping=None if octaves is None else _stopping(octaves),
+        metadata={"eyechart": version("eyechart"), "tasks": versions, "adaptive": is_adaptive},
+    )
+
+
+def _stopping(octaves: float) -> EarlyStopping:
+    from eyechart.harness.satellites.export.inspect_ai.early_stopping import (  # noqa: PLC0415  NumPy is slow to load
+        AdaptiveStopping,
+    )
+
+    return AdaptiveStopping(octaves)
+
+
+def _sample(plan: Plan, sample: Sample, *, is_adaptive: bool) -> InspectSample:
+    """A sample with everything that its verdict depends on, so that logs can be scored again."""
+    return InspectSample(
+        input=_messages(plan.task.spec.system, sample.prompt),
+        target=str(sample.target),
+        id=sample.id,
+        metadata={
+            "task": plan.task.name,
+            "task_version": plan.task.spec.version,
+            "condition": sample.condition.label,
+            "length": sample.length,
+            "index": sample.index,
+            **sample.condition,
+            FACTS: {
+                "line": astuple(sample.line),
+                "target": sample.target,
+                "answer": plan.task.spec.answer.given(),
+                "accept": sample.accept,
+                "prompt_hash": sample.prompt_hash,
+                "max_tokens": output_budget(sample),
+                "adaptive": is_adaptive,
+            },
+        },
+    )
+
+
+def _messages(system: str | None, prompt: str) -> str | list[ChatMessage]:
+    if system is None:
+        return prompt
+    return [ChatMessageSystem(content=system), ChatMessageUser(content=prompt)]
+
+
+def _with_words(axes: Mapping[str, object], tasks: Sequence[TaskFile]) -> dict[str, object]:
+    """`axes` with words in place of truth values: YAML reads `-T hint=on` as true."""
+    words = dict(axes)
+    for axis, value in axes.items():
+        if isinstance(value, bool):
+            specs = (task.spec.axes[axis] for task in tasks if axis in task.spec.axes)
+            known = {name for spec in specs for name in spec.values}
+            words[axis] = next((word for word in _SWITCHES[value] if word in known), value)
+    return words
+
+
+def _text(value: object) -> str:
+    """A value of `-T` in the form of `bench`; Inspect turns a text with commas into a list."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return ",".join("" if item is None else str(item) for item in values)
+
+
+def _whole(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadParameterError(f"-T {name} must be a whole number, not {value!r}")
+    return value
+
+
+def _octaves(adaptive: object, precision: object) -> float | None:
+    """The precision of an adaptive evaluation; `None` where it is not adaptive."""
+    if not isinstance(adaptive, bool):
+        raise BadParameterError(f"-T adaptive must be true or false, not {adaptive!r}")
+    if precision is not None and not adaptive:
+        raise BadParameterError("-T precision is of an adaptive evaluation; add -T adaptive=true")
+    if precision is not None and (
+        not isinstance(precision, int | float) or isinstance(precision, bool)
+    ):
+        raise BadParameterError(f"-T precision must be a number of octaves, not {precision!r}")
+    try:
+        return read_precision(precision) if adaptive else None
+    except UsageError as error:
+        raise BadParameterError(str(error)) from error
+
+
+def _register(name: str) -> None:
+    """Registers `name` with Inspect, which looks for registered tasks after importing a module."""
+
+    def make_task(
+        *,
+        lengths: object = None,
+        spread: object = None,
+        samples: object = None,
+        seed: object = 0,
+        adaptive: object = False,
+        precision: object = None,
+        **axes: object,
+    ) -> Task:
+        return _task(
+            name,
+            axes,
+            lengths=lengths,
+            spread=spread,
+            samples=samples,
+            seed=seed,
+            adaptive=adaptive,
+            precision=precision,
+        )
+
+    task(name=f"{PACKAGE}/{name}")(ours(make_task))
+
+
+@task(name=f"{PACKAGE}/file")
+@ours
+def file(
+    *,
+    path: object = None,
+    lengths: object = None,
+    spread: object = None,
+    samples: object = None,
+    seed: object = 0,
+    adaptive: object = False,
+    precision: object = None,
+    **axes: object,
+) -> Task:
+    """A task file of the user's, or a folder of them."""
+    if path is None:
+        raise BadParameterError("no task file named; give -T path=my_task.yaml")
+    return _task(
+        _text(path),
+        axes,
+        lengths=lengths,
+        spread=spread,
+        samples=samples,
+        seed=seed,
+        adaptive=adaptive,
+        precision=precision,
+    )
+
+
+_FILES = installed_files()
+for _name in [*_FILES, *{name.partition("/")[0]: None for name in _FILES}]:
+    _register(_name)

@@ -1,0 +1,360 @@
+"""`bench export`: tasks for other engines, and runs for the places where results are published.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eyechart.harness.cli.options import (
+    ApiOption,
+    AxisOption,
+    JsonOption,
+    LengthsOption,
+    LogprobsOption,
+    MaxTokensOption,
+    ModelOption,
+    OutOption,
+    OwnTasksOption,
+    PresetOption,
+    RelativeOption,
+    RunKeptCodeOption,
+    RunsArgument,
+    SamplesOption,
+    SeedOption,
+    SpreadOption,
+    SystemOption,
+    TaskOption,
+    TemperatureOption,
+    ThresholdOption,
+    TrustOption,
+    command_of,
+    examples,
+    folder,
+    listed,
+    said_of_default_axes,
+)
+from eyechart.harness.cli.settings import AskingVerb
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.errors import UsageError
+
+export_app = typer.Typer(
+    help="Write tasks for other engines, and runs for where results are published.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@export_app.command(
+    cls=AskingVerb,
+    epilog=examples(
+        "bench export batch --task counting --model gpt-4o -o requests.jsonl",
+        "bench export batch --task counting --model vllm/tiny -o requests.jsonl",
+        "vllm run-batch -i requests.jsonl -o replies.jsonl --model DIR --served-model-name tiny",
+        "bench import replies.jsonl",
+    ),
+)
+def batch(
+    context: typer.Context,
+    *,
+    task: TaskOption,
+    model: ModelOption,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write; numbered files if it is large."
+        ),
+    ],
+    preset: PresetOption = None,
+    lengths: LengthsOption = None,
+    spread: SpreadOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    temperature: TemperatureOption = 0.0,
+    max_tokens: MaxTokensOption = "auto",
+    api: ApiOption = "chat",
+    system: SystemOption = None,
+    logprobs: LogprobsOption = False,
+    out: OutOption = Path("results"),
+    trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
+    as_json: JsonOption = False,
+) -> None:
+    """Write the requests of a run as a file for OpenAI's Batch API or 'vllm run-batch'.
+
+    Only samples without an answer are written. 'bench import' puts the replies into the same run
+    that 'bench run' would fill, and each command continues where the other stopped.
+    """
+    from eyechart.harness.cli import batch, documents
+    from eyechart.harness.face.run_options import RunOptions, read_settings
+    from eyechart.harness.plan import selection
+
+    plans = selection.plans(
+        ",".join(listed(task)),
+        lengths=lengths,
+        spread=spread,
+        samples=samples,
+        axes=axis or [],
+        seed=seed,
+        leave_out=said_of_default_axes(context),
+        preset=preset,
+        notify=warn,
+    )
+    name, *others = listed(model)
+    if others:
+        raise UsageError("a batch file asks one model; export a file for each")
+    system_text = selection.system_prompt(plans, system)
+    settings = read_settings(
+        seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
+    )
+    options = RunOptions.from_command(
+        model=name,
+        out=out,
+        settings=settings,
+        notify=warn,
+        logprobs=logprobs,
+        command=command_of(context),
+    )
+
+    def work() -> int:
+        return batch.export(plans, options, output)
+
+    raise typer.Exit(documents.files(work, as_json=as_json))
+
+
+@export_app.command(
+    "lm-eval",
+    cls=AskingVerb,
+    epilog=examples(
+        "bench export lm-eval --task counting -o eyechart_tasks",
+        "lm_eval run --include_path eyechart_tasks --tasks eyechart_counting --apply_chat_template",
+    ),
+)
+def lm_eval(
+    context: typer.Context,
+    *,
+    task: TaskOption,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
+    ],
+    preset: PresetOption = None,
+    lengths: LengthsOption = None,
+    spread: SpreadOption = None,
+    samples: SamplesOption = None,
+    axis: AxisOption = None,
+    seed: SeedOption = 0,
+    api: ApiOption = "chat",
+    max_tokens: MaxTokensOption = "auto",
+    trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
+    as_json: JsonOption = False,
+) -> None:
+    """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
+
+    Each cell is one lm-eval task, in groups; samples, ids and verdicts are those of `bench run`.
+    """
+    from eyechart.harness.cli.documents import print_document
+    from eyechart.harness.face.run_options import read_settings
+    from eyechart.harness.plan import selection
+    from eyechart.harness.satellites.export.lm_eval import writer
+
+    plans = selection.plans(
+        ",".join(listed(task)),
+        lengths=lengths,
+        spread=spread,
+        samples=samples,
+        axes=axis or [],
+        seed=seed,
+        leave_out=said_of_default_axes(context),
+        preset=preset,
+        notify=warn,
+    )
+    settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
+    tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)
+    if as_json:
+        print_document({"files": [output], "tasks": tops})
+    else:
+        echo(str(output))
+    size = sum(plan.size for plan in plans)
+    cells = sum(len(plan.sizes) for plan in plans)
+    chat = " --apply_chat_template" if settings.api == "chat" else ""
+    say(
+        f"{size:,} samples in {cells:,} tasks:",
+        f"lm_eval run --include_path {output} --tasks {','.join(tops)}{chat} --model …",
+    )
+
+
+IncompleteOption = Annotated[
+    bool, typer.Option("--incomplete", help="Also write runs that have samples without a reply.")
+]
+
+
+@export_app.command(
+    "every-eval-ever",
+    epilog=examples(
+        "bench run --task counting/ones --model tiny",
+        "bench export every-eval-ever results/runs/tiny/*/*",
+        "bench export every-eval-ever RUN --model-id my-lab/my-model",
+    ),
+)
+def every_eval_ever(
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", parser=folder, help="Folder to write data/ into."
+        ),
+    ] = Path("every-eval-ever"),
+    organization: Annotated[
+        str, typer.Option(metavar="NAME", help="Who publishes the results.")
+    ] = "unknown",
+    relationship: Annotated[
+        str,
+        typer.Option(
+            metavar="first_party|third_party|collaborative|other",
+            help="Relationship of whoever ran the evaluation to the model's maker.",
+        ),
+    ] = "other",
+    model_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORG/NAME", help="The model on its hub, where the run does not name it."
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="open|closed|unknown", help="Whether the model's weights are public."),
+    ] = None,
+    benchmark: Annotated[
+        str, typer.Option(metavar="NAME", help="Folder in data/, and first word of all names.")
+    ] = "eyechart",
+    samples: Annotated[
+        bool,
+        typer.Option(
+            "--samples/--no-samples", help="Also write prompts and replies, in a second file."
+        ),
+    ] = True,
+    incomplete: IncompleteOption = False,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write runs in the schema of the EvalEval coalition, "Every Eval Ever" 0.3.0.
+
+    A JSON file for each run, with a result for each cell and each condition's area and effective
+    length, and a file of samples beside it: data/BENCHMARK/ORG/NAME/UUID.json and
+    UUID_samples.jsonl. The same run gives the same files. They contain the commands and what the
+    servers reported, addresses and folders included: read them before you publish them.
+    """
+    from eyechart.harness.cli import documents, results
+    from eyechart.harness.satellites.export import publish
+
+    publisher = publish.read_publisher(
+        organization, relationship, benchmark=benchmark, model_id=model_id, weights=weights
+    )
+
+    def work() -> int:
+        return publish.every_eval_ever(
+            runs,
+            output,
+            publisher,
+            samples=samples,
+            incomplete=incomplete,
+            tasks=tasks,
+            run_kept_code=run_kept_code,
+            threshold=results.read_threshold(threshold, relative=relative),
+        )
+
+    raise typer.Exit(documents.files(work, as_json=as_json))
+
+
+@export_app.command(
+    "hf-eval-results",
+    epilog=examples(
+        "bench run --task counting/ones --model tiny",
+        "bench export hf-eval-results results/runs/tiny/*/* -o my-model --dataset my-lab/eyechart",
+    ),
+)
+def hf_eval_results(
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            parser=folder,
+            help="The model's repository; .eval_results/ is in it.",
+        ),
+    ] = Path(),
+    dataset: Annotated[
+        str,
+        typer.Option(
+            metavar="ORG/NAME",
+            help="The benchmark's data set on the hub. The default stands for one that is not "
+            "there yet.",
+        ),
+    ] = "eyechart/eyechart",
+    revision: Annotated[
+        str | None, typer.Option(metavar="SHA", help="Revision of that data set.")
+    ] = None,
+    source_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the results can be looked up.")
+    ] = None,
+    source_name: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Name of the page at that address.")
+    ] = None,
+    source_user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="User of the hub whose results they are.")
+    ] = None,
+    source_org: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Organisation of the hub whose results they are."),
+    ] = None,
+    per_length: Annotated[
+        bool,
+        typer.Option(
+            "--per-length", help="Also write the accuracy at each length, as a task of its own."
+        ),
+    ] = False,
+    incomplete: IncompleteOption = False,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write runs as .eval_results/*.yaml, which model pages of the Hugging Face Hub show.
+
+    One file for each condition. Its number is the area under accuracy over log length, 0 to 1; the
+    notes have its interval, the effective length, lengths, samples and settings. The task_id, such
+    as counting_ones_v1__separator_none__strategy_direct, must be listed in the data set's
+    eval.yaml.
+    """
+    from eyechart.harness.cli import documents, results
+    from eyechart.harness.satellites.export import publish
+
+    benchmark = publish.read_benchmark(
+        dataset, revision, url=source_url, name=source_name, user=source_user, org=source_org
+    )
+
+    def work() -> int:
+        return publish.hf_eval_results(
+            runs,
+            output,
+            benchmark,
+            per_length=per_length,
+            incomplete=incomplete,
+            tasks=tasks,
+            run_kept_code=run_kept_code,
+            threshold=results.read_threshold(threshold, relative=relative),
+        )
+
+    raise typer.Exit(documents.files(work, as_json=as_json))

@@ -1,0 +1,217 @@
+"""Takes the measures of a probe, sample by sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from eyechart.harness.errors import TaskError
+from eyechart.harness.plan.plan import Plan, make_sample
+from eyechart.harness.satellites.probe.counts import running_counts
+from eyechart.harness.satellites.probe.folder import (
+    Measured,
+    MeasuredKey,
+    ProbeFolder,
+    read_measured,
+)
+from eyechart.harness.satellites.probe.inside import Inside
+from eyechart.harness.satellites.probe.passes import (
+    COUNTER,
+    MAPS,
+    Scene,
+    measure,
+    measure_counts,
+    measure_maps,
+)
+from eyechart.harness.satellites.probe.places import places_of, symbol_spans
+from eyechart.harness.satellites.probe.reading import Reading
+from eyechart.harness.spec import CellKey, Condition, Line, Sample
+from eyechart.providers.base import PromptOverflowError
+
+Progress = Callable[[int, int], None]
+"""Takes the number of samples that are done, and of all."""
+_DIGITS = 6
+"""Significant digits of a value in the folder."""
+NO_ROW = "its prompt does not show the row symbol by symbol"
+
+
+@dataclass(slots=True)
+class Probed:
+    """What came of a probe."""
+
+    samples: int = 0
+    """Samples that were measured by this command."""
+    too_long: dict[Condition, int] = field(default_factory=dict)
+    """Condition -> the least length whose prompt does not fit the window."""
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Measure, and why it could not be taken -> on how many samples."""
+
+
+class Probe:
+    """One model on one task."""
+
+    def __init__(
+        self, planned: Plan, inside: Inside, folder: ProbeFolder, measures: Sequence[str]
+    ) -> None:
+        self._plan = planned
+        self._inside = inside
+        self._folder = folder
+        self._measures = measures
+        self._done = {measured.key for measured in read_measured(folder.folder)}
+        self.result = Probed()
+        """Grows while the probe goes on."""
+
+    def run(self, progress: Progress) -> None:
+        """Measures what the folder does not have yet."""
+        total = self._plan.size
+        for number, sample in enumerate(self._plan):
+            progress(number, total)
+            self._measure_sample(sample)
+        if COUNTER in self._measures:
+            for condition in self._plan.conditions:
+                self._measure_counts(condition)
+        if MAPS in self._measures:
+            self._measure_maps()
+        progress(total, total)
+
+    def _measure_sample(self, sample: Sample) -> None:
+        """Takes the measures of one sample that it does not have yet."""
+        names = [
+            name
+            for name in self._measures
+            if name not in (COUNTER, MAPS) and (name, *_place(sample)) not in self._done
+        ]
+        limit = self.result.too_long.get(sample.condition)
+        if not names or (limit is not None and sample.length >= limit):
+            return
+        started = perf_counter()
+        try:
+            scene = self._scene(sample)
+            twin = self._twin(sample) if "collapse" in names else None
+        except PromptOverflowError:
+            self._note_overflow(sample)
+            return
+        if scene is None:
+            self.result.left_out.update((name, NO_ROW) for name in names)
+            return
+        found = measure(self._inside, scene, twin, names)
+        seconds = (perf_counter() - started) / len(names)
+        for name, readings in found.readings.items():
+            self._append((name, *_place(sample)), scene, readings, seconds)
+        self.result.left_out.update(found.left_out)
+        self.result.samples += 1
+
+    def _scene(self, sample: Sample) -> Scene | None:
+        """The sample's prompt and its places; `None` if the prompt does not show the row.
+
+        Raises:
+            PromptOverflowError: prompt, phrase and answer do not fit the window.
+        """
+        tokens = self._inside.tokens(sample.prompt)
+        places = places_of(tokens, symbol_spans(self._plan, sample))
+        if places is None or not places.row:
+            return None
+        phrase = self._plan.task.spec.answer.phrase
+        said = self._inside.answer_ids(sample.prompt, phrase)
+        answer = self._inside.answer_ids(sample.prompt, f"{phrase} {sample.target}")
+        common = 0
+        while common < min(len(said), len(answer)) and said[common] == answer[common]:
+            common += 1
+        ids = (*tokens.ids, *answer[:common])
+        if len(ids) + len(answer) - common > self._inside.anatomy.window:
+            raise PromptOverflowError("the prompt with its answer does not fit the window")
+        return Scene(ids=ids, answer=answer[common:], places=places)
+
+    def _twin(self, sample: Sample) -> Scene | None:
+        """The same sample with one symbol more; `None` if the task has no such sample."""
+        try:
+            line = Line.exact(sample.length + 1)
+            twin = make_sample(
+                self._plan.task, sample.condition, line, sample.index, self._plan.seed
+            )
+        except TaskError:
+            return None
+        return self._scene(twin)
+
+    def _note_overflow(self, sample: Sample) -> None:
+        known = self.result.too_long.get(sample.condition, sample.length)
+        self.result.too_long[sample.condition] = min(known, sample.length)
+
+    def _measure_counts(self, condition: Condition) -> None:
+        """How well the count can be read off the states in rows of this condition, line by line;
+        shorter rows are the beginnings of the longest ones.
+        """
+        limit = self.result.too_long.get(condition)
+        lines = [line for line in self._plan.lines if limit is None or line.high < limit]
+        keys = [
+            (COUNTER, (condition, line), line.high, self._plan.cell_size(condition, line))
+            for line in lines
+        ]
+        if all(key in self._done for key in keys):
+            return
+        started = perf_counter()
+        scenes: list[Scene] = []
+        counts: list[list[int | None]] = []
+        for index in range(keys[-1][3]):
+            line = Line.exact(lines[-1].high)
+            sample = make_sample(self._plan.task, condition, line, index, self._plan.seed)
+            running = running_counts(self._plan, sample)
+            scene = self._scene(sample)
+            if running is None or scene is None:
+                why = NO_ROW if scene is None else "its answer is no count that grows with the row"
+                self.result.left_out[COUNTER, why] += 1
+                return
+            scenes.append(scene)
+            counts.append(running)
+        found = measure_counts(self._inside, scenes, counts, [line.high for line in lines])
+        seconds = (perf_counter() - started) / len(lines)
+        for key in keys:
+            if key in self._done:
+                continue
+            if not found[key[2]]:
+                self.result.left_out[COUNTER, f"too few states in rows of {key[2]} symbols"] += 1
+                continue
+            self._append(key, scenes[0], found[key[2]], seconds)
+
+    def _measure_maps(self) -> None:
+        """What follows from the weights alone."""
+        key = (MAPS, (Condition(), Line.exact(1)), 1, 0)
+        if key in self._done:
+            return
+        started = perf_counter()
+        if "matrices" in self._inside.anatomy.unavailable:
+            self.result.left_out[MAPS, "its weights cannot be read"] += 1
+            return
+        readings = measure_maps(self._inside)
+        self._append(key, None, readings, perf_counter() - started)
+
+    def _append(
+        self,
+        key: MeasuredKey,
+        scene: Scene | None,
+        readings: Sequence[Reading],
+        seconds: float,
+    ) -> None:
+        name, (condition, line), length, index = key
+        self._folder.append(
+            Measured(
+                measure=name,
+                condition=dict(condition),
+                line=(line.length, line.low, line.high),
+                length=length,
+                index=index,
+                tokens=0 if scene is None else len(scene.ids),
+                found=[
+                    (one.quantity, one.layer, one.head, float(f"{one.value:.{_DIGITS}g}"))
+                    for one in readings
+                ],
+                seconds=round(seconds, 4),
+            )
+        )
+
+
+def _place(sample: Sample) -> tuple[CellKey, int, int]:
+    """Cell, true length and index of a sample."""
+    return sample.key, sample.length, sample.index

@@ -1,0 +1,323 @@
+"""The inside of a Hugging Face model; see `harness.satellites.probe.inside.Inside`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
+
+import numpy as np
+
+from eyechart.providers.base import Tokens
+
+try:
+    import torch
+    import transformers
+
+    from eyechart.harness.satellites.probe.hf import attention, loading
+    from eyechart.harness.satellites.probe.hf.attention import Pass, to_numpy
+except ImportError as error:
+    from eyechart.providers.base import SetupError, install
+
+    raise SetupError(f"models of hf/ need torch and transformers: {install('probe')}") from error
+
+from eyechart.harness.satellites.probe.inside import Anatomy, Array, Event, Precision, Watcher
+from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
+from eyechart.providers.documents import as_document
+from eyechart.providers.intervention import read_intervention
+from eyechart.providers.model_files import check_ids, check_rendered, rendering, tokenizing
+
+_NO_WINDOW = 1 << 30
+"""Tokens of a prompt for models that name no limit."""
+
+
+def open_inside(settings: ModelSettings) -> HfInside:
+    """Loads the model in a folder.
+
+    Raises:
+        SetupError: it cannot be loaded, or not be changed as the settings ask.
+    """
+    return HfInside(settings)
+
+
+class HfInside:
+    """A causal language model of Hugging Face, one prompt at a time."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self._folder = loading.folder_of(settings)
+        model, self._tokenizer, self._is_watched = loading.load(self._folder, settings)
+        self._models: dict[Precision, Any] = {"float32": model}
+        self._config = model.config.get_text_config()
+        self._settings = settings
+        self._change = read_intervention(settings.intervention)
+        self._layers = _layers_of(model, self._config)
+        self.anatomy = self._anatomy(model)
+        self._apply(model)
+        tokens = len(self._tokenizer)
+        self._sha256 = loading.weights_sha256(self._folder)
+        self._vocabulary = tokens
+
+    def facts(self) -> dict[str, object]:
+        """The weights' hash, and what computes."""
+        return {
+            "engine": f"transformers {transformers.__version__}, torch {torch.__version__}",
+            "device": str(self._models["float32"].device),
+            "weights_sha256": self._sha256[:16],
+            "vocabulary": self._vocabulary,
+            **self._change.facts(),
+        }
+
+    def tokens(self, prompt: str) -> Tokens:
+        """The prompt in the chat template, or as a text to continue where there is none; raises
+        `PromptOverflowError` if it fills the window.
+        """
+        text, is_chat = self._text(prompt)
+        start = text.rfind(prompt)
+        if start < 0:
+            raise SetupError("the chat template changes the prompt, so its tokens cannot be found")
+        with tokenizing(self._folder):
+            encoded = self._tokenizer(
+                text, add_special_tokens=not is_chat, return_offsets_mapping=True
+            )
+        ids = tuple(encoded["input_ids"])
+        if len(ids) >= self.anatomy.window:
+            raise PromptOverflowError(
+                f"the prompt has {len(ids)} tokens, and the window {self.anatomy.window}"
+            )
+        check_ids(ids, self.anatomy.vocabulary)
+        end = start + len(prompt)
+        spans = tuple(
+            (max(first, start) - start, min(last, end) - start)
+            if first < end and last > start
+            else None
+            for first, last in encoded["offset_mapping"]
+        )
+        return Tokens(ids, spans)
+
+    def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
+        """The tokens of `answer` after the prompt."""
+        text, is_chat = self._text(prompt)
+        if not is_chat:
+            text = f"{text} "
+        with tokenizing(self._folder):
+            before, whole = (
+                self._tokenizer(one, add_special_tokens=not is_chat)["input_ids"]
+                for one in (text.rstrip(" ") if not is_chat else text, text + answer)
+            )
+            ids = tuple(whole[len(before) :])
+            if whole[: len(before)] != before:
+                ids = tuple(self._tokenizer(answer, add_special_tokens=False)["input_ids"])
+        return check_ids(ids, self.anatomy.vocabulary)
+
+    def _text(self, prompt: str) -> tuple[str, bool]:
+        """The text that the model gets, and whether a chat template made it."""
+        if self._settings.api != "chat" or not self._tokenizer.chat_template:
+            return as_document(prompt), False
+        messages = [{"role": "user", "content": prompt}]
+        if self._settings.system:
+            messages.insert(0, {"role": "system", "content": self._settings.system})
+        with rendering():
+            text = self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+        return check_rendered(str(text), prompt), True
+
+    def forward(
+        self,
+        ids: Sequence[int],
+        watcher: Watcher | None = None,
+        *,
+        precision: Precision = "float32",
+        last: int = 1,
+    ) -> Array:
+        """(last, V): one pass over a prompt; the logits of its last positions."""
+        model = self._at(precision)
+        with torch.no_grad(), ExitStack() as hooks:
+            if watcher is not None:
+                for handle in self._hooks(model, watcher):
+                    hooks.callback(handle.remove)
+            given = torch.tensor([list(ids)], device=model.device)
+            logits = self._run(model, watcher, input_ids=given)
+        rows: Array = to_numpy(logits[0, -last:])
+        return rows
+
+    def embedded(self, ids: Sequence[int]) -> Array:
+        """(T, C): the embeddings of a prompt's tokens."""
+        model = self._at("float32")
+        with torch.no_grad():
+            rows: Array = to_numpy(
+                model.get_input_embeddings()(torch.tensor(list(ids), device=model.device))
+            )
+        return rows
+
+    def logits_of(self, embedded: Array) -> Array:
+        """(V,): the logits after the last position of (T, C) embeddings."""
+        model = self._at("float32")
+        with torch.no_grad():
+            given = torch.from_numpy(embedded).to(model.device)[None]
+            row: Array = to_numpy(self._run(model, None, inputs_embeds=given)[0, -1])
+        return row
+
+    def gradients(self, ids: Sequence[int], weights: Array) -> Array:
+        """(T, C): derivative of `weights` times the last position's logits by each embedding.
+
+        Attention weights are computed again on the way back, so memory grows with T, not T².
+        """
+        model = self._at("float32")
+        given = torch.from_numpy(self.embedded(ids)).to(model.device)[None].requires_grad_()
+        with torch.enable_grad():
+            logits = self._run(model, None, inputs_embeds=given)[0, -1]
+            total = (logits * torch.from_numpy(weights).to(logits)).sum()
+            (slopes,) = torch.autograd.grad(total, given)
+        rows: Array = to_numpy(slopes[0])
+        return rows
+
+    def matrices(self) -> Iterator[tuple[int, str, Array]]:
+        """Layer, name and (in, out) matrix of each linear map."""
+        for number, layer in enumerate(self._layers or ()):
+            for name, module in layer.named_modules():
+                kind = type(module).__name__
+                if isinstance(module, torch.nn.Linear):
+                    yield number, name.replace(".", "_"), to_numpy(module.weight.T)
+                elif kind == "Conv1D" and hasattr(module, "nf"):
+                    yield number, name.replace(".", "_"), to_numpy(module.weight)
+
+    def close(self) -> None:
+        """Frees the model."""
+        self._models.clear()
+
+    def _at(self, precision: Precision) -> Any:
+        """The model in this precision; that in bfloat16 is made when it is first asked for."""
+        if precision not in self._models:
+            model = loading.rounded(self._folder, self._settings, is_watched=self._is_watched)
+            self._apply(model)
+            self._models[precision] = model
+        return self._models[precision]
+
+    def _run(self, model: Any, watcher: Watcher | None, **given: Any) -> Any:
+        """(1, T, V): the logits of one pass."""
+        token = attention.CURRENT.set(Pass(self._change, watcher))
+        try:
+            return model(**given, use_cache=False).logits
+        finally:
+            attention.CURRENT.reset(token)
+
+    def _hooks(self, model: Any, watcher: Watcher) -> Iterator[Any]:
+        """Hooks that hand the residual stream on."""
+        layers = _layers_of(model, self._config)
+        norm = _final_norm_of(model, layers)
+        if layers is not None and "residual" in watcher.wants:
+            for number, layer in enumerate(layers):
+
+                def enter(_module: Any, args: Any, kwargs: Any, number: int = number) -> None:
+                    states = args[0] if args else kwargs["hidden_states"]
+                    watcher.residual(number, to_numpy(states[0]))
+
+                yield layer.register_forward_pre_hook(enter, with_kwargs=True)
+
+            def leave(_module: Any, _args: Any, output: Any) -> None:
+                states = output[0] if isinstance(output, tuple) else output
+                watcher.residual(len(layers), to_numpy(states[0]))
+
+            yield layers[-1].register_forward_hook(leave)
+        if norm is not None and "final" in watcher.wants:
+
+            def normed(_module: Any, _args: Any, output: Any) -> None:
+                watcher.final(to_numpy(output[0]))
+
+            yield norm.register_forward_hook(normed)
+
+    def _anatomy(self, model: Any) -> Anatomy:
+        config = self._config
+        heads = int(getattr(config, "num_attention_heads", 0) or 0)
+        width = getattr(config, "head_dim", None) or (config.hidden_size // heads if heads else 0)
+        missing: list[str] = []
+        unavailable: set[Event | Literal["gradients", "matrices"]] = set()
+        name = type(model).__name__
+        if not self._is_watched:
+            missing.append(
+                f"{name}: its attention cannot be watched or changed, so attention, rotary "
+                "positions and heads are left out"
+            )
+            unavailable |= {"attention", "heads", "projections"}
+        if self._layers is None:
+            missing.append(
+                f"{name}: its layers were not found, so the stream and maps are left out"
+            )
+            unavailable |= {"residual", "matrices"}
+        if _final_norm_of(model, self._layers) is None:
+            missing.append(f"{name}: its final norm was not found")
+            unavailable |= {"final"}
+        turned = _rotary_modules(model)
+        base = _rotary_base(config) if turned else None
+        return Anatomy(
+            architecture=name,
+            layers=int(config.num_hidden_layers),
+            hidden=int(config.hidden_size),
+            heads=heads,
+            key_heads=int(getattr(config, "num_key_value_heads", None) or heads),
+            head_width=int(width),
+            vocabulary=int(model.get_output_embeddings().weight.shape[0]),
+            window=int(getattr(config, "max_position_embeddings", None) or _NO_WINDOW),
+            rotary_base=base,
+            rotary_width=2 * len(turned[0].inv_freq) if turned else 0,
+            sliding_window=getattr(config, "sliding_window", None),
+            missing=tuple(missing),
+            unavailable=frozenset(unavailable),
+        )
+
+    def _apply(self, model: Any) -> None:
+        """Changes the rotary positions of a model; raises `SetupError` where that is impossible."""
+        change, anatomy = self._change, self.anatomy
+        if change.facts() and not self._is_watched:
+            raise SetupError(f"the attention of {anatomy.architecture} cannot be changed")
+        if not change.is_rotary:
+            return
+        turned = _rotary_modules(model)
+        if anatomy.rotary_base is None or any(
+            getattr(one, "rope_type", "default") != "default" for one in turned
+        ):
+            raise SetupError(
+                f"{anatomy.architecture} has no plain rotary positions for --intervene to change"
+            )
+        frequencies = change.frequencies(anatomy.rotary_base, anatomy.rotary_width, anatomy.window)
+        for module in turned:
+            module.inv_freq = torch.from_numpy(frequencies).to(module.inv_freq)
+            module.attention_scaling = (
+                getattr(module, "attention_scaling", 1.0) * change.rotary_size
+            )
+
+
+def _layers_of(model: Any, config: Any) -> Any | None:
+    """The list of layers: the first list of modules that has as many as the model has layers."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers:
+            return module
+    return None
+
+
+def _final_norm_of(model: Any, layers: Any | None) -> Any | None:
+    """The norm after the layers: the last norm beside them."""
+    if layers is None:
+        return None
+    for parent in model.modules():
+        children = list(parent.children())
+        if any(child is layers for child in children):
+            norms = [one for one in children if "norm" in type(one).__name__.lower()]
+            return norms[-1] if norms else None
+    return None
+
+
+def _rotary_modules(model: Any) -> list[Any]:
+    """The modules that hold rotary frequencies, each once."""
+    found = [one for one in model.modules() if getattr(one, "inv_freq", None) is not None]
+    return list({id(one): one for one in found}.values())
+
+
+def _rotary_base(config: Any) -> float:
+    parameters = getattr(config, "rope_parameters", None) or {}
+    if "rope_theta" not in parameters:  # of several kinds of layers
+        nested = [one for one in parameters.values() if isinstance(one, dict)]
+        parameters = nested[0] if nested else {}
+    base = parameters.get("rope_theta") or getattr(config, "rope_theta", None) or 10_000.0
+    return float(np.float64(base))

@@ -1,0 +1,155 @@
+"""The interface between a probe and a model whose inner states can be read.
+
+Letters in shape comments: T tokens of one prompt, L layers, C hidden width, H query heads, K key
+heads, D width of a head, V vocabulary. All arrays are float32, whatever the model computes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
+
+from eyechart.providers import plugins
+from eyechart.providers.base import ModelSettings, SetupError, Tokens
+from eyechart.providers.plugins import INSIDES
+from eyechart.providers.registry import ModelName
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[np.float32]"
+
+Precision: TypeAlias = Literal["float32", "bfloat16"]
+"""`bfloat16`: weights, and the result of every operation, are rounded to bfloat16."""
+Event: TypeAlias = Literal["residual", "final", "projections", "attention", "heads"]
+"""What a watcher may ask for: the names of its methods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """The shape of a model."""
+
+    architecture: str
+    """As in its `config.json`: `LlamaForCausalLM`."""
+    layers: int
+    hidden: int
+    heads: int
+    key_heads: int
+    head_width: int
+    vocabulary: int
+    window: int
+    """Most tokens of a prompt."""
+    rotary_base: float | None
+    """Base of the rotary positions; `None` if the model has no such positions."""
+    rotary_width: int = 0
+    """Numbers of each head that are turned, the first ones; at most `head_width`."""
+    sliding_window: int | None = None
+    """Most tokens that a position attends to in the layers that have such a limit."""
+    missing: tuple[str, ...] = ()
+    """What cannot be read from this architecture, a sentence each."""
+    unavailable: frozenset[Event | Literal["gradients", "matrices"]] = frozenset()
+    """The events and methods that are therefore never there."""
+
+
+class Watcher(Protocol):
+    """Is told what happens inside during one forward pass, layer by layer. A watcher keeps what it
+    needs; it must copy an array that it keeps, and must not change it.
+    """
+
+    wants: frozenset[Event]
+    """The methods to call; the others are never called."""
+
+    def residual(self, layer: int, states: Array) -> None:
+        """(T, C): the residual stream before `layer`, counted from 0; with `layer` = L the stream
+        after the last one, before the final norm.
+        """
+
+    def final(self, states: Array) -> None:
+        """(T, C): the stream after the final norm, its weights multiplied in."""
+
+    def projections(self, layer: int, queries: Array, keys: Array, values: Array) -> None:
+        """(T, H, D), (T, K, D) and (T, K, D), with their positions turned in, which leaves the norm
+        of each pair. Pair i is at places i and i + rotary_width / 2.
+        """
+
+    def attention(self, layer: int, first: int, weights: Array) -> None:
+        """(H, rows, T): weights of the positions from `first` on, in blocks of ascending positions;
+        0 where a position does not attend. A block holds at most 2^24 numbers if it has more than
+        one row.
+        """
+
+    def heads(self, layer: int, outputs: Array) -> None:
+        """(T, H, D): each head's weighted values, before the output matrix."""
+
+
+class Inside(Protocol):
+    """A model whose inner states can be read, one prompt at a time."""
+
+    anatomy: Anatomy
+
+    def facts(self) -> dict[str, object]:
+        """What identifies the model: weights' hash, dtype, versions; never a key or a path."""
+
+    def tokens(self, prompt: str) -> Tokens:
+        """The prompt in the model's chat template, if it has one, ready for the reply's first
+        token. Raises `PromptOverflowError` if it fills the window.
+        """
+
+    def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
+        """The tokens of `answer` where it follows the prompt as the reply, without an end token."""
+
+    def forward(
+        self,
+        ids: Sequence[int],
+        watcher: Watcher | None = None,
+        *,
+        precision: Precision = "float32",
+        last: int = 1,
+    ) -> Array:
+        """(last, V): one forward pass over a prompt; the logits of its last positions.
+
+        Memory does not grow with T² unless `watcher` asks for more: attention is computed in
+        blocks of positions.
+        """
+
+    def embedded(self, ids: Sequence[int]) -> Array:
+        """(T, C): the embeddings of a prompt's tokens, as the first layer gets them."""
+
+    def logits_of(self, embedded: Array) -> Array:
+        """(V,): the logits after the last position of (T, C) embeddings, in float32."""
+
+    def gradients(self, ids: Sequence[int], weights: Array) -> Array:
+        """(T, C): derivative of the sum of `weights`, (V,), times the logits after the last
+        position, by the embedding of each position; in float32.
+        """
+
+    def matrices(self) -> Iterator[tuple[int, str, Array]]:
+        """Layer, name and (in, out) matrix of each linear map, by the name that it has in the
+        model.
+        """
+
+    def close(self) -> None:
+        """Frees the model."""
+
+
+def insides() -> dict[str, plugins.Plugin]:
+    """Provider -> what opens a model of it, whose inner states can be read."""
+    return plugins.installed(INSIDES, ()).usable
+
+
+def open_inside(name: ModelName, settings: ModelSettings) -> Inside:
+    """Loads a model whose inner states can be read.
+
+    Raises:
+        SetupError: the model is behind a server, or a package or file that it needs is missing.
+    """
+    plugin = insides().get(name.provider)
+    if plugin is None:
+        raise SetupError(
+            f"{name.label} has no inside that can be read: bench probe is for tiny, tiny/FOLDER, "
+            "and hf/FOLDER, a model of Hugging Face in a local folder"
+        )
+    open_it = cast("Callable[[ModelSettings], Inside]", plugin.load())
+    return open_it(replace(settings, model=name.model, provider=name.provider))

@@ -1,0 +1,3 @@
+"""The measures of a probe: pure functions, and watchers of a pass. `probe.passes` takes
+them.
+"""

@@ -1,0 +1,82 @@
+"""Where the symbols of a row stand in a prompt, in characters and in tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from eyechart.harness.plan.plan import Plan, item_of
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import Tokens
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Two characters of Unicode's private use, which no prompt has."""
+_MARKS = re.compile(f"[{_OPEN}{_CLOSE}]")
+
+Span = tuple[int, int]
+
+
+def symbol_spans(planned: Plan, sample: Sample) -> tuple[Span, ...]:
+    """The characters of each symbol of the sample's row in its prompt, as (start, end), in order.
+
+    Empty where the prompt does not show the row symbol by symbol. Where it shows the row more than
+    once, the last time counts. The places are found by rendering the prompt with marks around the
+    symbols.
+    """
+    task, length = planned.task, sample.length
+    item = item_of(task, sample.condition, length, sample.index, planned.seed)
+    marked = replace(item, symbols=[f"{_OPEN}{symbol}{_CLOSE}" for symbol in item.symbols])
+    text = task.prompt(marked, sample.condition, length, sample.index)
+    if _MARKS.sub("", text) != sample.prompt:
+        return ()
+    starts = [match.start() for match in re.finditer(_OPEN, text)]
+    ends = [match.start() for match in re.finditer(_CLOSE, text)]
+    if len(starts) != len(ends) or not starts or len(starts) % length:
+        return ()
+    # of the marks before a place, each took one character: 2 i + 1 before the end of symbol i
+    spans = [
+        (start - 2 * number, end - 2 * number - 1)
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+    return tuple(spans[-length:])
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The tokens of a prompt that hold its row."""
+
+    row: tuple[int, ...]
+    """Places of the tokens that hold a symbol or a part of one, ascending."""
+    ends: tuple[int, ...]
+    """For each symbol the place of the token that ends it."""
+
+
+def places_of(tokens: Tokens, spans: Sequence[Span]) -> Places | None:
+    """Which tokens hold the symbols at `spans`; `None` where a symbol is in no token."""
+    row: list[int] = []
+    ends: list[int] = []
+    place, count = 0, len(tokens.spans)
+    for start, end in spans:
+        while place < count and not _is_past(tokens.spans[place], start):
+            place += 1
+        last = None
+        for at in range(place, count):
+            span = tokens.spans[at]
+            if span is None:
+                continue
+            if span[0] >= end:
+                break
+            if span[1] > start:
+                last = at
+                if not row or row[-1] < at:
+                    row.append(at)
+        if last is None:
+            return None
+        ends.append(last)
+    return Places(tuple(row), tuple(ends))
+
+
+def _is_past(span: Span | None, start: int) -> bool:
+    """Whether a token ends behind the character at `start`."""
+    return span is not None and span[1] > start

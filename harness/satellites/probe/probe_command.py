@@ -1,0 +1,166 @@
+"""The work of `bench probe`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from eyechart.harness.cli.documents import print_document, rows_of
+from eyechart.harness.cli.layout import Column, blocks, table
+from eyechart.harness.cli.tables import bold
+from eyechart.harness.cli.terminal import echo, live_console, one_line, say, show, warn
+from eyechart.harness.errors import COMPLETE, INTERRUPTED
+from eyechart.harness.journal.software import software
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.satellites.probe.engine import Probe, Probed
+from eyechart.harness.satellites.probe.folder import ProbeFolder, probe_folder
+from eyechart.harness.satellites.probe.inside import open_inside
+from eyechart.harness.satellites.probe.measures.catalogue import check_measures
+from eyechart.harness.satellites.probe.shown import SHOWN, rows_with, shown_values
+from eyechart.harness.satellites.probe.table import TABLE, write_table
+from eyechart.harness.spec import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from eyechart.harness.satellites.probe.inside import Inside
+    from eyechart.providers.base import ModelSettings
+    from eyechart.providers.registry import ModelName
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedModel:
+    """A model that a command probes."""
+
+    name: ModelName
+    label: str
+    """The model in tables and folders, with its intervention."""
+    settings: ModelSettings
+
+
+def probe(
+    plans: Sequence[Plan],
+    models: Sequence[ProbedModel],
+    measures: Sequence[str],
+    *,
+    settings: Settings,
+    out: Path,
+    command: str,
+    as_json: bool,
+) -> int:
+    """Probes each model on each plan and prints a table for each; returns the exit code."""
+    chosen = check_measures(measures)
+    documents: list[dict[str, Any]] = []
+    code = COMPLETE
+    for model in models:
+        with closing(open_inside(model.name, model.settings)) as inside:
+            for missing in inside.anatomy.missing:
+                warn(f"{model.label}: {missing}")
+            for planned in plans:
+                folder = probe_folder(out, model.label, planned.task, settings)
+                manifest = _manifest(planned, model, inside, command)
+                code = max(code, _probe_one(planned, inside, folder, chosen, manifest))
+                frame = write_table(folder)
+                if as_json:
+                    documents.append({"folder": folder, "rows": rows_of(frame)})
+                else:
+                    _show(frame, model.label, planned)
+                    echo(str(folder / TABLE))
+                if code == INTERRUPTED:
+                    return code
+    if as_json:
+        print_document({"probes": documents})
+    return code
+
+
+def _probe_one(
+    planned: Plan,
+    inside: Inside,
+    folder: Path,
+    measures: Sequence[str],
+    manifest: dict[str, Any],
+) -> int:
+    """Probes one model on one task, says what was left out, and returns the exit code."""
+    name = planned.task.name
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=10),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=live_console(),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+    with ProbeFolder(folder) as writer, bar:
+        writer.describe(manifest)
+        probing = Probe(planned, inside, writer, measures)
+        shown = bar.add_task(one_line(name), total=planned.size)
+        try:
+            probing.run(lambda done, total: bar.update(shown, completed=done, total=total))
+        except KeyboardInterrupt:
+            say("interrupted; what was measured is saved, and the same command continues")
+            return INTERRUPTED
+    _warn_of(name, probing.result)
+    return COMPLETE
+
+
+def _manifest(planned: Plan, model: ProbedModel, inside: Inside, command: str) -> dict[str, Any]:
+    task = planned.task
+    return {
+        "model": model.label,
+        "task": task.name,
+        "task_version": task.spec.version,
+        "task_digest": task.spec.digest(),
+        "axes": list(task.spec.axes),
+        "seed": planned.seed,
+        "facts": inside.facts(),
+        "anatomy": asdict(inside.anatomy) | {"unavailable": sorted(inside.anatomy.unavailable)},
+        "software": software(),
+        "commands": [command or shlex.join(["bench", *sys.argv[1:]])],
+    }
+
+
+def _warn_of(task: str, result: Probed) -> None:
+    """Says what could not be measured, and why."""
+    by_length: dict[int, list[str]] = {}
+    for condition, length in result.too_long.items():
+        by_length.setdefault(length, []).append(condition.label or "all")
+    for length, conditions in sorted(by_length.items()):
+        warn(
+            f"{task}: rows from {length:,} symbols on do not fit the model's window and are left "
+            f"out ({'; '.join(conditions)})"
+        )
+    for (measure, why), samples in result.left_out.items():
+        times = f", {samples:,} samples" if samples > 1 else ""
+        warn(f"{task}: {measure} is left out: {why}{times}")
+
+
+def _show(frame: pd.DataFrame, label: str, planned: Plan) -> None:
+    """Prints a table for each condition: a row for each length, a column for each shown measure."""
+    values = shown_values(frame)
+    for condition in planned.conditions:
+        of_condition = rows_with(values, condition)
+        if of_condition.empty:
+            continue
+        lengths = sorted(set(of_condition["length"]))
+        columns = [
+            Column(shown.header, [_cell(of_condition, shown.name, length) for length in lengths])
+            for shown in SHOWN
+            if (of_condition["shown"] == shown.name).any()
+        ]
+        show(bold(f"{planned.task.name}  {label}  {condition.label.replace(',', ', ')}"))
+        for block in blocks([Column(["length"], [f"{length:,}" for length in lengths])], columns):
+            show(table(block))
+
+
+def _cell(values: pd.DataFrame, name: str, length: int) -> str:
+    """A value in the table; empty where it is not known."""
+    found = values.loc[(values["shown"] == name) & (values["length"] == length), "value"]
+    return f"{found.iloc[0]:.3g}" if len(found) else ""

@@ -1,0 +1,167 @@
+"""The work of `bench rope`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.layout import Column, blocks, table
+from eyechart.harness.cli.tables import bold
+from eyechart.harness.cli.terminal import echo, show
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.errors import COMPLETE, UsageError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.satellites.probe.rope import (
+    SEARCHED,
+    drawn_distances,
+    drawn_similarity,
+    first_negative,
+    least_base,
+    similarity,
+)
+from eyechart.harness.satellites.probe.rope_chart import similarity_svg
+
+_SHOWN = 4
+"""Ratio of neighbouring distances in the printed curve."""
+_LARGEST = 1e12
+_MOST = 100
+"""Bases and contexts of one command; one context can take a minute."""
+_ENDINGS = (".csv", ".svg")
+
+
+def rope(
+    bases: Sequence[str],
+    head_dim: int,
+    contexts: Sequence[str],
+    longest: int,
+    outputs: Sequence[Path],
+    *,
+    as_json: bool,
+) -> int:
+    """Prints where the similarity of `bases` first is negative, which base each context needs, and
+    the curves; writes `outputs`. Returns the exit code.
+    """
+    if head_dim % 2:
+        raise UsageError(f"--head-dim {head_dim} is odd, and rotary positions turn pairs")
+    for option, given in (("--base", bases), ("--context", contexts)):
+        if len(given) > _MOST:
+            raise UsageError(f"{option} has {len(given):,} numbers; give at most {_MOST}")
+    read_bases = list(dict.fromkeys(map(_read_base, bases)))
+    read_contexts = [_read_context(given) for given in contexts]
+    for path in outputs:
+        check_output("--output", path)
+        if path.suffix not in _ENDINGS:
+            raise UsageError(f"--output {str(path)!r}: its name must end in .csv or .svg")
+    curves = _curves(read_bases, head_dim, longest)
+    negative = {base: first_negative(base, head_dim) for base in read_bases}
+    bounds = {context: least_base(context, head_dim) for context in read_contexts}
+    if as_json:
+        print_document(_document(head_dim, curves, negative, bounds, outputs))
+    else:
+        _show(head_dim, negative, bounds, longest)
+    for path in outputs:
+        text = (
+            curves.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+            if path.suffix == ".csv"
+            else similarity_svg(curves, head_dim)
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text.encode())
+        if not as_json:
+            echo(str(path))
+    return COMPLETE
+
+
+def _read_base(given: str) -> float:
+    try:
+        base = float(given)
+    except ValueError:
+        base = 0
+    if not 1 < base <= _LARGEST:
+        raise UsageError(f"--base must be a number above 1 and at most 1e12, not {given!r}")
+    return base
+
+
+def _read_context(given: str) -> int:
+    digits = given.isascii() and given.isdigit() and len(given) <= len(str(SEARCHED))
+    if not digits or not 1 <= int(given) <= SEARCHED:
+        raise UsageError(f"--context must be tokens from 1 to {SEARCHED:,}, not {given!r}")
+    return int(given)
+
+
+def _curves(bases: Sequence[float], head_dim: int, longest: int) -> pd.DataFrame:
+    """Rows of the CSV file: base, head_dim, distance, similarity, gaussian."""
+    distances = drawn_distances(longest)
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "base": base,
+                    "head_dim": head_dim,
+                    "distance": distances,
+                    "similarity": similarity(base, head_dim, distances),
+                    "gaussian": drawn_similarity(base, head_dim, distances),
+                }
+            )
+            for base in bases
+        ],
+        ignore_index=True,
+    )
+
+
+def _document(
+    head_dim: int,
+    curves: pd.DataFrame,
+    negative: dict[float, int | None],
+    bounds: dict[int, float | None],
+    outputs: Sequence[Path],
+) -> dict[str, Any]:
+    return {
+        "head_dim": head_dim,
+        "searched": SEARCHED,
+        "bases": [
+            {
+                "base": base,
+                "first_negative": found,
+                "curve": curves.loc[
+                    curves["base"] == base, ["distance", "similarity", "gaussian"]
+                ].to_dict("records"),
+            }
+            for base, found in negative.items()
+        ],
+        "contexts": [
+            {"context": context, "least_base": bound} for context, bound in bounds.items()
+        ],
+        "files": list(outputs),
+    }
+
+
+def _show(
+    head_dim: int,
+    negative: dict[float, int | None],
+    bounds: dict[int, float | None],
+    longest: int,
+) -> None:
+    names = [f"{base:,.12g}" for base in negative]
+    show(bold(f"rotary positions  head width {head_dim}"))
+    found = [f"> {SEARCHED:,}" if one is None else f"{one:,}" for one in negative.values()]
+    show(table([Column(["base"], names), Column(["first negative distance"], found)]))
+    needed = ["-" if bound is None else f"{bound:,.0f}" for bound in bounds.values()]
+    if bounds:
+        lengths = [f"{context:,}" for context in bounds]
+        show(table([Column(["context, tokens"], lengths), Column(["least base"], needed)]))
+    distances = [0, *(_SHOWN**power for power in range(20) if _SHOWN**power <= longest)]
+    columns = [
+        Column(
+            [f"base {name}"],
+            [f"{value:.3f}" for value in similarity(base, head_dim, np.array(distances))],
+        )
+        for name, base in zip(names, negative, strict=True)
+    ]
+    for block in blocks([Column(["distance"], [f"{one:,}" for one in distances])], columns):
+        show(table(block))

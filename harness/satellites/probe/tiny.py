@@ -1,0 +1,124 @@
+"""The inside of the embedded model, or of a model in a folder that its runtime can load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eyechart.harness.satellites.probe.inside import Anatomy, Precision, Watcher
+from eyechart.harness.satellites.probe.tiny_layers import Layers
+from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
+from eyechart.providers.intervention import read_intervention
+from eyechart.providers.model_files import check_ids
+from eyechart.providers.tiny.chat import Chat
+from eyechart.providers.tiny.folder import model_folder
+from eyechart.providers.tiny.weights import Array, Tensors, read_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+
+def open_inside(settings: ModelSettings) -> TinyInside:
+    """Loads `tiny`, or the model in a folder.
+
+    Raises:
+        SetupError: a file is missing or damaged, or has a feature that is not implemented.
+    """
+    if settings.device not in (None, "cpu"):
+        raise SetupError(
+            f"tiny computes on the CPU, not on {settings.device!r}: leave out --device"
+        )
+    if settings.trust_remote_code:
+        raise SetupError("tiny has no code in its folder: leave out --trust-remote-code")
+    return TinyInside(model_folder(settings.model), settings)
+
+
+class TinyInside:
+    """A Llama-style model in NumPy; see `harness.satellites.probe.inside.Inside`."""
+
+    def __init__(self, folder: Path, settings: ModelSettings) -> None:
+        self._config = config = read_config(folder)
+        self._tensors = Tensors(folder / "model.safetensors", config)
+        self._intervention = read_intervention(settings.intervention)
+        self._layers: dict[Precision, Layers] = {}
+        self._chat = Chat(folder)
+        self._api, self._system = settings.api, settings.system
+        self.anatomy = Anatomy(
+            architecture="LlamaForCausalLM",
+            layers=config.layers,
+            hidden=config.hidden,
+            heads=config.heads,
+            key_heads=config.key_heads,
+            head_width=config.head_width,
+            vocabulary=config.vocabulary,
+            window=config.window,
+            rotary_base=config.rope_theta,
+            rotary_width=config.head_width,
+        )
+
+    def facts(self) -> dict[str, object]:
+        """The hashes of weights and tokenizer, as in a run's manifest."""
+        return {
+            "engine": "numpy",
+            **self._intervention.facts(),
+            "weights_sha256": self._tensors.sha256[:16],
+            "tokenizer_sha256": self._chat.sha256[:16],
+        }
+
+    def tokens(self, prompt: str) -> Tokens:
+        """The prompt in the chat template; raises `PromptOverflowError` if it fills the window."""
+        tokens = self._chat.tokens(prompt, self._api, self._system)
+        if len(tokens.ids) >= self.anatomy.window:
+            raise PromptOverflowError(
+                f"the prompt has {len(tokens.ids)} tokens, and the window {self.anatomy.window}"
+            )
+        check_ids(tokens.ids, self._config.vocabulary)
+        return tokens
+
+    def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
+        """The tokens of `answer` after the prompt."""
+        ids = self._chat.answer_ids(prompt, answer, self._api, self._system)
+        return check_ids(ids, self._config.vocabulary)
+
+    def forward(
+        self,
+        ids: Sequence[int],
+        watcher: Watcher | None = None,
+        *,
+        precision: Precision = "float32",
+        last: int = 1,
+    ) -> Array:
+        """(last, V): one pass over a prompt; the logits of its last positions."""
+        return self._at(precision).forward(ids, watcher, last)
+
+    def embedded(self, ids: Sequence[int]) -> Array:
+        """(T, C): the embeddings of a prompt's tokens."""
+        rows: Array = self._at("float32").embedding[list(ids)]
+        return rows
+
+    def logits_of(self, embedded: Array) -> Array:
+        """(V,): the logits after the last position of (T, C) embeddings."""
+        logits: Array = self._at("float32").forward_from(embedded, None, 1)[0]
+        return logits
+
+    def gradients(self, ids: Sequence[int], weights: Array) -> Array:
+        """(T, C): derivative of `weights` times the last position's logits by each embedding."""
+        return self._at("float32").gradients(ids, weights)
+
+    def matrices(self) -> Iterator[tuple[int, str, Array]]:
+        """Layer, name and (in, out) matrix of each linear map."""
+        for layer, block in enumerate(self._at("float32").blocks):
+            for name, matrix in block.maps():
+                yield layer, name, matrix
+
+    def close(self) -> None:
+        """Frees the weights."""
+        self._layers.clear()
+
+    def _at(self, precision: Precision) -> Layers:
+        """The layers in this precision, read when they are first asked for."""
+        if precision not in self._layers:
+            self._layers[precision] = Layers(
+                self._config, self._tensors, precision, self._intervention
+            )
+        return self._layers[precision]

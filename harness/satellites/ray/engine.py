@@ -1,0 +1,280 @@
+"""`bench run --engine ray`: what is pending of all runs is one job of a cluster.
+
+What comes back is written as blocks finish. A job that ends early is begun again with what has no
+reply; a job that brings nothing, twice, ends the command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
+from eyechart.harness.run.engine import Display
+from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.limits import RayOptions, RunLimits
+from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.task_run import TaskRun
+from eyechart.harness.satellites.ray.cluster import Cluster, JobError
+from eyechart.harness.satellites.ray.fleet import Fleet, connect
+from eyechart.harness.satellites.ray.rows import Asked, Back, Sent
+from eyechart.providers.base import ModelSettings, StopRunError, Usage
+from eyechart.providers.registry import ModelName
+
+MOST_SAMPLES = 500_000
+"""Samples of one job: their prompts are in the object store until it ends."""
+_TRIES = 2
+"""Jobs in a row that may end without any reply."""
+
+
+class RayEngine:
+    """Asks the runs of a command on a cluster."""
+
+    def __init__(
+        self,
+        requests: Sequence[RunRequest],
+        connect: Callable[[], tuple[Cluster, Fleet]],
+        *,
+        budget: Budget,
+        old_runs: OldRuns,
+        display: Display,
+        say: Warn,
+        warn: Warn,
+        choose: Chooser | None = None,
+    ) -> None:
+        """The cluster is left when `run` ends; with `choose` the runs are adaptive."""
+        self._requests = requests
+        self._connect = connect
+        self._budget = budget
+        self._old_runs = old_runs
+        self._display = display
+        self._say = say
+        self._warn = warn
+        self._choose = choose
+        self._runs: dict[Path, TaskRun] = {}
+
+    @property
+    def outcomes(self) -> Sequence[RunOutcome]:
+        """The runs that were begun so far."""
+        return [run.outcome for run in self._runs.values()]
+
+    async def run(self) -> None:
+        """Asks everything that is pending.
+
+        Raises:
+            ProviderError: there is no cluster, the model cannot be loaded, or another one answers
+                than before.
+            JournalError: a run's folder cannot be used.
+            TaskError: a sample cannot be made.
+        """
+        cluster, fleet = self._connect()
+        with ExitStack() as stack:
+            stack.callback(cluster.close)
+            if self._old_runs.any:
+                await fleet.facts()
+                self._old_runs.move_away()
+            journals = {
+                request.folder: stack.enter_context(Journal(request.folder, self._warn))
+                for request in self._requests
+            }
+            wanted = self._first_requests()
+            for request in wanted:
+                run = TaskRun(
+                    request,
+                    journals[request.folder],
+                    fleet,
+                    warn=self._warn,
+                    budget=self._budget,
+                    judge=self._display.judge(request),
+                )
+                await run.begin()
+                self._runs[request.folder] = run
+            runs = list(self._runs.values())
+            while runs:
+                before = {run: run.new for run in runs}
+                await self._ask(runs, cluster, fleet)
+                runs = await self._grown(
+                    [run for run in runs if run.new > before[run] or not run.pending]
+                )
+
+    def _first_requests(self) -> list[RunRequest]:
+        choose = self._choose
+        if choose is None:
+            return list(self._requests)
+        return [
+            replace(request, plan=first_plan(request, choose, self._budget))
+            for request in self._requests
+        ]
+
+    async def _grown(self, runs: Sequence[TaskRun]) -> list[TaskRun]:
+        """Those of the adaptive runs that have a next wave."""
+        grown: list[TaskRun] = []
+        if self._choose is None:
+            return grown
+        requests = {request.folder: request for request in self._requests}
+        for run in runs:
+            request = requests[run.outcome.request.folder]
+            plan = next_plan(request, run.plan, self._choose, self._budget, run.progress)
+            if plan is not None:
+                run.grow(plan)
+                await run.begin()
+                grown.append(run)
+        return grown
+
+    async def _ask(self, runs: Sequence[TaskRun], cluster: Cluster, fleet: Fleet) -> None:
+        """Asks what is pending of `runs`, job after job."""
+        pending = sum(run.pending for run in runs)
+        if not pending:
+            return
+        self._say(f"{pending:,} samples go to {fleet.text} on Ray ({cluster.address})")
+        barren = 0
+        samples = self._samples(runs)
+        with _Shown(runs, self._display) as shown:
+            try:
+                while True:
+                    job = _Counted(islice(samples, MOST_SAMPLES))
+                    try:
+                        async for block in cluster.answers(job, fleet.pipeline):
+                            job.back += sum(self._take(runs, job, back) for back in block)
+                            shown.update()
+                    except JobError as error:
+                        barren = 0 if job.back else barren + 1
+                        why = f"{fleet.why() or error}; Ray's logs are in {cluster.logs}"
+                        if barren == _TRIES:
+                            raise StopRunError(f"the job on Ray failed: {why}") from error
+                        self._warn(f"the job on Ray ended early and is begun again: {why}")
+                        self._give_back(job.sent - job.back)
+                        samples = self._again(runs)
+                    else:
+                        if not job.sent:
+                            return
+            finally:
+                for run in runs:
+                    run.end()
+
+    def _take(self, runs: Sequence[TaskRun], job: _Counted, back: Back) -> bool:
+        """Writes and charges what came back of a sample; returns whether it is new."""
+        record = back.record
+        if record is None:
+            raise back.stop or StopRunError("a worker of Ray ended the run")
+        job.check(back.run, record)
+        if not runs[back.run].take(record):
+            return False
+        if record.prompt_tokens is not None and record.output_tokens is not None:
+            self._budget.charge(
+                Usage(
+                    record.prompt_tokens,
+                    record.output_tokens,
+                    record.cache_read_tokens,
+                    record.cache_write_tokens,
+                    record.thought_tokens,
+                    record.tier,
+                )
+            )
+        return True
+
+    def _give_back(self, samples: int) -> None:
+        """Samples that were counted as asked and have no reply may be asked."""
+        if self._budget.requests is not None:
+            self._budget.requests += samples
+
+    @staticmethod
+    def _samples(runs: Sequence[TaskRun]) -> Iterator[Asked]:
+        """The pending samples of all runs, one run after another."""
+        for number, run in enumerate(runs):
+            for sample, max_tokens in run.samples():
+                yield Asked(number, sample, max_tokens)
+
+    def _again(self, runs: Sequence[TaskRun]) -> Iterator[Asked]:
+        """What is pending after a job that ended early."""
+        for run in runs:
+            run.read_again()
+        return self._samples(runs)
+
+
+class _Counted(Sent):
+    """Samples of a job, and how many went out and came back."""
+
+    def __init__(self, samples: Iterator[Asked]) -> None:
+        super().__init__()
+        self._samples = samples
+        self.sent = 0
+        self.back = 0
+
+    def __iter__(self) -> Iterator[Asked]:
+        for sample in self._samples:
+            self.sent += 1
+            self.add(sample)
+            yield sample
+
+
+class _Shown:
+    """Shows the first run that is not complete, since their samples go out in this order."""
+
+    def __init__(self, runs: Sequence[TaskRun], display: Display) -> None:
+        self._left = list(runs)
+        self._display = display
+        self._context: AbstractContextManager[object] | None = None
+
+    def __enter__(self) -> Self:
+        self._open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def update(self) -> None:
+        """Goes on to the next run where one is complete."""
+        while self._left and self._left[0].progress.done >= self._left[0].progress.total:
+            self._close()
+            self._left.pop(0)
+            self._open()
+
+    def _open(self) -> None:
+        if self._left:
+            outcome = self._left[0].outcome
+            self._context = self._display.show(outcome.request, outcome.progress)
+            self._context.__enter__()
+
+    def _close(self) -> None:
+        if self._context is not None:
+            self._context.__exit__(None, None, None)
+            self._context = None
+
+
+def open_engine(
+    requests: Sequence[RunRequest],
+    cluster: RayOptions,
+    name: ModelName,
+    settings: ModelSettings,
+    limits: RunLimits,
+    *,
+    seed: int,
+    think_tokens: int,
+    budget: Budget,
+    old_runs: OldRuns,
+    display: Display,
+    say: Warn,
+    warn: Warn,
+    choose: Chooser | None,
+) -> RayEngine:
+    """The engine of `--engine ray`. It connects to the cluster when it runs."""
+    return RayEngine(
+        requests,
+        partial(connect, cluster, name, settings, limits, seed=seed, think_tokens=think_tokens),
+        budget=budget,
+        old_runs=old_runs,
+        display=display,
+        say=say,
+        warn=warn,
+        choose=choose,
+    )

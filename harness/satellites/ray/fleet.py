@@ -1,0 +1,242 @@
+"""The engines or workers of a command on a cluster: how many, and what each block goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, TypeAlias
+
+import msgspec
+
+from eyechart.harness import exact_json
+from eyechart.harness.plan.request import request_of
+from eyechart.harness.run.limits import RayOptions, RunLimits
+from eyechart.harness.run.records import answered, failed
+from eyechart.harness.satellites.ray.cluster import Cluster
+from eyechart.harness.satellites.ray.rows import (
+    BLOCK,
+    MAX_TOKENS,
+    RUN,
+    SAMPLE,
+    Back,
+    read_asked,
+    read_stop,
+    row_of,
+)
+from eyechart.harness.satellites.ray.worker import Facts, Order, Worker
+from eyechart.providers.base import ModelSettings, StopRunError
+from eyechart.providers.registry import ModelName
+from eyechart.providers.vllm.offline import OfflinePlan, OfflineVllm
+from eyechart.providers.vllm.server import first_error
+
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+_GPU_PROVIDERS = ("lm-eval",)
+"""Providers that load a model onto a GPU where there is one."""
+
+
+class Fleet(Protocol):
+    """The models on a cluster."""
+
+    @property
+    def text(self) -> str:
+        """What they are, for the user."""
+        ...
+
+    async def facts(self) -> Mapping[str, object]:
+        """The facts of `Provider.facts`."""
+        ...
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """The counts of `Provider.count_tokens`."""
+        ...
+
+    def pipeline(self, dataset: Any) -> Any:
+        """The dataset of what comes back of a dataset of samples."""
+        ...
+
+    def why(self) -> str | None:
+        """Why a job ended early, from logs on this machine; `None` where they do not say."""
+        ...
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that each open the model's provider and ask: for all but vLLM's engines."""
+
+    cluster: Cluster
+    order: Order
+    number: int
+    gpus: float
+    """GPUs of one of them."""
+
+    @classmethod
+    def of(cls, cluster: Cluster, order: Order, number: int) -> Workers:
+        """The workers of a command."""
+        has_gpu = order.name.provider in _GPU_PROVIDERS and cluster.resources.get("GPU", 0) >= 1
+        return cls(cluster, order, number, 1.0 if has_gpu else 0.0)
+
+    @property
+    def text(self) -> str:
+        """What they are."""
+        return f"{self.number} worker{'s' * (self.number > 1)}"
+
+    async def facts(self) -> Mapping[str, object]:
+        """The provider's facts, from a worker."""
+        facts: Mapping[str, object] = await self._call(dict[str, object], "facts")
+        return facts
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """The provider's counts, from a worker."""
+        counts: list[int] | None = await self._call(
+            list[_Count] | None, "count_tokens", list(prompts)
+        )
+        if counts is not None and len(counts) != len(prompts):
+            raise StopRunError(f"a worker of Ray counted {len(counts)} of {len(prompts)} prompts")
+        return counts
+
+    async def _call(self, kind: Any, method: str, *arguments: Any) -> Any:
+        """What a worker says in JSON, checked to be of `kind`."""
+        said = await self.cluster.call(Facts, self.order, method, *arguments, gpus=self.gpus)
+        try:
+            read = msgspec.convert(exact_json.loads(said), dict[str, Any])
+            if "stop" in read:
+                raise read_stop(str(read["stop"]))
+            return msgspec.convert(read["value"], kind)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StopRunError(f"a worker of Ray said no proper {method}: {error}") from error
+
+    def pipeline(self, dataset: Any) -> Any:
+        """Each block through one worker."""
+        import ray.data  # noqa: PLC0415  an extra
+
+        return dataset.map_batches(
+            Worker,
+            fn_constructor_args=(self.order,),
+            batch_size=None,
+            batch_format="pyarrow",
+            compute=ray.data.ActorPoolStrategy(size=self.number),
+            num_gpus=self.gpus or None,
+        )
+
+    def why(self) -> str | None:
+        """Nothing: a worker's errors come back with its rows."""
+        return None
+
+
+@dataclass(frozen=True)
+class VllmEngines:
+    """Engines of vLLM, through Ray Data's own batch inference."""
+
+    cluster: Cluster
+    order: Order
+    offline: OfflineVllm
+    number: int
+
+    @property
+    def text(self) -> str:
+        """What they are."""
+        return f"{self.number} engine{'s' * (self.number > 1)} of vLLM"
+
+    async def facts(self) -> Mapping[str, object]:
+        """The facts of the engine."""
+        return self.offline.facts()
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """Counts with the model's tokenizer and template."""
+        plan = self.offline.plan()
+        return [len(plan.tokens(prompt)) for prompt in prompts]
+
+    def pipeline(self, dataset: Any) -> Any:
+        """Each block through one engine; prompts become tokens before it, as at `vllm serve`: Ray's
+        own stages would add a second token of the beginning to prompts of many chat templates.
+        """
+        from ray.data.llm import build_processor, vLLMEngineProcessorConfig  # noqa: PLC0415
+
+        on_gpu = self.cluster.resources.get("GPU", 0) >= 1
+        config = vLLMEngineProcessorConfig(
+            model_source=self.offline.settings.model,
+            engine_kwargs=dict(self.offline.arguments),
+            concurrency=(self.number, self.number),
+            batch_size=BLOCK,
+            accelerator_type=None,
+            placement_group_config=None
+            if on_gpu
+            else {"bundles": [{"CPU": 1}] * self.offline.workers},
+            log_engine_metrics=False,
+            should_continue_on_error=True,
+            chat_template_stage=False,
+            tokenize_stage=False,
+            detokenize_stage=False,
+            prepare_multimodal_stage=False,
+        )
+        exchange = _Exchange(self.offline.plan(), self.order.temperature, self.order.seed)
+        processor = build_processor(config, preprocess=exchange.before, postprocess=exchange.after)
+        return processor(dataset).map(exchange.failed)
+
+    def why(self) -> str | None:
+        """The first error in the logs of the engines."""
+        return first_error(self.cluster.log_lines())
+
+
+def connect(
+    options: RayOptions,
+    name: ModelName,
+    settings: ModelSettings,
+    limits: RunLimits,
+    *,
+    seed: int,
+    think_tokens: int,
+) -> tuple[Cluster, Fleet]:
+    """The cluster, and the engines or workers that it gets.
+
+    Raises:
+        SetupError: Ray or vLLM is not installed, or there is no cluster.
+    """
+    offline = None
+    if name.provider == "vllm" and not settings.base_urls:
+        offline = OfflineVllm.of(settings)
+    cluster = Cluster(options.address, options.workers or 1)
+    gpus = int(cluster.resources.get("GPU", 0))
+    if offline is not None:
+        number = options.workers or max(1, gpus // offline.workers)
+    else:
+        on_gpu = name.provider in _GPU_PROVIDERS and gpus
+        number = options.workers or (gpus if on_gpu else cluster.nodes)
+    order = Order.of(name, settings, limits, workers=number, seed=seed, think_tokens=think_tokens)
+    if offline is not None:
+        return cluster, VllmEngines(cluster, order, offline, number)
+    return cluster, Workers.of(cluster, order, number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """What is done with a row before and after the engine."""
+
+    plan: OfflinePlan
+    temperature: float
+    seed: int
+
+    def before(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The engine's columns."""
+        asked = read_asked(row)
+        request = request_of(asked.sample, asked.max_tokens, self.temperature, self.seed)
+        return {
+            "tokenized_prompt": self.plan.tokens(asked.sample.prompt),
+            "sampling_params": self.plan.sampling(request),
+        }
+
+    def after(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The row of what comes back."""
+        asked = read_asked(row)
+        request = request_of(asked.sample, asked.max_tokens, self.temperature, self.seed)
+        reply = self.plan.reply(row, request)
+        seconds = float(row["time_taken_llm"])
+        return row_of(Back(asked.run, answered(asked.sample, reply, attempts=1, latency_s=seconds)))
+
+    def failed(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The row, also of a prompt that the engine refused: that comes past `after`."""
+        why = row.get("__inference_error__") or ""
+        if not why:
+            return {name: row[name] for name in ("run", "record", "stop")}
+        asked = read_asked({name: row[name] for name in (RUN, SAMPLE, MAX_TOKENS)})
+        return row_of(Back(asked.run, failed(asked.sample, self.plan.error(why), attempts=1)))

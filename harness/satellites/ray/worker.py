@@ -1,0 +1,161 @@
+"""A worker of the cluster: opens the model, and asks one block after another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from eyechart.harness import exact_json
+from eyechart.harness.journal.record import Record
+from eyechart.harness.run import pool
+from eyechart.harness.run.event_loop import loop_factory
+from eyechart.harness.run.limiter import RateLimiter
+from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.satellites.ray.rows import Asked, Back, back_table, read_asked, stop_text
+from eyechart.harness.spec import Sample
+from eyechart.providers.base import ModelSettings, Provider, ProviderError, redact
+from eyechart.providers.registry import ModelName, open_model
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a worker is to do: which model it opens, and how it asks."""
+
+    name: ModelName
+    settings: ModelSettings
+    limits: RunLimits
+    """Of one worker."""
+    temperature: float = 0.0
+    seed: int = 0
+    think_tokens: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        name: ModelName,
+        settings: ModelSettings,
+        limits: RunLimits,
+        *,
+        workers: int,
+        seed: int,
+        think_tokens: int,
+    ) -> Order:
+        """An order for one of `workers`, which share the rates of the command between them."""
+        share = replace(
+            limits,
+            rpm=None if limits.rpm is None else limits.rpm / workers,
+            tpm=None if limits.tpm is None else limits.tpm / workers,
+        )
+        quiet = replace(settings, notify=_ignore, server_log=None)
+        return cls(name, quiet, share, settings.temperature, seed, think_tokens)
+
+
+def _ignore(_line: str) -> None:
+    """Takes what a provider says on a worker, where nobody reads it."""
+
+
+class OpenModel:
+    """A model that is opened at its first use, with an event loop of its own."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._provider: Provider | None = None
+
+    def do(self, work: Callable[[Provider], Coroutine[Any, Any, _Result]]) -> _Result:
+        """Runs `work`; raises a `ProviderError` where the model cannot be opened."""
+        if self._loop is None:
+            self._loop = (loop_factory() or asyncio.new_event_loop)()
+        if self._provider is None:
+            self._provider = open_model(self._order.name, self._order.settings)
+        return self._loop.run_until_complete(work(self._provider))
+
+    def close(self) -> None:
+        """Closes the model."""
+        if self._loop is not None and self._provider is not None:
+            self._loop.run_until_complete(self._provider.aclose())
+
+
+class Facts:
+    """Says what the model's provider knows; an actor, since only workers may have room for it.
+
+    What it says is JSON: `value`, or `stop` with the error, which Ray would wrap if it were raised.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self._model = OpenModel(order)
+
+    def facts(self) -> bytes:
+        """The provider's facts."""
+        return self._say(lambda: dict(self._model.do(lambda provider: provider.facts())))
+
+    def count_tokens(self, prompts: Sequence[str]) -> bytes:
+        """Number of tokens of each prompt; null where that is not known."""
+        return self._say(lambda: self._model.do(lambda provider: provider.count_tokens(prompts)))
+
+    @staticmethod
+    def _say(value: Callable[[], object]) -> bytes:
+        try:
+            return exact_json.dumps({"value": value()})
+        except ProviderError as error:
+            return exact_json.dumps({"stop": stop_text(error)})
+
+
+@dataclass(slots=True)
+class _Answers:
+    """The records of one block."""
+
+    runs: Mapping[str, int]
+    back: list[Back] = field(default_factory=list)
+
+    def __call__(self, record: Record) -> None:
+        self.back.append(Back(self.runs[record.id], record))
+
+
+class Worker:
+    """Asks blocks: Ray Data calls it with one after another."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._model = OpenModel(order)
+        self._rates = RateLimiter(rpm=order.limits.rpm, tpm=order.limits.tpm)
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """The rows of what came back; where the run must end, the last row has the error."""
+        return back_table(self.answers([read_asked(row) for row in block.to_pylist()]))
+
+    def answers(self, asked: Sequence[Asked]) -> list[Back]:
+        """What comes back of a block."""
+        answers = _Answers({one.sample.id: one.run for one in asked})
+        pairs = [(one.sample, one.max_tokens) for one in asked]
+        try:
+            self._model.do(lambda provider: self._ask(pairs, provider, answers))
+        except ProviderError as error:
+            answers.back.append(Back(asked[0].run, None, error))
+        except Exception as error:  # noqa: BLE001  the run ends with one line, wherever it is
+            line = redact(" ".join(f"{type(error).__name__}: {error}".split()))
+            answers.back.append(Back(asked[0].run, None, ProviderError(line)))
+        return answers.back
+
+    async def _ask(
+        self, pairs: Sequence[tuple[Sample, int]], provider: Provider, answers: _Answers
+    ) -> None:
+        order = self._order
+        await pool.ask_all(
+            iter(pairs),
+            provider,
+            answers,
+            temperature=order.temperature,
+            seed=order.seed,
+            system=order.settings.system or "",
+            think_tokens=order.think_tokens,
+            limits=order.limits,
+            rates=self._rates,
+        )

@@ -1,0 +1,170 @@
+"""`bench import --model NAME`: replies that somebody else collected, made into a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.cli.results import show_run
+from eyechart.harness.cli.terminal import say, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
+from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.satellites.recorded.fields import Columns
+from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Problem, Where
+from eyechart.harness.satellites.recorded.recorder import import_recorded
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.base import BatchForm, ModelSettings
+from eyechart.providers.registry import open_batch_form, parse_model
+
+_SHOWN = 20
+"""Most reasons that are said one by one."""
+_MOMENT = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+
+
+def import_files(
+    files: Sequence[Path],
+    out: Path,
+    tasks: str,
+    model: str,
+    *,
+    fields: Iterable[str] = (),
+    axes: Iterable[str] = (),
+    where: Iterable[str] = (),
+    by: str = "",
+    at: str = "",
+    command: str = "",
+) -> int:
+    """Makes a run of `model` from recorded replies, judges it and prints its table; returns the
+    exit code.
+    """
+    task = _only_task(tasks)
+    if not model.strip():
+        raise UsageError("--model is empty; it is the name of the model that replied")
+    _check_moment(at)
+    for path in files:
+        if path.is_dir():
+            raise UsageError(f"{str(path)!r} is a folder; name the files in it")
+        if not path.is_file():
+            if path.exists():
+                raise UsageError(f"{str(path)!r} is a pipe or a device; name a file")
+            raise UsageError(f"no file {str(path)!r}")
+    request = ImportRequest(
+        files=files,
+        task=task,
+        model=model.strip(),
+        out=out,
+        columns=Columns.read(fields, task.spec.axes),
+        fixed=dict(_pairs("--axis", axes)),
+        where=[_condition(text) for text in where],
+        by=by,
+        at=at,
+        command=command,
+    )
+    imported = import_recorded(request, _batch_form, warn)
+    return _tell(request, imported)
+
+
+def _check_moment(at: str) -> None:
+    """Raises `UsageError` for a moment that is none, or is still to come."""
+    begins = None
+    if _MOMENT.fullmatch(at):
+        with suppress(ValueError):  # a month or a day that no year has
+            begins = date.fromisoformat(at + "-01-01"[len(at) - len("2026") :])
+    if at and begins is None:
+        raise UsageError(f"--recorded-at is a year, a month or a date (2026-04), not {at!r}")
+    if begins is not None and begins > datetime.now(UTC).date() + timedelta(days=1):
+        raise UsageError(f"--recorded-at {at!r} is still to come")
+
+
+def _tell(request: ImportRequest, imported: Imported) -> int:
+    """Says what became of the rows and shows the run; returns the exit code."""
+    problems = imported.problems
+    told = _told(problems)
+    for line in told[:_SHOWN]:
+        warn(line)
+    if len(told) > _SHOWN:
+        warn(f"… and {len(told) - _SHOWN:,} more reasons why rows cannot be used")
+    if left_out := imported.left_out:
+        warn(
+            f"{left_out[0]}: with a reply and an error, {_rows(len(left_out))} in all; they count "
+            "as failed; to score such replies, import with --field error= into another --out"
+        )
+    others = f", {imported.others:,} of other rows" if imported.others else ""
+    say(
+        f"{imported.new:,} new {'reply' if imported.new == 1 else 'replies'}, "
+        f"{imported.known:,} known before{others}, {_rows(len(problems))} that cannot be used"
+    )
+    if not (imported.new or imported.known):
+        warn("no reply was taken")
+        return INCOMPLETE
+    judged_run = read_run(request.folder, warn, tasks=str(request.task.path))
+    show_run(judged_run)
+    if imported.gaps:
+        warn(
+            f"{request.task.name}: {imported.gaps:,} numbers below the largest index of a line "
+            "have no row and count as not run; index counts from 0 on each line; to number rows as "
+            "they come, import with --field index= into another --out"
+        )
+    if (missing := judged_run.missing) > imported.gaps:
+        warn(f"{request.task.name}: samples without a recorded reply: {missing:,}")
+    return INCOMPLETE if problems or missing else COMPLETE
+
+
+def _told(problems: Iterable[Problem]) -> list[str]:
+    """A line for each reason why rows of a file cannot be used, with the first row of each."""
+    places: dict[tuple[Path, str], list[int]] = {}
+    for problem in problems:
+        key = problem.place.path, problem.why
+        places.setdefault(key, []).append(problem.place.number)
+    return [
+        f"{path}:{rows[0]}{f' and {_rows(len(rows) - 1, more=True)}' if rows[1:] else ''}: {why}"
+        for (path, why), rows in places.items()
+    ]
+
+
+def _rows(number: int, *, more: bool = False) -> str:
+    return f"{number:,} {'more ' if more else ''}row{'s' * (number != 1)}"
+
+
+def _only_task(tasks: str) -> Task:
+    if not tasks:
+        raise UsageError("--model makes a run of recorded replies, which needs --task as well")
+    opened = open_tasks(tasks)
+    if len(opened) > 1:
+        names = ", ".join(task.name for task in opened)
+        raise UsageError(f"recorded replies are to one task, and --task names {names}")
+    return opened[0]
+
+
+def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals):
+            raise UsageError(f"{option} is NAME=VALUE, not {text!r}")
+        if name.strip() in dict(pairs):
+            raise UsageError(f"{option} names {name.strip()!r} twice; keep one")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
+def _condition(text: str) -> Where:
+    """The condition of `--where COLUMN=VALUE` or `--where COLUMN!=VALUE`."""
+    column, equals, value = text.partition("=")
+    is_equal = not column.endswith("!")
+    column = column.removesuffix("!").strip()
+    if not (column and equals):
+        raise UsageError(f"--where is COLUMN=VALUE or COLUMN!=VALUE, not {text!r}")
+    return Where(column, value, is_equal)
+
+
+@cache
+def _batch_form() -> BatchForm:
+    """What reads a line of replies in OpenAI's Batch form, whoever gave them."""
+    name = parse_model("openai/recorded")
+    return open_batch_form(name, ModelSettings(name.model))

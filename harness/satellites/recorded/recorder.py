@@ -1,0 +1,436 @@
+"""Writes recorded replies into the journal of a run, and plans the run after them.
+
+The journal of a recorded run has no reply twice: a row that is there is known by its file and its
+content, and a sample that has a reply takes no other one.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eyechart.harness.errors import JournalError, UsageError
+from eyechart.harness.journal.answers import text_mark
+from eyechart.harness.journal.kept import keep
+from eyechart.harness.journal.line_finder import LineFinder
+from eyechart.harness.journal.manifest import (
+    MANIFEST,
+    Manifest,
+    read_manifest,
+    write_manifest,
+)
+from eyechart.harness.journal.record import Failure, Record, Warn, read_records, record_of
+from eyechart.harness.journal.recorded import Recorded
+from eyechart.harness.journal.software import software
+from eyechart.harness.journal.writer import Journal
+from eyechart.harness.plan.own_tasks import remember
+from eyechart.harness.plan.plan import fingerprint, make_sample, sample_hash
+from eyechart.harness.satellites.recorded.fields import RecordedReply, RowError, RowMark
+from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Problem, Reader
+from eyechart.harness.satellites.recorded.samples import GivenSample, SampleFinder
+from eyechart.harness.satellites.recorded.sources import GivenFile, Sources, given_files
+from eyechart.harness.spec import (
+    Cell,
+    CellKey,
+    Condition,
+    Line,
+    Sample,
+    Settings,
+    line_start,
+    lines_of,
+)
+from eyechart.providers.base import BatchForm
+from eyechart.providers.secrets import mask, redact
+
+_SHOWN_MODELS = 6
+"""Names of models that a message lists, at most."""
+_UNKNOWN = {"temperature": None, "max_tokens": None, "api": None, "system": None}
+"""Settings of a run that nobody here asked."""
+
+
+def import_recorded(
+    request: ImportRequest, batch_form: Callable[[], BatchForm], warn: Warn
+) -> Imported:
+    """Takes the rows of the files into the run; `batch_form` reads lines of OpenAI's Batch form.
+
+    Raises:
+        JournalError: the run was asked, or a file or the run's folder cannot be used.
+        UsageError: the task has no such axis or value, or a package is missing.
+    """
+    refuse_asked(request)
+    finder = SampleFinder(request.task, request.fixed)
+    files = given_files(request.files, _recorded(request.folder), warn)
+    reader = Reader(request, [file.path for file in files], batch_form)
+    if unused := _nothing_usable(reader, finder):
+        return unused
+    survey = _survey(reader, finder)
+    reader.only_model = _only_model(request, survey.models, warn)
+    imported = Imported()
+    with Journal(request.folder, warn) as run_journal:
+        recorder = _Recorder(request, finder, run_journal, imported, numbers_all=survey.is_numbered)
+        recorder.place(files, reader)
+        is_named = recorder.sources.name(files, request.by, request.at, warn)
+        if is_named:
+            write_manifest(request.folder, recorder.manifest)
+        for place, reply in reader.replies(imported):
+            try:
+                recorder.take(reply)
+            except RowError as error:
+                imported.problems.append(Problem(place, str(error)))
+        recorder.save(is_named=is_named)
+    return imported
+
+
+def _recorded(folder: Path) -> Recorded:
+    """The files that a run has."""
+    manifest = read_manifest(folder) if (folder / MANIFEST).exists() else None
+    return (manifest and manifest.recorded) or Recorded()
+
+
+def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
+    """What became of the rows where none of them can be used; then no folder is made. `None` where
+    one can.
+    """
+    imported = Imported()
+    with closing(reader.replies(imported)) as replies:
+        for place, reply in replies:
+            try:
+                finder.of(reply)
+            except RowError as error:
+                imported.problems.append(Problem(place, str(error)))
+            else:
+                return None
+    return imported
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What the rows of all files say together."""
+
+    models: tuple[str, ...]
+    """The names of the models, in the order of the rows."""
+    is_numbered: bool
+    """Whether a row has a number of its own."""
+
+
+def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
+    models: dict[str, None] = {}
+    is_numbered = False
+    for _, reply in reader.replies(Imported()):
+        if reply.model is not None:
+            models[reply.model] = None
+        if not is_numbered:
+            with suppress(RowError):
+                sample = finder.of(reply)
+                is_numbered = isinstance(sample, GivenSample) and sample.index is not None
+    return _Survey(tuple(models), is_numbered)
+
+
+def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> str | None:
+    """The model whose rows are taken: of several in the files the one that the run is of.
+
+    Raises:
+        UsageError: none of several models is the one that the run is of.
+    """
+    wanted = _bare(request.model)
+    if len(models) == 1 and _bare(models[0]) != wanted:
+        warn(f"the rows name the model {models[0]!r}; their run is that of {request.model!r}")
+    if len(models) < 2:  # noqa: PLR2004  one
+        return None
+    same = [name for name in models if _bare(name) == wanted]
+    if len(same) != 1:
+        shown = ", ".join(map(repr, models[:_SHOWN_MODELS]))
+        more = f" and {len(models) - _SHOWN_MODELS} more" if models[_SHOWN_MODELS:] else ""
+        raise UsageError(
+            f"the rows are of {len(models)} models ({shown}{more}), and a run is of one: choose it "
+            f"with --where {request.columns.of('model')}=NAME"
+        )
+    warn(f"the rows are of {len(models)} models; those of {same[0]!r} are taken")
+    return same[0]
+
+
+def _bare(name: str) -> str:
+    """A model's name without its provider and its variant."""
+    return name.rpartition("/")[2].partition("@")[0].lower()
+
+
+def refuse_asked(request: ImportRequest) -> None:
+    """Raises `JournalError` where the run's folder has replies that were asked."""
+    folder = request.folder
+    if (folder / MANIFEST).exists() and read_manifest(folder).recorded is None:
+        raise JournalError(
+            f"{folder} holds replies that were asked, which recorded ones never join; use another "
+            "--out or --model"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What the run has of a sample."""
+
+    origin: str | None
+    is_error: bool
+    reply: int
+    """Mark of the text."""
+
+
+class _Recorder:
+    """The journal of one recorded run, with what it has of each cell."""
+
+    def __init__(
+        self,
+        request: ImportRequest,
+        finder: SampleFinder,
+        run_journal: Journal,
+        imported: Imported,
+        *,
+        numbers_all: bool,
+    ) -> None:
+        """With `numbers_all` a row needs a number of its own, as others have one."""
+        self._numbers_all = numbers_all
+        self._request = request
+        self._finder = finder
+        self._journal = run_journal
+        self._imported = imported
+        self.manifest = manifest = _manifest(request)
+        assert manifest.recorded is not None
+        self.sources = Sources(manifest.recorded)
+        self._before: dict[str, _Taken] = {}
+        """Id of each sample -> what the run has of it."""
+        self._own: list[tuple[Condition, int, int]] = []
+        """Condition, length and index of the task's own samples."""
+        self._given: dict[CellKey, dict[int, int]] = {}
+        """Cell -> index -> hash of the samples that rows gave."""
+        self._next: Counter[CellKey] = Counter()
+        """Cell -> the least index from which on all are free."""
+        for record in read_records(request.folder):
+            self._note(record)
+        self._finder.keep_seed(int(manifest.settings["seed"]), is_sure=bool(self._own))
+
+    def place(self, files: Sequence[GivenFile], reader: Reader) -> None:
+        """Finds which earlier files of the run these are.
+
+        Raises:
+            JournalError: nothing says whether rows are those of an earlier file.
+        """
+
+        def unnumbered(file: int) -> Iterator[RowMark]:
+            for _, reply in reader.replies(Imported(), file):
+                with suppress(RowError):
+                    sample = self._finder.of(reply)
+                    if isinstance(sample, GivenSample) and sample.index is None:
+                        yield reply.mark
+
+        self.sources.find(files, reader.hashes)
+        self.sources.refuse_doubtful(files, unnumbered)
+
+    def take(self, reply: RecordedReply) -> None:
+        """Writes a reply, unless it is known.
+
+        Raises:
+            RowError: its sample cannot be found, or has another reply.
+        """
+        if (known := self.sources.known(reply.mark)) is not None:
+            if known != reply.mark.values:
+                raise RowError(
+                    "the run has this row with other fields or values on axes; start over with "
+                    "another --out"
+                )
+            self._imported.known += 1
+            return
+        sample = self._finder.of(reply)
+        if self._numbers_all and isinstance(sample, GivenSample) and sample.index is None:
+            raise RowError(
+                "it has no index, and other rows have one; give all of them one, or number rows as "
+                "they come with --field index="
+            )
+        record = self._record(sample, reply)
+        if self._has(record):
+            self._imported.known += 1
+            return
+        if isinstance(sample, GivenSample) and self._given.get(
+            (sample.condition, sample.line), {}
+        ).get(record.index) not in (None, _record_hash(record)):
+            raise RowError(
+                f"the run has another row with index {record.index} on line {sample.line.length}"
+            )
+        self._note_model(reply)
+        self._journal.append(record)
+        self._note(record)
+        self._imported.new += 1
+
+    def _has(self, record: Record) -> bool:
+        """Whether the run has all that a record says of its sample: the same reply from another
+        file, or anything where the record is an error. A reply takes the place of an error.
+
+        Raises:
+            RowError: the run has another reply to the sample.
+        """
+        before = self._before.get(record.id)
+        if before is None or (before.is_error and not record.is_error):
+            return False
+        if record.is_error or _is_copy(before.origin, record.origin):
+            return True
+        if before.reply == text_mark(record.reply or ""):
+            return True
+        raise RowError(f"the run has another reply to sample {record.id}")
+
+    def _record(self, sample: Sample | GivenSample, reply: RecordedReply) -> Record:
+        """The record of a reply to one of the task's samples, or to one that its row gives."""
+        if isinstance(sample, Sample):
+            return _replied(sample, reply, self.sources.origin(reply.mark))
+        record = _replied(self._made(sample), reply, self.sources.origin(reply.mark))
+        record.line = sample.line.length
+        record.prompt = sample.prompt
+        record.chars = None if sample.prompt is None else len(sample.prompt)
+        return record
+
+    def _made(self, given: GivenSample) -> Sample:
+        """The sample that a row gives, with an index."""
+        key = given.condition, given.line
+        index = self._next[key] if given.index is None else given.index
+        task = self._request.task
+        facts = (
+            f"{task.name}@{task.spec.version}|{given.condition.label}|length={given.length}"
+            f"|line={given.line.length}|index={index}"
+        )
+        return Sample(
+            id=f"{facts}|recorded",
+            condition=given.condition,
+            line=given.line,
+            length=given.length,
+            index=index,
+            prompt=given.prompt if given.prompt is not None else f"{facts}|{given.target}",
+            target=given.target,
+        )
+
+    def _note(self, record: Record) -> None:
+        self.sources.note(record)
+        mark = text_mark(record.reply or "")
+        self._before[record.id] = _Taken(record.origin, record.is_error, mark)
+        if record.line is None:
+            self._own.append((record.condition, record.length, record.index))
+            return
+        key = record.condition, self._finder.line(record.length, record.line)
+        self._given.setdefault(key, {})[record.index] = _record_hash(record)
+        self._next[key] = max(self._next[key], record.index + 1)
+
+    def _note_model(self, reply: RecordedReply) -> None:
+        if reply.model is None:
+            return
+        name, names = mask(reply.model), self.manifest.answered_by
+        if not names:
+            names.append(name)
+        elif name not in names:
+            raise RowError(
+                f"{name!r} answered it, and {names[0]!r} the rows before; choose the rows of one "
+                "with --where COLUMN=VALUE"
+            )
+
+    def save(self, *, is_named: bool) -> None:
+        """Writes the manifest with the plan and its fingerprints, where they or its files, which
+        `is_named` tells, have changed.
+        """
+        manifest, request = self.manifest, self._request
+        cells = [*self._given_cells(), *self._own_cells()]
+        self._imported.gaps = sum(max(given) + 1 - len(given) for given in self._given.values())
+        if not is_named and set(cells) == set(manifest.cells):
+            return
+        command = redact(request.command) or shlex.join(map(redact, ["bench", *sys.argv[1:]]))
+        if command not in manifest.commands:
+            manifest.commands.append(command)
+        manifest.settings["seed"] = self._finder.seed
+        manifest.kept = keep(request.folder, request.task.source)
+        remember(request.task)
+        manifest.software = software(request.task.plugin)
+        manifest.cells = []
+        manifest.plan_cells(cells)
+        write_manifest(request.folder, manifest)
+
+    def _given_cells(self) -> Iterator[Cell]:
+        for (condition, line), hashes in self._given.items():
+            samples = max(hashes) + 1
+            total = sum(hashes.values()) % 2**256 if len(hashes) == samples else None
+            yield Cell(condition, line, samples, total)
+
+    def _own_cells(self) -> Iterator[Cell]:
+        """The cells of the task's own samples: on its lines, else on exact ones."""
+        task, seed = self._request.task, self._finder.seed
+        start = line_start(seed, task.name)
+        lines = LineFinder(lines_of(task.lengths, task.spec.usual_spread), start)
+        indexes: dict[CellKey, set[int]] = {}
+        for condition, length, index in self._own:
+            found = lines.find(length, index) or (Line.exact(length),)
+            indexes.setdefault((condition, found[0]), set()).add(index)
+        for (condition, line), places in indexes.items():
+            samples = max(places) + 1
+            total = None
+            if len(places) == samples:
+                made = (make_sample(task, condition, line, index, seed) for index in range(samples))
+                total = fingerprint(made)
+            yield Cell(condition, line, samples, total)
+
+
+def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
+    """The record of what was replied; what the row lacks stays empty."""
+    failed = None
+    if reply.error is not None:
+        failed = Failure("error", "recorded", redact(reply.error))
+    record = record_of(sample, reply=reply.reply, failure=failed)
+    record.origin = origin
+    record.finish_reason = reply.finish_reason
+    record.refusal, record.reasoning = reply.refusal, reply.reasoning
+    record.model = reply.model
+    record.prompt_tokens, record.output_tokens = reply.prompt_tokens, reply.output_tokens
+    record.latency_s = reply.latency_s
+    return record
+
+
+def _is_copy(before: str | None, now: str | None) -> bool:
+    """Whether two rows of different files say the same."""
+    if before is None or now is None:
+        return False
+    (source, *_, values), (other, *_, other_values) = before.split("/"), now.split("/")
+    return source != other and values == other_values
+
+
+def _record_hash(record: Record) -> int:
+    """The hash of a given sample, made from its record."""
+    prompt = record.prompt if record.prompt is not None else record.prompt_hash
+    return sample_hash(
+        Sample(
+            id=record.id,
+            condition=record.condition,
+            line=Line.exact(record.length),
+            length=record.length,
+            index=record.index,
+            prompt=prompt,
+            target=record.target,
+        )
+    )
+
+
+def _manifest(request: ImportRequest) -> Manifest:
+    """The run's manifest, read or new."""
+    task, folder = request.task, request.folder
+    if (folder / MANIFEST).exists():
+        return read_manifest(folder)
+    manifest = Manifest(
+        model=request.model,
+        task=task.name,
+        task_version=task.spec.version,
+        task_digest=task.spec.digest(),
+        spec=task.spec.model_dump(mode="json"),
+        settings={**asdict(Settings()), **_UNKNOWN},
+        file="" if task.is_installed else str(task.path),
+        recorded=Recorded(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    write_manifest(folder, manifest)
+    return manifest

@@ -1,0 +1,192 @@
+"""Which earlier file of a run a file is: the same one, one that has grown, or none.
+
+Rows without a number of their own are known by the file that they are in and by their content. Two
+files may have equal rows that are different replies, so no row of one file is taken for a row of
+another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import open_regular
+from eyechart.harness.journal.record import Record, Warn
+from eyechart.harness.journal.recorded import Recorded, RecordedFile
+from eyechart.harness.satellites.recorded.fields import RowMark
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class GivenFile:
+    """A file that an import names."""
+
+    path: Path
+    sha256: str
+    size: int
+    beginnings: Mapping[int, str]
+    """Number of bytes -> hash of so many bytes at its beginning, for the sizes asked for."""
+
+    def begins_with(self, file: RecordedFile | GivenFile) -> bool:
+        """Whether it has all of another file at its beginning."""
+        return file.size > 0 and self.beginnings.get(file.size) == file.sha256
+
+
+def given_files(paths: Iterable[Path], recorded: Recorded, warn: Warn) -> list[GivenFile]:
+    """The files of an import without those that another one of them has at its beginning.
+
+    Raises:
+        JournalError: a file cannot be read.
+    """
+    known = {file.size for file in recorded.files}
+    try:
+        sizes = known | {path.stat().st_size for path in paths}
+        given = [_given(path, sizes) for path in {path.resolve(): path for path in paths}.values()]
+    except OSError as error:
+        raise JournalError(f"cannot read {error.filename}: {error.strerror}") from error
+    kept: list[GivenFile] = []
+    for file in sorted(given, key=lambda file: -file.size):  # the sort is stable
+        whole = next((other for other in kept if other.begins_with(file)), None)
+        if whole is None:
+            kept.append(file)
+        else:
+            is_same = whole.size == file.size
+            warn(
+                f"{file.path} is {'the same as' if is_same else 'the beginning of'} {whole.path}, "
+                "so its rows are taken once; rows that are other replies need a number each: "
+                "--field index=COLUMN"
+            )
+    return [file for file in given if file in kept]
+
+
+def _given(path: Path, sizes: Collection[int]) -> GivenFile:
+    digest, read, beginnings = hashlib.sha256(), 0, {}
+    with open_regular(path) as file:
+        for size in sorted(sizes):
+            while read < size and (chunk := file.read(min(_CHUNK, size - read))):
+                digest.update(chunk)
+                read += len(chunk)
+            if read == size:
+                beginnings[size] = digest.hexdigest()
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            read += len(chunk)
+    return GivenFile(path, digest.hexdigest(), read, beginnings)
+
+
+class Sources:
+    """The files of a run, and the rows that each has brought."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self.recorded = recorded
+        self._rows: dict[int, dict[str, str]] = {file.source: {} for file in recorded.files}
+        """Source -> mark of a row's content -> mark of what was taken from it."""
+        self._numbers: list[int] = []
+        """Source of each file of the import."""
+
+    def note(self, record: Record) -> None:
+        """Notes a record of the run's journal."""
+        parts = (record.origin or "").split("/")
+        if len(parts) == 3 and parts[0].isdecimal():  # noqa: PLR2004  the parts that `origin` joins
+            self._rows.setdefault(int(parts[0]), {})[parts[1]] = parts[2]
+
+    def origin(self, mark: RowMark) -> str:
+        """The mark of a row in the run."""
+        return f"{self._numbers[mark.file]}/{mark.row}/{mark.values}"
+
+    def known(self, mark: RowMark) -> str | None:
+        """The mark of what was taken from a row; `None` if the run does not have the row."""
+        return self._rows[self._numbers[mark.file]].get(mark.row)
+
+    def find(self, files: Sequence[GivenFile], rows_of: Callable[[int], Iterable[str]]) -> None:
+        """Finds the source of each file; `rows_of` gives the marks of the rows of a file."""
+        by_hash = {file.sha256: file.source for file in self.recorded.files}
+        found = [by_hash.get(file.sha256) for file in files]
+        for place, file in enumerate(files):
+            if found[place] is None:
+                free = [number for number in self._rows if number not in found]
+                found[place] = self._earlier(file, free, partial(rows_of, place))
+        for number in found:
+            source = max(self._rows, default=-1) + 1 if number is None else number
+            self._rows.setdefault(source, {})
+            self._numbers.append(source)
+
+    def _earlier(
+        self, file: GivenFile, free: Sequence[int], rows_of: Callable[[], Iterable[str]]
+    ) -> int | None:
+        """The source that a file is with more rows: one with the same beginning or name, all of
+        whose rows it has.
+        """
+        versions = [one for one in self.recorded.files if one.source in free]
+        grown = [one.source for one in versions if file.begins_with(one)]
+        renewed = [one.source for one in versions if one.name == file.path.name]
+        if not grown and not renewed:
+            return None
+        rows = set(rows_of())
+        both = (*grown, *renewed)
+        return next((source for source in both if self._rows[source].keys() <= rows), None)
+
+    def refuse_doubtful(
+        self, files: Sequence[GivenFile], unnumbered: Callable[[int], Iterable[RowMark]]
+    ) -> None:
+        """Refuses a file whose rows may be those of an earlier file, or other replies.
+
+        `unnumbered` gives the rows of a file that do not say which samples they are.
+
+        Raises:
+            JournalError: there is such a file.
+        """
+        before = {one.source for one in self.recorded.files}
+        others = [one for one in self.recorded.latest if one.source not in self._numbers]
+        if not others:
+            return
+        for place, file in enumerate(files):
+            marks = [mark for mark in unnumbered(place) if self.known(mark) is None]
+            if self._numbers[place] not in before:
+                _refuse_changed(file, others, len(marks))
+            for other in others:
+                equal = sum(mark.row in self._rows[other.source] for mark in marks)
+                if equal:
+                    rows = "1 row equals a row" if equal == 1 else f"{equal:,} rows equal rows"
+                    raise JournalError(
+                        f"{file.path}: {rows} of {other.name}, which the run has, and nothing "
+                        "says whether they are the same replies; if they are others, import both "
+                        "files in one command, or number the rows with --field index=COLUMN"
+                    )
+
+    def name(self, files: Sequence[GivenFile], by: str, at: str, warn: Warn) -> bool:
+        """Writes files that the run does not have, or has with less rows, into `recorded`, with
+        who collected them; returns whether anything changed.
+        """
+        before = list(self.recorded.files)
+        for file, source in zip(files, self._numbers, strict=True):
+            versions = [one for one in self.recorded.files if one.source == source]
+            said = versions[-1] if versions else None
+            new_by, new_at = by or (said.by if said else ""), at or (said.at if said else "")
+            if said and said.by and new_by != said.by:
+                warn(f"{file.path}: recorded by {new_by!r} now; before it was {said.by!r}")
+            if said and said.at and new_at != said.at:
+                warn(f"{file.path}: recorded in {new_at} now; before it was {said.at}")
+            named = RecordedFile(file.path.name, file.sha256, file.size, source, new_by, new_at)
+            if file.sha256 not in [one.sha256 for one in versions]:
+                self.recorded.files.append(named)
+            elif by or at:
+                self.recorded.files[:] = [
+                    replace(one, by=new_by, at=new_at) if one.source == source else one
+                    for one in self.recorded.files
+                ]
+        return self.recorded.files != before
+
+
+def _refuse_changed(file: GivenFile, others: Iterable[RecordedFile], unnumbered: int) -> None:
+    if unnumbered and any(one.name == file.path.name for one in others):
+        raise JournalError(
+            f"{file.path} lacks rows that {file.path.name} had in an earlier import; if it holds "
+            "other replies, give it another name; if it was corrected, start over with another "
+            "--out"
+        )
