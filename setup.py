@@ -4,6 +4,8 @@ All else stands in pyproject.toml. setuptools finds no packages under names that
 folders, so the list is made here.
 """
 
+from pathlib import Path
+
 from setuptools import find_namespace_packages, setup
 
 FOLDERS = {
@@ -17,7 +19,12 @@ FOLDERS = {
 for type checkers and editors, which read a checkout and not what is installed."""
 LEFT_OUT = ["*__pycache__*", "satellites.training*"]
 
+# A folder eyechart.egg-info at the top of the checkout would stand before what is installed, and its
+# list of entry points would be that of the last build.
+Path("build").mkdir(exist_ok=True)
+
 setup(
+    options={"egg_info": {"egg_base": "build"}},
     package_dir=FOLDERS,
     packages=[
         *FOLDERS,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from eyechart.providers.anthropic_descriptor import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
@@ -32,7 +33,6 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import address_problem
 from eyechart.providers.catalog.model_facts import model_facts
-from eyechart.providers.destinations import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
 from eyechart.providers.openai.form import is_count, read_json, tier_of

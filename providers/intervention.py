@@ -16,7 +16,6 @@ Several are joined by `+`.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from eyechart.providers.base import SetupError
+from eyechart.providers.close_match import closest
 from eyechart.providers.model_files import one_line
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def read_intervention(given: str | None) -> Intervention:
         name, _, value = part.strip().partition("=")
         reader = _READERS.get(name)
         if reader is None:
-            close = difflib.get_close_matches(name, _EXAMPLES, n=1)
-            known = f"did you mean {_EXAMPLES[close[0]]!r}?" if close else _known()
+            close = closest(name, _EXAMPLES)
+            known = f"did you mean {_EXAMPLES[close]!r}?" if close else _known()
             raise SetupError(
                 f"--intervene {shown}: no intervention {one_line(repr(name))}; {known}"
             )

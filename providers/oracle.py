@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from eyechart.providers.base import Known, ModelSettings, Reply, Request, SetupError
+from eyechart.providers.descriptor import Descriptor, Service
 
 _FORM = re.compile(r"(?P<sees>[1-9]\d{0,8})(?:/(?P<accuracy>[01]|[01]?\.\d{1,9}))?")
 
@@ -72,3 +73,19 @@ def open_provider(settings: ModelSettings) -> OracleProvider:
     if settings.logprobs:
         raise SetupError("an oracle has no probabilities of tokens; leave out --logprobs")
     return OracleProvider(*read_oracle(settings.model), settings.known)
+
+
+DESCRIPTOR = Descriptor(
+    name="oracle",
+    title="oracle:50 is right up to length 50, oracle:50/0.9 in 9 of 10",
+    opens="eyechart.providers.oracle:open_provider",
+    example="oracle:50",
+    read_model=oracle_name,
+    takes_address=False,
+    efforts="none",
+    gets_answers=True,
+    runs_here=True,
+    is_free=True,
+    in_cluster="",
+    service=Service("ours", "eyechart"),
+)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from eyechart.providers.base import ModelSettings, ProviderError, Reply, Request, SetupError
+from eyechart.providers.descriptor import Descriptor, Service
 
 Script: TypeAlias = (
     Callable[[Request], str | Reply | ProviderError] | Sequence[str | Reply | ProviderError]
@@ -64,3 +65,17 @@ def open_provider(settings: ModelSettings) -> ScriptedProvider:
         raise SetupError(f"scripted replies: {str(path)!r} is empty; write one reply a line")
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
     return ScriptedProvider([line.replace("\\n", "\n") for line in lines], digest)
+
+
+DESCRIPTOR = Descriptor(
+    name="scripted",
+    title="replies from a text file, one on each line, in turn",
+    needs=lambda _environ: "the file",
+    opens="eyechart.providers.scripted:open_provider",
+    takes_address=False,
+    efforts="none",
+    runs_here=True,
+    is_free=True,
+    in_cluster="",
+    service=Service("ours", "eyechart"),
+)

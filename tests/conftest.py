@@ -32,8 +32,9 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import run_task
 from eyechart.harness.spec import Settings, Spread
 from eyechart.harness.task.catalogue import open_task
-from eyechart.providers import registry, secrets
+from eyechart.providers import descriptors, secrets
 from eyechart.providers.base import Provider, Request
+from eyechart.providers.descriptor import Descriptor
 from eyechart.providers.scripted import ScriptedProvider
 
 if TYPE_CHECKING:
@@ -112,8 +113,9 @@ import asyncio
 import os
 from pathlib import Path
 
-from eyechart.providers import registry
+from eyechart.providers import descriptors
 from eyechart.providers.base import Reply, Usage
+from eyechart.providers.descriptor import Descriptor
 
 
 class Slow:
@@ -140,7 +142,7 @@ def open_provider(settings):
 
 
 if __name__ == "__main__":
-    registry.FACTORIES["slow"] = "slow:open_provider"
+    descriptors.BUILT_IN["slow"] = Descriptor(name="slow", opens="slow:open_provider")
     from eyechart.harness.cli.app import main
 
     main()
@@ -260,8 +262,13 @@ class Lab:
         module = types.ModuleType("fake_provider")
         module.__dict__["open_provider"] = lambda _settings: asked
         self.monkeypatch.setitem(sys.modules, "fake_provider", module)
-        self.monkeypatch.setitem(registry.FACTORIES, "fake", "fake_provider:open_provider")
+        self.add_provider("fake", "fake_provider:open_provider")
         return "fake/model"
+
+    def add_provider(self, name: str, opens: str) -> None:
+        """Makes a provider known under a name, in this process."""
+        descriptor = Descriptor(name=name, opens=opens)
+        self.monkeypatch.setitem(descriptors.BUILT_IN, name, descriptor)
 
     def bench(self, *arguments: str | Path) -> Done:
         """The command in this process; an error without a line for the user is raised."""

@@ -10,7 +10,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -447,11 +446,7 @@ class TestInterrupted:
         process = lab.slow(*command, delay_s=0.02)
         folder = lab.wanted(model="slow/x").folder
         wait_for(partial(has_lines, folder / SAMPLES, 12), process)
-        lab.monkeypatch.setitem(
-            sys.modules["eyechart.providers.registry"].FACTORIES,
-            "slow",
-            "eyechart.providers.scripted:open_provider",
-        )
+        lab.add_provider("slow", "eyechart.providers.scripted:open_provider")
         (lab.folder / "x").write_text("Final answer: 1\n")
         lab.monkeypatch.chdir(lab.folder)
         second = lab.bench(*command)

@@ -11,7 +11,6 @@ import httpx2
 import pytest
 
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
-from eyechart.providers import registry
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, SetupError, Usage
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
@@ -32,7 +31,7 @@ def fakes(lab: Lab, **scripts: Callable[[Request], Any]) -> dict[str, ScriptedPr
     module = types.ModuleType("fake_provider")
     module.__dict__["open_provider"] = lambda settings: asked[settings.model]
     lab.monkeypatch.setitem(sys.modules, "fake_provider", module)
-    lab.monkeypatch.setitem(registry.FACTORIES, "fake", "fake_provider:open_provider")
+    lab.add_provider("fake", "fake_provider:open_provider")
     return asked
 
 

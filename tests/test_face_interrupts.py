@@ -140,7 +140,8 @@ SCRIPT = """\
 import asyncio, functools, os, threading, warnings
 import eyechart, slow
 from eyechart.harness.face import run_options
-from eyechart.providers import registry
+from eyechart.providers import descriptors
+from eyechart.providers.descriptor import Descriptor
 from eyechart.providers.base import Reply
 
 warnings.simplefilter("ignore")
@@ -160,7 +161,7 @@ class Stops(slow.Slow):
 
 slow.Stops = Stops
 slow.open_provider = lambda settings: Stops()
-registry.FACTORIES["slow"] = "slow:open_provider"
+descriptors.BUILT_IN["slow"] = Descriptor(name="slow", opens="slow:open_provider")
 
 def ask():
     run = eyechart.run({task!r}, "slow/x", out={out!r}, max_connections=1)

@@ -31,6 +31,7 @@ LEAVES = (
     "harness.exact_json",
     "harness.shard",
     "harness.spec",
+    "providers.close_match",
 )
 """Modules beside the packages that all of them may import."""
 ARROWS = {

@@ -12,6 +12,7 @@ import pytest
 
 from eyechart.providers import base
 from eyechart.providers.anthropic import AnthropicProvider, open_provider
+from eyechart.providers.anthropic_descriptor import ANTHROPIC
 from eyechart.providers.base import (
     AuthError,
     BadReplyError,
@@ -32,7 +33,6 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.catalog import model_facts
-from eyechart.providers.destinations import ANTHROPIC
 from tests.fake_server import Asked, FakeServer, Response, fake_server
 
 anthropic = pytest.importorskip("anthropic")

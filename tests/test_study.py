@@ -29,7 +29,6 @@ from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.report import page
 from eyechart.harness.spec import Settings
 from eyechart.harness.study.reading import built_in, find_study, read_study
-from eyechart.providers import registry
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, Usage
 from eyechart.providers.catalog.prices import Prices
 from eyechart.providers.scripted import ScriptedProvider
@@ -73,7 +72,7 @@ def name_provider(lab: Lab, name: str, provider: ScriptedProvider) -> None:
     module = types.ModuleType(f"{name}_provider")
     module.__dict__["open_provider"] = lambda _settings: provider
     lab.monkeypatch.setitem(sys.modules, f"{name}_provider", module)
-    lab.monkeypatch.setitem(registry.FACTORIES, name, f"{name}_provider:open_provider")
+    lab.add_provider(name, f"{name}_provider:open_provider")
 
 
 class Slow(ScriptedProvider):

@@ -180,7 +180,7 @@ FILE_ITSELF = [
 
 KEYS = [
     good("samples: 2", "sample: 2", "1:1 missing key 'samples'", "6:1 did you mean 'samples'"),
-    good("samples: 2", "samples: 2\nfoo: 1", "7:1 unknown key 'foo'; known are version"),
+    good("samples: 2", "samples: 2\nfoo: 1", "7:1 unknown key 'foo'; known: version"),
     good("title: Ones in a row\n", "", "1:1 missing key 'title'", name="no title"),
     good(BLOCK, "", "1:1 missing key 'prompt'", name="no prompt"),
     good("answer: integer\n", "", "1:1 missing key 'answer'", name="no answer"),
@@ -258,7 +258,7 @@ AXES = [
     good(VALUES, "none", "10:13 values: must be a mapping", name="values a text"),
     good("[none]", "none", "9:14 default: must be a list, not 'none'", name="default: none"),
     good("[none]", "[coma]", "9:15 axis 'separator' has no value 'coma'; did you mean 'comma'?"),
-    good("[none]", "[semicolon]", "9:15 no value 'semicolon'; known are none, comma"),
+    good("[none]", "[semicolon]", "9:15 no value 'semicolon'; known: none, comma"),
     good("[none]", "[none, none]", "9:21 default 'none' is here twice"),
     good("[none]", "[none, 1]", "9:21 default: must be text"),
     good(VALUES, '{none: "", Comma: ","}', "10:24 name 'Comma' must be lower case"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ import pytest
 
 from eyechart.harness.face.trust import is_outside, why_model
 from eyechart.harness.journal.manifest import find_runs
-from eyechart.providers.destinations import destination
+from eyechart.providers.descriptor import Destination
+from eyechart.providers.descriptors import descriptor_of
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
 if TYPE_CHECKING:
@@ -273,6 +275,16 @@ def test_a_dry_run_opens_no_connection(
     facts = {"/v1/models", "/version", "/tokenize"} if is_vllm else set()
     assert {one.path for one in server.asked} == facts
     home.bench(*asked[:-1], "--ask-server").one_line(2, "--ask-server needs --dry-run")
+
+
+def destination(
+    provider: str,
+    addresses: Sequence[str] = (),
+    model_args: Sequence[str] = (),
+    environ: Mapping[str, str] = os.environ,
+) -> Destination | None:
+    """Where a provider says that its models are asked."""
+    return descriptor_of(provider, environ).destination(addresses, model_args, environ)
 
 
 def test_a_run_says_where_it_asks(home: Lab, server: FakeServer) -> None:

@@ -4,10 +4,8 @@ is quick.
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
-from collections.abc import Iterable
 from functools import cache
 from types import TracebackType
 from typing import Annotated, Any
@@ -39,6 +37,7 @@ from eyechart.harness.cli.studying import study_app
 from eyechart.harness.cli.tasks import tasks_app
 from eyechart.harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
 from eyechart.harness.errors import INTERRUPTED, USAGE, UsageError
+from eyechart.providers.close_match import did_you_mean
 
 
 class _Verbs(TyperGroup):
@@ -108,15 +107,11 @@ def help_(
         group = shown.command
         known = group.list_commands(shown) if hasattr(group, "list_commands") else []
         if name not in known:
-            raise UsageError(f"no verb {name!r} of {shown.command_path!r}; {_known(name, known)}")
+            raise UsageError(
+                f"no verb {name!r} of {shown.command_path!r}; {did_you_mean(name, known)}"
+            )
         shown = type(shown)(group.get_command(shown, name), info_name=name, parent=shown)
     echo(*shown.get_help().split("\n"))
-
-
-def _known(given: str, known: Iterable[str]) -> str:
-    """What was meant by `given`, or all that there is."""
-    close = difflib.get_close_matches(given, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
 
 
 def models(

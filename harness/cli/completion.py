@@ -56,14 +56,17 @@ def _files(begun: str) -> list[str]:
 
 def _models(begun: str) -> list[str]:
     """Built-in models, those whose facts are known, and providers that plugins add."""
+    from eyechart.providers.catalog.endpoints import DEFAULT
     from eyechart.providers.catalog.model_facts import known_models
+    from eyechart.providers.descriptors import BUILT_IN
     from eyechart.providers.plugins import PROVIDERS, installed
 
     names = [name.removesuffix("*") for name in known_models()]
-    if not begun.startswith("openai/"):
-        names = [name.removeprefix("openai/") for name in names]
+    if not begun.startswith(f"{DEFAULT}/"):
+        names = [name.removeprefix(f"{DEFAULT}/") for name in names]
     added = [f"{name}/" for name in installed(PROVIDERS, ()).usable]
-    return ["tiny", "oracle:50", *names, *added]
+    examples = [one.example for one in BUILT_IN.values() if one.example]
+    return [*examples, *names, *added]
 
 
 def complete_runs(ctx: Any, incomplete: str) -> list[str]:

@@ -6,7 +6,6 @@ confirmation for.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from eyechart.harness.errors import UsageError
+from eyechart.providers.close_match import closest, did_you_mean
 
 PREFIX = "EYECHART_"
 """The variable of `--max-tokens` is `EYECHART_MAX_TOKENS`."""
@@ -63,8 +63,8 @@ def unknown_variables(names: Iterable[str]) -> Iterator[str]:
     ends = [name.removeprefix(PREFIX) for name in known]
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name.removeprefix(PREFIX), ends, n=1)
-            guess = f"did you mean {PREFIX}{close[0]}?" if close else "docs/settings.md lists them"
+            close = closest(name.removeprefix(PREFIX), ends)
+            guess = f"did you mean {PREFIX}{close}?" if close else "docs/settings.md lists them"
             yield f"the variable {name} is not read: no option has it; {guess}"
 
 
@@ -93,7 +93,7 @@ def read_defaults(
         place = f"{path}:{_line(text, header, key)}"
         option = key.replace("_", "-")
         problem = f"{option!r} is here twice" if option in defaults else _problem(option, value)
-        concerned = of is None or bool(difflib.get_close_matches(option, of))
+        concerned = of is None or closest(option, of) is not None
         if problem is not None:
             (wrong if concerned else others).append(f"{place}: {problem}")
         elif concerned:
@@ -160,8 +160,7 @@ def _problem(option: str, value: object) -> str | None:
                 f"{option!r}: a key does not belong in a file that is shared: set the environment "
                 "variable that 'bench models' names"
             )
-        close = difflib.get_close_matches(option, known, n=1)
-        guess = f"did you mean {close[0]!r}?" if close else "'bench run --help' lists the options"
+        guess = did_you_mean(option, known, "'bench run --help' lists the options")
         return f"no option {option!r}; {guess}"
     return _type_problem(option, value, known[option])
 

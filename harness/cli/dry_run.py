@@ -208,5 +208,5 @@ def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptiv
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
         if options.budget is not None:
             echo(_of_budget(options.budget, expected, most))
-    elif model.provider not in ("tiny", "oracle", "scripted", "vllm") and not options.base_urls:
+    elif not options.name.descriptor.is_free and not options.base_urls:
         echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")

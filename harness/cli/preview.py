@@ -173,7 +173,7 @@ def not_known(options: RunOptions, *, asks_server: bool) -> str:
 
 def _has_server(options: RunOptions) -> bool:
     """Whether there is a server that says its window and counts tokens."""
-    return options.model.provider == "vllm" and bool(options.base_urls)
+    return options.name.descriptor.counts_tokens == "server" and bool(options.base_urls)
 
 
 def _counter(
@@ -185,7 +185,8 @@ def _counter(
         say(f"{options.model.label} is asked at {options.destination}")
     elif asks_server:
         warn(f"--ask-server is for a vllm/ model at --base-url; {options.model.label} is not asked")
-    if options.model.provider != "tiny" and not (asks_server and has_server):
+    counts_here = options.name.descriptor.counts_tokens == "here"
+    if not counts_here and not (asks_server and has_server):
         return None
     with suppress(SetupError):
         return options.open_provider(requests)

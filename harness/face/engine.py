@@ -22,8 +22,6 @@ from eyechart.providers.base import StopRunError
 from eyechart.providers.plugins import ENGINES, named
 from eyechart.providers.registry import open_batch_form, open_batches
 
-_HERE = ("lm-eval", "oracle", "scripted", "tiny")
-"""Providers whose models compute in this process."""
 _LOOP_STOPPED = "Event loop stopped before Future completed."
 """What asyncio and uvloop say where code that runs in a loop stops it."""
 Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
@@ -127,8 +125,7 @@ class Job:
     @property
     def computes_here(self) -> bool:
         """Whether the model computes on this machine, so that one such model is asked at a time."""
-        name = self.options.name
-        return name.provider in _HERE or (name.provider == "vllm" and not self.options.base_urls)
+        return self.options.name.descriptor.computes_here(self.options.base_urls)
 
 
 def ask_together(

@@ -29,7 +29,7 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.shard import WHOLE, Shard
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import Api, ModelSettings, Provider
-from eyechart.providers.destinations import Destination, destination
+from eyechart.providers.descriptor import Destination
 from eyechart.providers.registry import (
     ModelName,
     check_effort,
@@ -37,7 +37,6 @@ from eyechart.providers.registry import (
     check_tier,
     has_batches,
     has_replies,
-    known_facts,
     open_model,
     parse_model,
 )
@@ -193,10 +192,12 @@ class RunOptions:
                 raise UsageError(f"--repeat does not go together with {option}")
         rows = _read_shard(shard, adaptive=adaptive, repeat=repeat)
         ray = _read_ray(engine, ray_address, ray_workers)
-        _check_ray(ray, budget, model, batch=batch)
+        _check_ray(ray, budget, batch=batch)
         _check_out(out)
         refuse_variant(model, base_urls)
         name = parse_model(model, model_args, base_urls)
+        if ray is not None and not name.descriptor.in_cluster:
+            raise UsageError(f"{model} answers from this process alone; leave out --engine ray")
         name = replace(name, called=read_name(called, base_urls))
         has_replies(name)
         if batch:
@@ -225,7 +226,7 @@ class RunOptions:
             settings=settings,
             out=out,
             limits=RunLimits(max_connections=max_connections, rpm=rpm, tpm=tpm),
-            known_facts=known_facts(name, model_args),
+            known_facts=name.descriptor.known_facts(model_args),
             notify=notify,
             logprobs=logprobs,
             base_urls=tuple(base_urls),
@@ -249,8 +250,7 @@ class RunOptions:
     @property
     def destination(self) -> Destination | None:
         """Where the requests go, and which key goes along; `None` where the model computes here."""
-        name = self.name
-        return destination(name.provider, self.base_urls, self.model_args, plugin=name.plugin)
+        return self.name.destination(self.base_urls, self.model_args)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
         """One run for each plan; a plan without a row in the shard is left out.
@@ -310,7 +310,7 @@ class RunOptions:
         its server; raises `SetupError`.
         """
         settings = self.model_settings(requests[0].server_log)
-        if self.name.provider == "oracle":
+        if self.name.descriptor.gets_answers:
             known = knower(request.plan.task for request in requests)
             settings = replace(settings, known=known)
         return open_model(self.name, settings)
@@ -355,7 +355,7 @@ def _read_ray(engine: str | None, address: str | None, workers: int | None) -> R
     return RayOptions(address, workers)
 
 
-def _check_ray(ray: RayOptions | None, budget: float | None, name: str, *, batch: bool) -> None:
+def _check_ray(ray: RayOptions | None, budget: float | None, *, batch: bool) -> None:
     """Raises `UsageError` for options that workers of a cluster cannot keep."""
     if ray is None:
         return
@@ -366,8 +366,6 @@ def _check_ray(ray: RayOptions | None, budget: float | None, name: str, *, batch
             "--budget does not go together with --engine ray, whose workers do not know what the "
             "others spend; leave out one of them"
         )
-    if name.startswith(("oracle:", "oracle/", "scripted/")):
-        raise UsageError(f"{name} answers from this process alone; leave out --engine ray")
 
 
 def _check_adaptive(precision: float | None, max_requests: int | None, *, adaptive: bool) -> None:

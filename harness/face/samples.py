@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from eyechart.harness.analysis.judging import reason, verdict_of
 from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import UsageError
 from eyechart.harness.spec import Cell, TaskSpec
+from eyechart.providers.close_match import did_you_mean
 
 RECORDED = tuple(outcome for outcome in OUTCOMES if outcome != "not_run")
 """The outcomes of samples that have a record."""
@@ -39,10 +39,10 @@ class Choice:
         for condition in self.conditions:
             for axis, value in condition.items():
                 if axis not in spec.axes:
-                    raise UsageError(f"no axis {axis!r}; {_guess(axis, spec.axes)}")
+                    raise UsageError(f"no axis {axis!r}; {did_you_mean(axis, spec.axes)}")
                 if value not in (values := spec.axes[axis].values):
                     raise UsageError(
-                        f"no value {value!r} on axis {axis!r}; {_guess(value, values)}"
+                        f"no value {value!r} on axis {axis!r}; {did_you_mean(value, values)}"
                     )
 
     def has_condition(self, cell: Cell) -> bool:
@@ -51,12 +51,6 @@ class Choice:
             all(cell.condition[axis] == value for axis, value in condition.items())
             for condition in self.conditions
         )
-
-
-def _guess(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
 
 
 def read_conditions(labels: Iterable[str]) -> list[dict[str, str]]:

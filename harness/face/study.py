@@ -19,7 +19,6 @@ from eyechart.harness.spec import Cell, Settings
 from eyechart.harness.study.reading import Study
 from eyechart.harness.study.spec import StudyModel, StudyTask
 from eyechart.providers.base import ProviderError
-from eyechart.providers.destinations import destination
 from eyechart.providers.registry import checked, parse_model
 
 
@@ -161,8 +160,7 @@ def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
         return
     with suppress(ProviderError):  # the model is refused later, with the reason
         name = parse_model(model.name, base_urls=model.base_url)
-        own = destination(name.provider, plugin=name.plugin)
-        given = destination(name.provider, model.base_url, plugin=name.plugin)
+        own, given = name.destination(), name.destination(model.base_url)
         known = () if own is None else {url.rstrip("/") for url in own.addresses}
         if given is not None and any(url.rstrip("/") not in known for url in model.base_url):
             yield f"{name.label} would be asked at {given}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import get_args
@@ -13,6 +12,7 @@ from eyechart.harness.plan.plan import Plan, item_of, make_sample, plan
 from eyechart.harness.spec import Line, Spread, lines_of
 from eyechart.harness.task.catalogue import Task, find, open_task
 from eyechart.harness.task.prompt import utf8_problem
+from eyechart.providers.close_match import did_you_mean
 
 PRECISION = 0.75
 """Octaves: with it the ends of an interval are a factor of 1.7 apart."""
@@ -155,9 +155,7 @@ def _with_preset(
     having = [task for task in tasks if preset in task.spec.presets]
     if not having:
         known = sorted({name for task in tasks for name in task.spec.presets})
-        close = difflib.get_close_matches(preset, known, n=1)
-        guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
-        raise UsageError(f"no preset {preset!r} in {names!r}; {guess}")
+        raise UsageError(f"no preset {preset!r} in {names!r}; {did_you_mean(preset, known)}")
     others = [task.name for task in tasks if task not in having]
     if others and notify is not None:
         notify(f"left out, as they have no preset {preset!r}: {', '.join(others)}")
@@ -175,8 +173,7 @@ def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
 def _known_axes(given: str, tasks: Sequence[Task]) -> str:
     """The axis that was probably meant, else all that the tasks have."""
     known = sorted({axis for task in tasks for axis in task.spec.axes})
-    close = difflib.get_close_matches(given, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+    return did_you_mean(given, known)
 
 
 def check_lengths(planned: Plan) -> None:

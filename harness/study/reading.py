@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from eyechart.harness.task.catalogue import find
 from eyechart.harness.task.files import SUFFIXES
 from eyechart.harness.task.problems import file_error, problems_of, read_text
 from eyechart.harness.task.source import Position, Problem, YamlFile, parse
+from eyechart.providers.close_match import did_you_mean
 
 BUILT_IN = Path(__file__).with_name("built_in")
 """Folder of the studies that come with the program."""
@@ -70,8 +70,7 @@ def find_study(given: str) -> Path:
     with suppress(UnknownTaskError):
         find(given)
         raise UsageError(f"{given!r} names tasks and no study; use --task {given}")
-    close = difflib.get_close_matches(given, names, n=1)
-    known = f"did you mean {close[0]!r}?" if close else f"built in: {', '.join(names)}"
+    known = did_you_mean(given, names, f"built in: {', '.join(names)}")
     raise UsageError(f"no study {given!r}; name a .yaml file, or a built-in study ({known})")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import random
 from collections import Counter
@@ -36,6 +35,7 @@ from eyechart.harness.task.plugins import (
     tasks_of_plugins,
 )
 from eyechart.harness.task.scorer import Scorer, load_scorer
+from eyechart.providers.close_match import closest
 from eyechart.providers.plugins import Plugin, PluginError
 
 _PACKAGE = Path(str(files("eyechart")))
@@ -335,11 +335,11 @@ def _part_of(files: Mapping[str, Path], part: str) -> dict[str, Path]:
 
 def _suggestion(part: str, known: Collection[str]) -> str:
     short = {name.rpartition("/")[2]: name for name in known}
-    close = difflib.get_close_matches(
-        part.lower(), [*known, *_groups(known), *short], n=1, cutoff=0.5
-    )
+    close = closest(part.lower(), [*known, *_groups(known), *short], likeness=0.5)
     return (
-        f"did you mean {short.get(close[0], close[0])!r}?" if close else "'bench tasks' lists them"
+        "'bench tasks' lists them"
+        if close is None
+        else f"did you mean {short.get(close, close)!r}?"
     )
 
 

@@ -13,7 +13,8 @@ from eyechart.harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec,
 from eyechart.harness.task import prompt
 from eyechart.harness.task.problems import file_error, problems_of, read_text
 from eyechart.harness.task.source import Position, Problem, YamlFile, parse
-from eyechart.harness.task.trial import did_you_mean, trial_problems
+from eyechart.harness.task.trial import trial_problems
+from eyechart.providers.close_match import did_you_mean
 
 
 def read_spec(path: Path, *, trial: bool = True) -> TaskSpec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import random
@@ -17,6 +16,7 @@ from eyechart.harness.spec import Item
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, describe, load_function
 from eyechart.harness.task.target import answer_problem
+from eyechart.providers.close_match import did_you_mean
 
 
 class ItemsFileError(Exception):
@@ -136,9 +136,7 @@ def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
     known = (*_ITEM_KEYS, *_MORE_KEYS)
     for name in fields:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            raise ItemError(f"unknown key {name!r} in the item; {remedy}")
+            raise ItemError(f"unknown key {name!r} in the item; {did_you_mean(name, known)}")
     for name in _ITEM_KEYS:
         if name not in fields:
             raise ItemError(f"the item has no {name!r}")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.task.source import Position, Problem, YamlFile
-from eyechart.harness.task.trial import did_you_mean
+from eyechart.providers.close_match import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping
 
 from eyechart.harness.answer import Answer
 from eyechart.harness.spec import MAX_DIGITS, Item, is_too_long
+from eyechart.providers.close_match import did_you_mean
 
 _METADATA_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _WITH_ACCEPT = ("symbol", "text", "choice")
@@ -77,8 +77,7 @@ def _text_problem(name: str, text: object, answer: Answer) -> str | None:
     if not text.strip():
         return f"the {name} is empty text, which no reply can show"
     if answer.type == "choice" and text not in (answer.options or ()):
-        close = difflib.get_close_matches(text, answer.options or (), n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"they are {_joined(answer)}"
+        remedy = did_you_mean(text, answer.options or (), f"they are {_joined(answer)}")
         return f"the {name} {text!r} is none of the options; {remedy}"
     return None
 

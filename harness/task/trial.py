@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import jinja2
@@ -21,16 +20,11 @@ from eyechart.harness.task.generator import (
 )
 from eyechart.harness.task.scorer import load_scorer
 from eyechart.harness.task.source import Position, Problem, YamlFile
+from eyechart.providers.close_match import did_you_mean
 
 _SEED = "trial"
 
 Values = Mapping[str, object]
-
-
-def did_you_mean(wrong: str, known: Sequence[str]) -> str:
-    """The remedy for a misspelt name."""
-    close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
 
 
 def trial_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -14,12 +15,11 @@ from eyechart.providers.secrets import keep_address, redact_address
 
 USER_FILE = "EYECHART_ENDPOINTS"
 """Environment variable that names the user's own file."""
-
-
+DEFAULT = "openai"
+"""The provider of a model that was named without one, and the endpoint whose key a server of the
+user's gets."""
 LOCAL = "local"
-"""The provider of a model that was named without one, at an address of the user's."""
-_KEY_OF_LOCAL = "openai"
-"""The endpoint whose key such a server gets."""
+"""The same at an address of the user's."""
 
 
 class Endpoint(BaseModel):
@@ -41,6 +41,13 @@ class Endpoint(BaseModel):
     """Fields of a request that keep its prompt out of a cache to which writing costs more."""
     prices: str | None = None
     """The vendor's name in the list of prices; `None` if the list does not have it."""
+    serves: Literal["own models", "other models", "local server"] | None = None
+    """Whether a vendor made the models that it serves; `local server` for a program that runs on
+    the user's machine; `None` if that is not known."""
+    developer: str = ""
+    """The name under which a vendor publishes its own models."""
+    weights: Literal["open", "closed", "unknown"] = "unknown"
+    """The kind of all models that it serves; unknown where there are both kinds."""
 
     @field_validator("base_url")
     @classmethod
@@ -96,5 +103,5 @@ def endpoint_of(
     only the key is the same.
     """
     known = endpoints(environ)
-    endpoint = known.get(provider) or known[_KEY_OF_LOCAL]
+    endpoint = known.get(provider) or known[DEFAULT]
     return Endpoint(base_url=base_urls[0], key=endpoint.key) if base_urls else endpoint

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from eyechart.providers.close_match import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -77,9 +78,7 @@ def _said(detail: ErrorDetails, entry: type[BaseModel]) -> str:
     where = f"entry {name!r}: field {'.'.join(path)!r}"
     if kind == "extra_forbidden":
         known = _fields(entry, path[:-1])
-        close = difflib.get_close_matches(path[-1], known, n=1)
-        guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-        return f"{where} is unknown; {guess}"
+        return f"{where} is unknown; {did_you_mean(path[-1], known)}"
     if kind == "missing":
         return f"{where} is missing"
     if path[-1] == _KEY:

@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, model_validator
 
+from eyechart.providers.catalog.endpoints import DEFAULT as DEFAULT_PROVIDER
 from eyechart.providers.catalog.overridable import entries
 from eyechart.providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
 
@@ -143,7 +144,8 @@ def known_not_to_reason(label: str, environ: Mapping[str, str] = os.environ) -> 
     listed = label in known or any(
         name[-1] == "*" and label.startswith(name[:-1]) for name in known
     )
-    return label.startswith("openai/") and listed and not model_facts(label, environ).reasoning
+    is_complete = label.startswith(f"{DEFAULT_PROVIDER}/")
+    return is_complete and listed and not model_facts(label, environ).reasoning
 
 
 def known_models(environ: Mapping[str, str] = os.environ) -> list[str]:

@@ -20,16 +20,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from eyechart.providers.base import ProviderError
-from eyechart.providers.catalog.endpoints import Endpoint, endpoints
 from eyechart.providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
+from eyechart.providers.descriptors import descriptor_of
 from eyechart.providers.secrets import redact_address
 
 if TYPE_CHECKING:
     from genai_prices import types
 
 PACKAGE = "genai-prices"
-_OTHERS = {"anthropic": "anthropic", "azure": "azure"}
-"""Provider without an endpoint -> its name in the list."""
 _CONTEXTS = {
     DEFAULT: {},
     "flex": {"service_tier": "flex"},
@@ -75,24 +73,20 @@ def offer(
     Raises:
         SetupError: the user's file of endpoints has a mistake.
     """
-    known = endpoints(environ).get(provider)
-    vendor = _vendor(provider, known)
-    own = set() if known is None else {_address(known.base_url)}
-    if not addresses or provider == "azure" or set(map(_address, addresses)) == own:
-        return Offer() if vendor is None else _offer(vendor, "", model, str(updated_file(environ)))
+    one = descriptor_of(provider, environ)
+    is_at_home = set(map(_address, addresses)) <= {_address(one.base_url)}
+    if is_at_home or (one.prices and not one.takes_address):
+        if one.prices is None:
+            return Offer()
+        return _offer(one.prices, "", model, str(updated_file(environ)))
     return _offer("", addresses[0], model, str(updated_file(environ)))
 
 
 def listed_models(provider: str, environ: Mapping[str, str] = os.environ) -> list[str]:
     """The names of the models that the list has of a provider; none where it does not have it."""
-    vendor = _vendor(provider, endpoints(environ).get(provider))
+    vendor = descriptor_of(provider, environ).prices
     data = _price_data(updated_file(environ))
     return [model.id for one in data.providers if one.id == vendor for model in one.models]
-
-
-def _vendor(provider: str, known: Endpoint | None) -> str | None:
-    """The provider's name in the list."""
-    return _OTHERS.get(provider) if known is None else known.prices
 
 
 def _address(url: str) -> str:

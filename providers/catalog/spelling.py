@@ -1,72 +1,66 @@
 """What a user meant who wrote the name of a known model almost right.
 
 New models come with new numbers and new words, so a name that is not in the table is no mistake by
-itself: one letter has to be wrong in a word that the table has, or nothing but the punctuation.
+itself: a word of it has to be almost one of the table, or nothing but the punctuation is wrong.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from itertools import takewhile
-from operator import eq
 
-from eyechart.providers.catalog.endpoints import endpoints
+from eyechart.providers.catalog.endpoints import DEFAULT
 from eyechart.providers.catalog.model_facts import known_models
 from eyechart.providers.catalog.price_list import Offer, listed_models, offer
+from eyechart.providers.close_match import closest
+from eyechart.providers.descriptors import BUILT_IN, descriptor_of, vendors
 
-_BUILT_IN = ("tiny", "oracle")
 _NEAR = 0.8
-"""From which likeness on the name of a model is taken for a misspelt one, by `difflib`."""
-_SHORT, _LONG = 5, 6
-"""Letters from which a word may have one mistake of any kind, and two. In a shorter word only two
-letters that changed places are a mistake: other short words are too near."""
+"""From which likeness on a word, or the name of a model, is taken for a misspelt one."""
 
 
 def meant(given: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """The name that `given`, a name without a provider, was probably meant to be; `None` where it
     is a model of OpenAI, or not near to any known one.
     """
-    names = {name.removeprefix("openai/"): name for name in known_models(environ)}
+    names = {name.removeprefix(f"{DEFAULT}/"): name for name in known_models(environ)}
     if _is_of(given, (name for name in names if "/" not in name)):
         return None
+    examples = [one.example for one in BUILT_IN.values() if one.example]
+    words = {word for name in (*names.values(), *examples) for word in _words(name)}
+    corrected = re.sub(r"[A-Za-z]+", lambda found: _corrected(found[0], words), given)
     for name, label in names.items():
         provider, _, model = label.partition("/")
-        if _is_of(given, [model]):
-            return f"{provider}/{given}"
+        if _is_of(corrected, [model]):
+            return f"{provider}/{corrected}".removeprefix(f"{DEFAULT}/")
         if _plain(model) == _plain(given):
             return name.removesuffix("*")
-    words = {word for name in (*names.values(), *_BUILT_IN) for word in _words(name)}
-    corrected = re.sub(r"[A-Za-z]+", lambda found: _corrected(found[0], words), given)
     if corrected != given:
-        return _nearest(corrected, names)
+        models = {label.partition("/")[2].removesuffix("*"): name for name, label in names.items()}
+        nearest = closest(corrected, [*models, *examples], likeness=0) or given
+        return models.get(nearest, nearest).replace("*", "…")
     owners = {
         label.partition("/")[0]
         for label in names.values()
         if _words(label.partition("/")[2])[:1] == _words(given)[:1] != []
     }
-    return f"{owners.pop()}/{given}" if len(owners) == 1 and "openai" not in owners else None
+    return f"{owners.pop()}/{given}" if len(owners) == 1 and DEFAULT not in owners else None
 
 
 def near(provider: str, model: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """The known model, `provider/model`, that one of the same provider was probably meant to be;
     `None` where it is known itself, is not near to any, or differs in numbers alone.
     """
-    if provider == "azure":  # deployments have names of their users
+    if descriptor_of(provider, environ).users_name_models:
         return None
     ours = [label.partition("/") for label in known_models(environ)]
     models = [name for of, _, name in ours if of == provider]
     if _is_of(model, models) or offer(provider, model, (), environ) != Offer():
         return None
     names = [name for name in models if not name.endswith("*")]
-    close = difflib.get_close_matches(
-        model, [*names, *listed_models(provider, environ)], n=1, cutoff=_NEAR
-    )
-    if not close or _words(close[0]) == _words(model):
-        return None
-    return f"{provider}/{close[0]}"
+    close = closest(model, [*names, *listed_models(provider, environ)], likeness=_NEAR)
+    return f"{provider}/{close}" if close and _words(close) != _words(model) else None
 
 
 def vendor_of(model: str, environ: Mapping[str, str] = os.environ) -> str | None:
@@ -75,30 +69,9 @@ def vendor_of(model: str, environ: Mapping[str, str] = os.environ) -> str | None
         provider, _, name = label.partition("/")
         if name == model:
             return provider
-    vendors = [name for name, one in endpoints(environ).items() if one.prices is not None]
-    return next(
-        (one for one in ("anthropic", *vendors) if model in listed_models(one, environ)), None
-    )
-
-
-def _nearest(corrected: str, names: Mapping[str, str]) -> str:
-    """The known name that is nearest to `corrected`, which may be of a known family; "…" stands for
-    the rest of a family's.
-    """
-    if corrected.partition(":")[0] in _BUILT_IN:
-        return corrected
-    for name, label in names.items():
-        if _is_of(corrected, [label.partition("/")[2]]):
-            return f"{name.rpartition('/')[0]}/{corrected}".lstrip("/")
-    by_plain = {_plain(label.partition("/")[2]): name for name, label in names.items()}
-    plain = _plain(corrected)
-
-    def nearness(known: str) -> tuple[float, int]:
-        matcher = difflib.SequenceMatcher(None, plain, known)
-        same = takewhile(bool, map(eq, plain, known))
-        return matcher.ratio(), sum(same)
-
-    return by_plain[max(by_plain, key=nearness)].replace("*", "…")
+    known = [*BUILT_IN.values(), *vendors(environ).values()]
+    priced = [one.name for one in known if one.prices and not one.users_name_models]
+    return next((one for one in priced if model in listed_models(one, environ)), None)
 
 
 def _is_of(given: str, models: Iterable[str]) -> bool:
@@ -117,31 +90,11 @@ def _words(name: str) -> list[str]:
 
 
 def _corrected(word: str, known: set[str]) -> str:
-    """The known word that `word` was meant to be; `word` itself where it is known or near none."""
+    """The known word that `word` was meant to be: one of the same letters, as `gpt` for `gtp`, or
+    one that is near; `word` itself where it is known or near none.
+    """
     lower = word.lower()
     if lower in known:
         return word
-    if len(lower) < _SHORT:
-        swapped = (
-            lower[:at] + lower[at + 1] + lower[at] + lower[at + 2 :] for at in range(len(lower) - 1)
-        )
-        return next((other for other in swapped if other in known), word)
-    most = 2 if len(lower) >= _LONG else 1
-    near = {other: _mistakes(lower, other) for other in sorted(known) if len(other) >= _SHORT - 1}
-    best = min(near, key=near.__getitem__, default=word)
-    return best if near.get(best, most + 1) <= most else word
-
-
-def _mistakes(first: str, second: str) -> int:
-    """Letters to add, leave out, replace, or exchange with their neighbour."""
-    rows: list[list[int]] = [list(range(len(second) + 1))]
-    for at, letter in enumerate(first):
-        row = [at + 1]
-        for place, other in enumerate(second):
-            row.append(
-                min(rows[-1][place + 1] + 1, row[-1] + 1, rows[-1][place] + (letter != other))
-            )
-            if at and place and letter == second[place - 1] and first[at - 1] == other:
-                row[-1] = min(row[-1], rows[-2][place - 1] + 1)
-        rows.append(row)
-    return rows[-1][-1]
+    same = (other for other in sorted(known) if sorted(other) == sorted(lower))
+    return next(same, None) or closest(lower, sorted(known), likeness=_NEAR) or word

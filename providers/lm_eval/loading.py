@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import logging
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.providers.base import ProviderError, SetupError, install
+from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.lm_eval.args import is_secret
 from eyechart.providers.secrets import redact, scrub
 
@@ -134,8 +134,7 @@ def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
 def _check_kind(kind: str, known: list[str]) -> None:
     if kind in known:
         return
-    close = difflib.get_close_matches(kind, known, n=1)
-    guess = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(known))}"
+    guess = did_you_mean(kind, known, f"it has {', '.join(sorted(known))}")
     hint = " (the model goes into --model-arg pretrained=…)" if "/" in kind else ""
     raise SetupError(f"lm-eval has no model type {kind!r}{hint}; {guess}")
 

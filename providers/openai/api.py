@@ -29,10 +29,10 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
 from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
-from eyechart.providers.destinations import AZURE_VARIABLES
 from eyechart.providers.http.errors import error_of, rejected_parameter
 from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
+from eyechart.providers.openai.descriptor import AZURE_VARIABLES
 from eyechart.providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
 from eyechart.providers.openai.models import said_of_model
 from eyechart.providers.secrets import keep_secret, redact_address

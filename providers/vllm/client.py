@@ -30,7 +30,6 @@ from eyechart.providers.base import (
     StopRunError,
     environment_key,
 )
-from eyechart.providers.destinations import VLLM_KEY
 from eyechart.providers.documents import as_document
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
@@ -44,6 +43,7 @@ from eyechart.providers.openai.form import (
     reply_of,
 )
 from eyechart.providers.secrets import redact, redact_address
+from eyechart.providers.vllm.descriptor import VLLM_KEY
 from eyechart.providers.vllm.server import VllmServer
 
 TIMEOUT_S = 600.0

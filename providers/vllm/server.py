@@ -18,8 +18,8 @@ from pathlib import Path
 import aiohttp
 
 from eyechart.providers.base import ModelSettings, SetupError, install
-from eyechart.providers.destinations import VLLM_KEY
 from eyechart.providers.secrets import redact, scrub
+from eyechart.providers.vllm.descriptor import VLLM_KEY
 
 _HOST = "127.0.0.1"
 _POLL_S = 0.5

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.server import addresses
+from eyechart.providers.descriptors import descriptor_of
 
 UNKNOWN: Literal["unknown"] = "unknown"
 Weights: TypeAlias = Literal["open", "closed", "unknown"]
@@ -22,34 +23,7 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.:+-]*", re.ASCII)
 """`organisation/model`, as model hubs write it; more slashes are a path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
-    """A company that serves its own models at its own address."""
-
-    developer: str
-    """The name under which it publishes models."""
-    host: str
-    weights: Weights = UNKNOWN
-    """The kind of all the models it serves; unknown where it serves both kinds."""
-
-
-_VENDORS = {
-    "openai": Vendor("openai", "api.openai.com", "closed"),
-    "anthropic": Vendor("anthropic", "api.anthropic.com", "closed"),
-    "gemini": Vendor("google", "generativelanguage.googleapis.com"),
-    "deepseek": Vendor("deepseek-ai", "api.deepseek.com"),
-    "mistral": Vendor("mistralai", "api.mistral.ai"),
-    "xai": Vendor("xai", "api.x.ai"),
-}
-_PLATFORMS = {
-    "groq": "api.groq.com",
-    "together": "api.together.xyz",
-    "openrouter": "openrouter.ai",
-}
-"""Service that offers models of other developers -> its host."""
-_LOCAL = ("ollama", "llamacpp", "lmstudio")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_OURS = ("tiny", "oracle", "scripted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,58 +62,63 @@ def identify(
 
 
 def _identify(manifest: Manifest) -> ModelIdentity:
-    server = manifest.server
+    server, hosts = manifest.server, _hosts(manifest.server)
     provider, _, model_name = manifest.asked_as.partition("/")
     published = manifest.model_name if manifest.served_as else model_name or provider
     known = ModelIdentity(manifest.model, *_developer_and_model(published))
-    hosts = _hosts(server)
-    vendor = _VENDORS.get(provider)
-    if provider in _OURS:
-        return replace(
-            known,
-            developer="eyechart",
-            model=provider,
-            engine=f"eyechart {provider}",
-            engine_version=manifest.software.get("eyechart"),
-            deployment="self_deployed",
-            weights="open" if provider == "tiny" else UNKNOWN,
-        )
-    if vendor is not None and hosts == {vendor.host}:
-        return replace(
-            known,
-            developer=vendor.developer,
-            model=_flat(model_name),
-            platform=provider,
-            deployment="externally_managed",
-            weights=vendor.weights,
-        )
-    if vendor is not None and not hosts:  # replies from files: who served them is not known
-        return replace(known, developer=vendor.developer, model=_flat(model_name))
-    if provider == "azure" or (provider in _PLATFORMS and hosts == {_PLATFORMS[provider]}):
-        return replace(known, platform=provider, deployment="externally_managed")
-    if provider == "vllm":
-        version = server.get("version")
-        return replace(
-            known,
-            engine="vllm",
-            engine_version=version if isinstance(version, str) else None,
-            deployment="self_deployed" if "server_args" in server else UNKNOWN,
-        )
-    if provider == "lm-eval":
-        kind, _, model = model_name.partition("/")
-        developer, name = _developer_and_model(model or kind)
-        version = server.get("lm_eval")
-        return replace(
-            known,
-            developer=developer,
-            model=name,
-            engine=f"lm-eval {kind}",
-            engine_version=version if isinstance(version, str) else None,
-        )
-    if provider in _LOCAL:
-        is_local = bool(hosts) and hosts <= _LOOPBACK
-        return replace(known, engine=provider, deployment="self_deployed" if is_local else UNKNOWN)
+    service = descriptor_of(provider, {}).service
+    is_there = hosts == {service.host}
+    match service.kind:
+        case "ours":
+            return replace(
+                known,
+                developer=service.developer,
+                model=provider,
+                engine=f"eyechart {provider}",
+                engine_version=manifest.software.get("eyechart"),
+                deployment="self_deployed",
+                weights=service.weights,
+            )
+        case "own models" if is_there or not hosts:  # without hosts the replies are from files
+            named = replace(known, developer=service.developer, model=_flat(model_name))
+            if not is_there:
+                return named
+            return replace(
+                named,
+                platform=provider,
+                deployment="externally_managed",
+                weights=service.weights,
+            )
+        case "other models" if is_there or not service.host:
+            return replace(known, platform=provider, deployment="externally_managed")
+        case "local server":
+            is_local = bool(hosts) and hosts <= _LOOPBACK
+            where: Deployment = "self_deployed" if is_local else UNKNOWN
+            return replace(known, engine=provider, deployment=where)
+        case "engine":
+            return _in_engine(known, provider, model_name, server)
     return known
+
+
+def _in_engine(
+    known: ModelIdentity, provider: str, model_name: str, server: Mapping[str, Any]
+) -> ModelIdentity:
+    """The identity of a model that a library runs. The name of one that has many types of models
+    begins with the type.
+    """
+    one = descriptor_of(provider, {})
+    version = server.get(one.service.version)
+    served = replace(
+        known,
+        engine=provider,
+        engine_version=version if isinstance(version, str) else None,
+        deployment="self_deployed" if "server_args" in server else UNKNOWN,
+    )
+    if one.model_args is None:
+        return served
+    kind, _, model = model_name.partition("/")
+    developer, name = _developer_and_model(model or kind)
+    return replace(served, developer=developer, model=name, engine=f"{provider} {kind}")
 
 
 def _developer_and_model(name: str) -> tuple[str, str]:

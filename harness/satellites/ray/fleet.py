@@ -30,8 +30,6 @@ from eyechart.providers.vllm.offline import OfflinePlan, OfflineVllm
 from eyechart.providers.vllm.server import first_error
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-_GPU_PROVIDERS = ("lm-eval",)
-"""Providers that load a model onto a GPU where there is one."""
 
 
 class Fleet(Protocol):
@@ -72,7 +70,8 @@ class Workers:
     @classmethod
     def of(cls, cluster: Cluster, order: Order, number: int) -> Workers:
         """The workers of a command."""
-        has_gpu = order.name.provider in _GPU_PROVIDERS and cluster.resources.get("GPU", 0) >= 1
+        wants_gpu = order.name.descriptor.in_cluster == "gpu"
+        has_gpu = wants_gpu and cluster.resources.get("GPU", 0) >= 1
         return cls(cluster, order, number, 1.0 if has_gpu else 0.0)
 
     @property
@@ -193,14 +192,14 @@ def connect(
         SetupError: Ray or vLLM is not installed, or there is no cluster.
     """
     offline = None
-    if name.provider == "vllm" and not settings.base_urls:
+    if name.descriptor.is_engine(settings.base_urls):
         offline = OfflineVllm.of(settings)
     cluster = Cluster(options.address, options.workers or 1)
     gpus = int(cluster.resources.get("GPU", 0))
     if offline is not None:
         number = options.workers or max(1, gpus // offline.workers)
     else:
-        on_gpu = name.provider in _GPU_PROVIDERS and gpus
+        on_gpu = name.descriptor.in_cluster == "gpu" and gpus
         number = options.workers or (gpus if on_gpu else cluster.nodes)
     order = Order.of(name, settings, limits, workers=number, seed=seed, think_tokens=think_tokens)
     if offline is not None:

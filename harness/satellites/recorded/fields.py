@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 from eyechart.harness import exact_json
 from eyechart.harness.errors import UsageError
 from eyechart.harness.spec import token_count
+from eyechart.providers.close_match import did_you_mean
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -122,9 +122,7 @@ class Columns:
             if not (name and equals):
                 raise UsageError(f"--field is FIELD=COLUMN[,FIELD=COLUMN], not {part!r}")
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-                raise UsageError(f"--field has no field {name!r}; {remedy}")
+                raise UsageError(f"--field has no field {name!r}; {did_you_mean(name, known)}")
             if name in named:
                 raise UsageError(f"--field names {name!r} twice; keep one")
             named[name] = column
@@ -287,8 +285,7 @@ def _no_reply(row: Row) -> str:
 
 def _columns(column: str, row: Row) -> str:
     """The columns of a row, after one that is spelled like `column` if there is one."""
-    close = difflib.get_close_matches(column, map(str, row), n=1)
-    return f"{f'did you mean {close[0]!r}? ' if close else ''}{_listed(row)}"
+    return f"{did_you_mean(column, map(str, row), '')} {_listed(row)}".lstrip()
 
 
 def _listed(row: Row) -> str:

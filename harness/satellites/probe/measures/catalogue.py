@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eyechart.harness.errors import UsageError
+from eyechart.providers.close_match import did_you_mean
 
 BARBERO = "[Barbero et al. 2024](https://arxiv.org/abs/2406.04267)"
 GU = "[Gu et al. 2024](https://arxiv.org/abs/2410.10781)"
@@ -438,9 +438,7 @@ def check_measures(names: Sequence[str]) -> tuple[str, ...]:
     """
     for name in names:
         if name not in (*MEASURES, "all"):
-            close = difflib.get_close_matches(name, MEASURES, n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(MEASURES)}"
-            raise UsageError(f"no measure {name!r}; {guess}")
+            raise UsageError(f"no measure {name!r}; {did_you_mean(name, MEASURES)}")
     if not names:
         return tuple(name for name in MEASURES if name not in SLOW)
     return tuple(name for name in MEASURES if name in names or "all" in names)

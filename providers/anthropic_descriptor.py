@@ -1,0 +1,45 @@
+"""The descriptor of Anthropic, and the environment variables that its SDK reads as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eyechart.providers.descriptor import (
+    Descriptor,
+    Destination,
+    Environment,
+    Service,
+    at,
+    extra_needed,
+    key_in,
+    key_needed,
+)
+
+ANTHROPIC = "https://api.anthropic.com"
+ANTHROPIC_BASE_URL = "ANTHROPIC_BASE_URL"
+"""The variable of another address."""
+ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
+
+
+def _destination(
+    addresses: Sequence[str], _model_args: Sequence[str], environ: Environment
+) -> Destination:
+    """A server at an address of the user's is not Anthropic and gets no key."""
+    if addresses:
+        return at(addresses, "")
+    own = environ.get(ANTHROPIC_BASE_URL) or ANTHROPIC
+    return Destination((own,), key_in(ANTHROPIC_KEY, environ))
+
+
+DESCRIPTOR = Descriptor(
+    name="anthropic",
+    title="Anthropic",
+    needs=lambda environ: (
+        f"{key_needed(ANTHROPIC_KEY, environ)}, {extra_needed('anthropic', 'anthropic')}"
+    ),
+    opens="eyechart.providers.anthropic:open_provider",
+    tiers=lambda _addresses: ("default",),
+    destination=_destination,
+    prices="anthropic",
+    service=Service("own models", "anthropic", "closed", "api.anthropic.com"),
+)

@@ -1,0 +1,73 @@
+"""All providers: the built-in ones in a list, those of files of endpoints, and those of plugins.
+
+A new provider is one module with its descriptor, and one entry in `BUILT_IN`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from eyechart.providers import anthropic_descriptor, oracle, scripted
+from eyechart.providers.base import SetupError
+from eyechart.providers.catalog.endpoints import USER_FILE, endpoints
+from eyechart.providers.descriptor import Descriptor, Destination, Environment, extra_needed
+from eyechart.providers.lm_eval import descriptor as lm_eval
+from eyechart.providers.openai.descriptor import AZURE, COMPATIBLE, vendor
+from eyechart.providers.plugins import Plugin
+from eyechart.providers.tiny import descriptor as tiny
+from eyechart.providers.vllm import descriptor as vllm
+
+BUILT_IN: dict[str, Descriptor] = {
+    one.name: one
+    for one in (
+        tiny.DESCRIPTOR,
+        oracle.DESCRIPTOR,
+        anthropic_descriptor.DESCRIPTOR,
+        vllm.DESCRIPTOR,
+        lm_eval.DESCRIPTOR,
+        Descriptor(
+            name="hf",
+            title="a model of Hugging Face in a folder, for 'bench probe'",
+            needs=lambda _environ: f"its folder, {extra_needed('probe', 'torch')}",
+        ),
+        AZURE,
+        scripted.DESCRIPTOR,
+    )
+}
+"""Name -> provider."""
+
+
+def vendors(environ: Environment = os.environ) -> dict[str, Descriptor]:
+    """The providers of both files of endpoints.
+
+    Raises:
+        SetupError: the user's file has a mistake, or a name in it has a slash or is taken.
+    """
+    found = endpoints(environ)
+    for name in found:
+        if name in BUILT_IN or "/" in name:
+            problem = "has a slash" if "/" in name else "is a provider of its own"
+            raise SetupError(f"endpoint {name!r} in {environ.get(USER_FILE)} {problem}; rename it")
+    return {name: vendor(name, endpoint) for name, endpoint in found.items()}
+
+
+def descriptor_of(name: str, environ: Environment = os.environ) -> Descriptor:
+    """The descriptor of a provider that is no plugin's; of a name that nobody has, that of a server
+    of the user's.
+    """
+    found = BUILT_IN.get(name)
+    return found or vendors(environ).get(name, COMPATIBLE)
+
+
+def plugin_descriptor(plugin: Plugin) -> Descriptor:
+    """The descriptor of a plugin's provider, from its entry point; nothing is imported."""
+    keys = f"the keys that {plugin} reads"
+    return Descriptor(
+        name=plugin.name,
+        title=plugin.summary or plugin.value,
+        needs=lambda _environ: f"see {plugin.distribution}",
+        tiers=lambda _addresses: None,
+        destination=lambda addresses, _model_args, _environ: (
+            Destination(tuple(addresses), keys) if addresses else None
+        ),
+    )

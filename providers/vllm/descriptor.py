@@ -1,0 +1,43 @@
+"""The descriptor of vLLM: servers that run, and one of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eyechart.providers.descriptor import (
+    Descriptor,
+    Destination,
+    Environment,
+    Service,
+    at,
+    extra_needed,
+    key_in,
+)
+
+VLLM_KEY = "VLLM_API_KEY"
+"""The key that `vllm serve --api-key` requires."""
+
+
+def _destination(
+    addresses: Sequence[str], _model_args: Sequence[str], environ: Environment
+) -> Destination | None:
+    return at(addresses, key_in(VLLM_KEY, environ)) if addresses else None
+
+
+DESCRIPTOR = Descriptor(
+    name="vllm",
+    title="vLLM: a server that runs, or one of our own",
+    needs=lambda _environ: f"--base-url, or {extra_needed('vllm', 'vllm')}",
+    opens="eyechart.providers.vllm.client:open_provider",
+    batch_form="eyechart.providers.openai.batch_form:open_vllm",
+    batch_hint="'bench export batch' writes files for 'vllm run-batch'",
+    takes_server_args=True,
+    efforts="none",
+    effort_hint="ask its server: --model NAME --base-url …",
+    runs_here=True,
+    is_free=True,
+    counts_tokens="server",
+    in_cluster="engine",
+    destination=_destination,
+    service=Service("engine", version="version"),
+)
