@@ -19,8 +19,8 @@ FOLDERS = {
 for type checkers and editors, which read a checkout and not what is installed."""
 LEFT_OUT = ["*__pycache__*", "satellites.training*"]
 
-# A folder eyechart.egg-info at the top of the checkout would stand before what is installed, and its
-# list of entry points would be that of the last build.
+# A folder eyechart.egg-info at the top of the checkout would hide what is installed: its entry
+# points are those of the last build.
 Path("build").mkdir(exist_ok=True)
 
 setup(

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from eyechart.harness.answer import ScorerResult, Target
+    from eyechart.harness.answer import Target
     from eyechart.harness.errors import EyechartError
     from eyechart.harness.face.ask import load_task, run
     from eyechart.harness.face.result import Run, RunComparison, compare, list_runs, load_run
     from eyechart.harness.spec import Item
     from eyechart.harness.task.catalogue import Task
+    from eyechart.harness.task.scorer import ScorerResult
     from eyechart.providers.base import ProviderError
 
 __all__ = [
@@ -38,7 +39,7 @@ _PLACES = {
     "ProviderError": "eyechart.providers.base",
     "Run": "eyechart.harness.face.result",
     "RunComparison": "eyechart.harness.face.result",
-    "ScorerResult": "eyechart.harness.answer",
+    "ScorerResult": "eyechart.harness.task.scorer",
     "Target": "eyechart.harness.answer",
     "Task": "eyechart.harness.task.catalogue",
     "compare": "eyechart.harness.face.result",

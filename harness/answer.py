@@ -9,10 +9,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 Target: TypeAlias = int | float | str
 
-ScoredAs: TypeAlias = Literal["correct", "incorrect", "unparsed"]
-ScorerResult: TypeAlias = ScoredAs | tuple[ScoredAs, str]
-"""What a task's own scorer returns: an outcome, or an outcome and the reason."""
-
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _OWNERS = {
     "tolerance": "number",

@@ -1,24 +1,15 @@
 """The columns of all tables, in order.
 
 In tables with one column for each axis, those columns follow `RUN`. An axis cannot have the name of
-a column. This module imports nothing, so that task files are checked without pandas.
+a column. This module imports nothing heavy, so that task files are checked without pandas.
 """
 
 from __future__ import annotations
 
+from eyechart.harness.score.outcomes import OUTCOMES
+
 RUN = ("model", "task", "task_version")
 """The run of a row; the columns of the axes follow."""
-OUTCOMES = (
-    "correct",
-    "incorrect",
-    "unparsed",
-    "refused",
-    "truncated",
-    "overflow",
-    "error",
-    "not_run",
-)
-"""The values of `score.verdict.Outcome`."""
 MEASURES = (
     "accuracy",
     "ci_low",

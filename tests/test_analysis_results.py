@@ -14,6 +14,7 @@ import pytest
 
 from eyechart.harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, VERDICTS
 from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
 from eyechart.providers.base import BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
@@ -54,7 +55,7 @@ class TestChanges:
     def test_another_reader_of_answers(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
         """Counts by kind, then each sample with what is read now."""
         folder = scored(lab)
-        kinder = lambda **_: Verdict("incorrect", 7, signed_error=4)  # noqa: E731
+        kinder = lambda **_: Verdict(Outcome.INCORRECT, 7, signed_error=4)  # noqa: E731
         judge_by(kinder, monkeypatch)
         said = lab.bench("score", folder).err.splitlines()
         assert said[0].startswith("16 samples are judged otherwise than by eyechart 0.1.0: ")
@@ -72,7 +73,7 @@ class TestChanges:
     ) -> None:
         """An outcome without an answer has its own words."""
         folder = scored(lab)
-        stricter = lambda **_: Verdict("truncated", why="cut off")  # noqa: E731
+        stricter = lambda **_: Verdict(Outcome.TRUNCATED, why="cut off")  # noqa: E731
         judge_by(stricter, monkeypatch)
         assert "correct is now truncated (cut off)" in lab.bench("score", folder).err
 
@@ -109,7 +110,7 @@ class TestChanges:
         lines = path.read_bytes().splitlines(keepends=True)
         spoilt = orjson.dumps(orjson.loads(lines[0]) | {"target": "abc"}) + b"\n"
         path.write_bytes(spoilt + b"".join(lines))
-        stricter = lambda **_: Verdict("truncated", why="cut off")  # noqa: E731
+        stricter = lambda **_: Verdict(Outcome.TRUNCATED, why="cut off")  # noqa: E731
         judge_by(stricter, monkeypatch)
         assert "16 samples are judged otherwise" in lab.bench("score", folder).err
 

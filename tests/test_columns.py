@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +17,6 @@ from eyechart.harness.errors import TaskFileError
 from eyechart.harness.report import listed
 from eyechart.harness.report.effects import effects
 from eyechart.harness.report.section import sections
-from eyechart.harness.score.verdict import Outcome
 from eyechart.harness.spec import taken_by
 from eyechart.harness.task import check
 from eyechart.harness.task.catalogue import open_task
@@ -83,11 +82,6 @@ def test_each_column_of_a_report_that_an_axis_could_be_called_is_in_the_list(lab
     names |= {str(name) for one in study.series for name in one.cells.columns} - {"separator"}
     assert len(names) > 40
     assert [n for n in names if AXIS.fullmatch(n) and columns.table_of(n) is None] == []
-
-
-def test_outcomes_are_those_of_a_verdict() -> None:
-    """The list imports nothing, so it says them again."""
-    assert get_args(Outcome) == columns.OUTCOMES
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ from inspect_ai.scorer import SampleScore, Score
 
 from eyechart.harness.satellites.export.inspect_ai.scores import (
     FACTS,
-    OUTCOMES,
     by_length,
     by_outcome,
     effective_length,
     outcome,
     verdict,
 )
+from eyechart.harness.score.outcomes import RECORDED
 
 pytestmark = pytest.mark.inspect
 
@@ -181,9 +181,9 @@ def test_outcomes_are_counted_by_length() -> None:
         ("a/b", NONE, 5, 1, "error"),
     )
     rows: Any = by_outcome()(some)
-    assert list(rows)[: len(OUTCOMES)] == list(OUTCOMES)
+    assert list(rows)[: len(RECORDED)] == list(RECORDED)
     assert (rows["correct"], rows["truncated"], rows["refused"], rows["error"]) == (1, 1, 0, 1)
-    assert list(rows)[len(OUTCOMES) :] == [
+    assert list(rows)[len(RECORDED) :] == [
         "length=5 correct",
         "length=5 error",
         "length=50 truncated",
@@ -224,7 +224,7 @@ def test_beyond_the_tested_lengths_one_bound_is_missing() -> None:
 def test_nothing_scored_is_no_accuracy() -> None:
     """A metric of nothing has a number, which is zero, and no share."""
     assert by_length()([]) == {"n": 0}
-    assert by_outcome()([]) == dict.fromkeys(OUTCOMES, 0.0)
+    assert by_outcome()([]) == dict.fromkeys(RECORDED, 0.0)
     assert effective_length()(scores(("a/b", NONE, 5, 0, "error"))) == {}
 
 

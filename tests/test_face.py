@@ -16,9 +16,9 @@ import pytest
 import vl_convert
 
 import eyechart
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import CompareError, EyechartError, JournalError, UsageError
 from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.providers.base import AuthError, BadRequestError, ProviderError, Request
 from tests.conftest import Lab, records, right
 from tests.test_cli_adaptive import sees

@@ -9,6 +9,7 @@ import pytest
 from eyechart.harness.plan import proof
 from eyechart.harness.plan.oracles import PERFECT, knower, right_replies, wrong_answers
 from eyechart.harness.plan.plan import plan
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict, judge
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
@@ -130,9 +131,9 @@ def test_a_target_that_no_reply_can_show_fails(
     assert "should be correct, is " in done.err
 
 
-def judged(outcome: str, signed_error: int | None = None) -> object:
+def judged(outcome: Outcome, signed_error: int | None = None) -> object:
     """A judge who always says the same."""
-    return lambda **_: Verdict(outcome, signed_error=signed_error)  # type: ignore[arg-type]
+    return lambda **_: Verdict(outcome, signed_error=signed_error)
 
 
 def test_a_judge_who_calls_everything_right_is_caught(
@@ -140,7 +141,7 @@ def test_a_judge_who_calls_everything_right_is_caught(
 ) -> None:
     """Off by one, silence, a refusal and a cut-off must not pass as right."""
     task = opened(tmp_path, "integer", 5)
-    monkeypatch.setattr(proof, "judge", judged("correct", 0))
+    monkeypatch.setattr(proof, "judge", judged(Outcome.CORRECT, 0))
     failed = {failure.oracle: failure.wanted for failure in proof.failures(task)}
     assert failed == {
         "one too many": "incorrect with error 1",
@@ -156,7 +157,7 @@ def test_a_judge_who_calls_everything_wrong_is_caught(
 ) -> None:
     """Every way of being right must win, and an error of two is not one of one."""
     task = opened(tmp_path, "integer", 5)
-    monkeypatch.setattr(proof, "judge", judged("incorrect", 2))
+    monkeypatch.setattr(proof, "judge", judged(Outcome.INCORRECT, 2))
     failed = {failure.oracle for failure in proof.failures(task)}
     assert failed == {
         *PERFECT,

@@ -124,7 +124,7 @@ def test_inspect_and_bench_agree_on_every_sample(server: Server, tmp_path: Path)
     assert (log["status"], log["eval"]["task"]) == ("success", "eyechart/counting")
     assert_same_verdicts(log, expected)
 
-    outcomes = Counter(judged.outcome for _, judged in expected.values())
+    outcomes = Counter(judged.outcome.value for _, judged in expected.values())
     assert outcomes.keys() == {"correct", "incorrect", "unparsed", "truncated"}
     counted = metrics(log, "outcome")
     assert {name: counted[name] for name in outcomes} == outcomes

@@ -17,7 +17,6 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.standing import standing
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.report.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
 from eyechart.harness.report.charts import effects_chart, published_chart
 from eyechart.harness.report.effects import effects
@@ -32,7 +31,7 @@ from eyechart.harness.report.listed import _span
 from eyechart.harness.report.looks import (
     DARK,
     LIGHT,
-    OUTCOME_INKS,
+    OUTCOME_COLOURS,
     SERIES_DARK,
     SERIES_LIGHT,
     Look,
@@ -42,6 +41,7 @@ from eyechart.harness.report.panels import Figure
 from eyechart.harness.report.published import published_figures
 from eyechart.harness.report.reported import read_reported
 from eyechart.harness.report.section import Section, sections
+from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.providers.base import Request
 from tests.conftest import right
 
@@ -444,9 +444,8 @@ def test_colours_stand_out(inks: dict[str, str], first: int) -> None:
 
 def test_every_outcome_has_a_colour_of_its_own() -> None:
     """All but the two kinds that were not scored."""
-    assert tuple(OUTCOME_INKS) == OUTCOMES
-    inks = [place for place in OUTCOME_INKS.values() if place]
-    assert len(set(inks)) == len(inks) == 6
+    coloured = [colour for colour in OUTCOME_COLOURS.values() if colour != "var(--ghost)"]
+    assert len(set(coloured)) == len(coloured) == len(OUTCOMES) - len(NOT_SCORED)
     assert len(SERIES_LIGHT) == len(SERIES_DARK)
 
 

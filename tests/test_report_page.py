@@ -15,7 +15,6 @@ import pytest
 from eyechart.harness import errors
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan
@@ -29,6 +28,7 @@ from eyechart.harness.report.published import published_figures
 from eyechart.harness.report.reported import read_reported
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BadRequestError, Reply, Request, Usage

@@ -13,7 +13,7 @@ from eyechart.harness.score.verdict import Verdict, edit_distance, judge
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from eyechart.harness.score.verdict import Outcome
+    from eyechart.harness.score.outcomes import Outcome
 
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 MANY = settings(max_examples=200, deadline=None)

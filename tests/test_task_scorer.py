@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import JournalError, TaskError, UsageError
 from eyechart.harness.plan import proof
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.satellites.export.lm_eval.writer import export
+from eyechart.harness.score.outcomes import OUTCOMES, Outcome
 from eyechart.harness.score.verdict import Verdict, judge
 from eyechart.harness.task import scorer
 from eyechart.harness.task.catalogue import Task, open_task, tasks_root
@@ -71,12 +71,12 @@ def judged(task: Task, text: str, finish: str = "stop") -> Verdict:
 def test_a_scorer_judges_whole_replies(tmp_path: Path) -> None:
     """Without their thinking; what is no reply is decided before."""
     task = opened(tmp_path)
-    assert judged(task, "My answer: 3.0!") == Verdict("correct")
-    assert judged(task, "My answer: 4") == Verdict("incorrect")
-    assert judged(task, "<think>3.0</think>My answer: 4") == Verdict("incorrect")
-    assert judged(task, "Hm.") == Verdict("unparsed", why="no answer in it")
-    assert judged(task, " ") == Verdict("unparsed", why="no text")
-    assert judged(task, "<think>3.0") == Verdict("unparsed", why="nothing but thinking")
+    assert judged(task, "My answer: 3.0!") == Verdict(Outcome.CORRECT)
+    assert judged(task, "My answer: 4") == Verdict(Outcome.INCORRECT)
+    assert judged(task, "<think>3.0</think>My answer: 4") == Verdict(Outcome.INCORRECT)
+    assert judged(task, "Hm.") == Verdict(Outcome.UNPARSED, why="no answer in it")
+    assert judged(task, " ") == Verdict(Outcome.UNPARSED, why="no text")
+    assert judged(task, "<think>3.0") == Verdict(Outcome.UNPARSED, why="nothing but thinking")
     assert judged(task, "My answer: 3.0", "length").outcome == "truncated"
     assert judged(task, "I'm sorry, but I can't help with that.").outcome == "refused"
     assert list(proof.failures(task)) == []

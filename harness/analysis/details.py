@@ -16,7 +16,6 @@ from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.judged_samples import as_float
 from eyechart.harness.analysis.judging import verdict_of
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import PlanError, TaskError, TaskFileError, UnknownTaskError
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.plan import make_sample, sample_id
@@ -71,7 +70,7 @@ class RunDetails:
             (
                 detail.cell,
                 detail.record.index,
-                OUTCOMES.index(detail.verdict.outcome),
+                detail.verdict.outcome.place,
                 _exact_float(detail.record.target),
                 as_float(detail.verdict.answer),
                 as_float(detail.verdict.signed_error),

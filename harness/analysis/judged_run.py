@@ -27,21 +27,18 @@ from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.analysis.judged_samples import judged_samples
 from eyechart.harness.analysis.judging import scorer_of
 from eyechart.harness.analysis.run_cost import RunCost, model_of
-from eyechart.harness.columns import CELLS, LINE, MEASURES, OUTCOMES, RUN
+from eyechart.harness.columns import CELLS, LINE, MEASURES, RUN
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.plan.cost import cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES, Outcome
 from eyechart.harness.score.verdict import Scorer
 from eyechart.harness.shard import WHOLE, Shard
 from eyechart.harness.spec import Cell, Condition, Line, TaskSpec
 
-NOT_SCORED = ("error", "not_run")
-UNANSWERED = ("unparsed", "refused", "truncated", "overflow")
-"""Outcomes that are scored although no answer was read."""
-_SCORED = [place for place, outcome in enumerate(OUTCOMES) if outcome not in NOT_SCORED]
-_CORRECT = OUTCOMES.index("correct")
+_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _DIGITS = 6
 
 
@@ -204,7 +201,7 @@ class JudgedCondition:
         return curve(
             scored["true_length"].to_numpy(),
             scored["index"].to_numpy(),
-            (scored["outcome"] == _CORRECT).to_numpy(),
+            (scored["outcome"] == Outcome.CORRECT.place).to_numpy(),
             lines=[cell.line for cell in self.run.manifest.cells],
             places=scored["cell"].to_numpy(),
         )
@@ -358,7 +355,7 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         },
         index=places,
     )
-    table["n"] = counts[[name for name in OUTCOMES if name not in NOT_SCORED]].sum(axis="columns")
+    table["n"] = counts.drop(columns=[*NOT_SCORED]).sum(axis="columns")
     table[list(OUTCOMES)] = counts
     table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)
     intervals = [
@@ -367,7 +364,7 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     ]
     table["ci_low"] = pd.Series([low for low, _ in intervals], index=places, dtype=float)
     table["ci_high"] = pd.Series([high for _, high in intervals], index=places, dtype=float)
-    answered = table["correct"] + table["incorrect"]
+    answered = table[list(ANSWERED)].sum(axis="columns")
     table["accuracy_of_answered"] = table["correct"] / answered.where(answered > 0)
     table["mean_abs_error"] = means["abs_error"]
     table["mean_signed_error"] = means["signed_error"]

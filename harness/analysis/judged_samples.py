@@ -13,16 +13,15 @@ import pandas as pd
 
 from eyechart.harness.analysis.diagnosis import collapsed
 from eyechart.harness.analysis.judging import verdict_of
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.record import Warn, read_records
 from eyechart.harness.plan.cost import cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Scorer
 from eyechart.harness.spec import TaskSpec, line_start
 
-_ERROR = OUTCOMES.index("error")
 _COLUMNS = {
     "cell": "i",
     "index": "i",
@@ -51,7 +50,8 @@ def supersedes(new: int, old: int) -> bool:
     """Whether a later record replaces an earlier one of the same sample; both are outcomes, as
     places in `OUTCOMES`. The latest record counts, except that an error replaces only an error.
     """
-    return new != _ERROR or old == _ERROR
+    error = Outcome.ERROR.place
+    return new != error or old == error
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,6 @@ def judged_samples(
     sizes = [cell.samples for cell in manifest.cells]
     rows: list[array[int]] = [array("i") for _ in manifest.cells]
     table = bytearray()
-    outcomes = {name: place for place, name in enumerate(OUTCOMES)}
     answers: dict[int, int] = {}
     first_s, last_s = math.inf, -math.inf
     for number, record in enumerate(read_records(folder, warn)):
@@ -99,7 +98,7 @@ def judged_samples(
         if not in_cells or not answer.fits(record.target):
             continue
         verdict = verdict_of(record, answer, scorer)
-        outcome = outcomes[verdict.outcome]
+        outcome = verdict.outcome.place
         values = (
             index,
             outcome,

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import CompareError
 from eyechart.harness.journal.record import read_records
 from eyechart.harness.journal.server import differences, unknown_addresses
+from eyechart.harness.score.outcomes import OUTCOMES, Outcome
 
 _SHOWN = 10
-_ERROR = OUTCOMES.index("error")
 _SAMPLE = ["true_length", "index"]
 _BOTH = ["record", "record_other", "outcome", "outcome_other"]
 
@@ -107,7 +106,7 @@ def _both(first: JudgedCondition, second: JudgedCondition) -> pd.DataFrame:
     sides = []
     for judged in (first, second):
         recorded = judged.recorded
-        replied = recorded[recorded["outcome"] != _ERROR]
+        replied = recorded[recorded["outcome"] != Outcome.ERROR.place]
         sides.append(replied[columns].drop_duplicates(_SAMPLE))
     both = sides[0].merge(sides[1], on=_SAMPLE, suffixes=("", "_other"))
     if (both["prompt"] != both["prompt_other"]).any():

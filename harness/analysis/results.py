@@ -19,25 +19,16 @@ from eyechart.harness.analysis.tables import (
     effective_length_table,
     to_csv,
 )
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.software import software
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import CellKey
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
 DIAGNOSES, VERDICTS = "diagnosis.csv", "verdicts.json"
-_LETTERS = {
-    "correct": "c",
-    "incorrect": "i",
-    "unparsed": "u",
-    "refused": "r",
-    "truncated": "t",
-    "overflow": "o",
-    "error": "e",
-}
-"""Outcome -> its letter in `verdicts.json`; a dot is a sample without a record."""
-_NAMES = {letter: outcome for outcome, letter in _LETTERS.items()}
-_NO_RECORD = "."
+_CODES = np.array([ord(outcome.about.letter) for outcome in Outcome], np.uint8)
+"""The letters of all outcomes in `verdicts.json`, as bytes."""
+_SCORED = {outcome.about.letter: outcome for outcome in Outcome if outcome.about.scored}
 _SHOWN = 10
 
 
@@ -75,13 +66,12 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
 
 def _letters(run: JudgedRun) -> dict[CellKey, str]:
     """Cell -> one letter for each of its samples, by index."""
-    codes = np.array([ord(_LETTERS.get(outcome, _NO_RECORD)) for outcome in OUTCOMES], np.uint8)
     place, index, outcome = (run.samples[name].to_numpy() for name in ("cell", "index", "outcome"))
     letters = {}
     for cell_place, cell in enumerate(run.manifest.cells):
         in_cell = place == cell_place
-        cell_codes = np.full(cell.samples, ord(_NO_RECORD), np.uint8)
-        cell_codes[index[in_cell]] = codes[outcome[in_cell]]
+        cell_codes = np.full(cell.samples, _CODES[Outcome.NOT_RUN.place], np.uint8)
+        cell_codes[index[in_cell]] = _CODES[outcome[in_cell]]
         letters[cell.key] = cell_codes.tobytes().decode()
     return letters
 
@@ -105,7 +95,7 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
         letters_before = before.get((condition.label, astuple(line)), "")
         if letters_before != letters_now:
             for index, (old, new) in enumerate(zip(letters_before, letters_now, strict=False)):
-                if old != new and old not in (_NO_RECORD, _LETTERS["error"]) and old in _NAMES:
+                if old != new and old in _SCORED:
                     changed[cell, index] = old
     return judged_by, list(_explained(run, changed)) if changed else []
 
@@ -121,7 +111,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
     for place, record in counted_records(run, letters_before.keys()).items():
         verdict = verdict_of(record, run.spec.answer, run.scorer)
         why = reason(verdict, record.target)
-        yield Change(record.id, _NAMES[letters_before[place]], verdict.outcome, why)
+        yield Change(record.id, _SCORED[letters_before[place]], verdict.outcome, why)
 
 
 def change_lines(run: JudgedRun) -> list[str]:

@@ -13,7 +13,7 @@ from eyechart.harness.analysis.cells import csv_text
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, Span
-from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.columns import (
     CAPACITY,
     COST,
@@ -25,6 +25,7 @@ from eyechart.harness.columns import (
     RUN,
 )
 from eyechart.harness.journal.files import replace_file
+from eyechart.harness.score.outcomes import NOT_SCORED
 
 _DIGITS = 6
 

@@ -19,6 +19,7 @@ from eyechart.harness.cli.options import (
     RunKeptCodeOption,
     examples,
 )
+from eyechart.harness.score.outcomes import RECORDED
 
 TASK_SAMPLE_EXAMPLES = examples(
     "bench tasks sample 'separators/ones_314@1|separator=none|length=314|seed=0|index=0'"
@@ -55,7 +56,7 @@ def samples(
     *,
     outcome: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[,NAME]", help="Only these outcomes, as in table.csv."),
+        typer.Option(metavar="NAME[,NAME]", help=f"Only these outcomes: {', '.join(RECORDED)}."),
     ] = None,
     length: Annotated[
         list[int] | None,

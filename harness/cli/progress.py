@@ -25,6 +25,7 @@ from eyechart.harness.journal.record import Record
 from eyechart.harness.run import progress as run_progress
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
+from eyechart.harness.score.outcomes import Outcome
 
 _REFRESH_S = 0.2
 
@@ -105,7 +106,7 @@ class LiveDisplay:
             if record.is_error:
                 return None
             try:
-                return verdict_of(record, answer, scorer).outcome == "correct"
+                return verdict_of(record, answer, scorer).outcome is Outcome.CORRECT
             except TaskError:  # of the task's own scorer; the tables report it
                 return None
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell_apart, warn
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from eyechart.harness.face.engine import Asked, ask, limit_of
 from eyechart.harness.face.run_options import RunOptions
@@ -19,6 +18,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import CellKey
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _show(request: RunRequest, *, as_json: bool) -> Shown:
     from eyechart.harness.cli.results import show_run
 
     run, document = read_run(request.folder), None
-    is_empty = set(run.samples["outcome"]) <= {OUTCOMES.index("error")}
+    is_empty = set(run.samples["outcome"]) <= {Outcome.ERROR.place}
     if more := _more_than_asked(request.plan, run):
         warn(more)
     if as_json:
@@ -240,7 +240,7 @@ def _missing(plan: Plan, run: JudgedRun) -> int:
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     of_shard = samples["index"] % plan.shard.of == plan.shard.number - 1
     wanted = (samples["index"] < planned) & of_shard
-    replied = wanted & (samples["outcome"] != OUTCOMES.index("error"))
+    replied = wanted & (samples["outcome"] != Outcome.ERROR.place)
     return plan.size - int(replied.sum())
 
 

@@ -16,10 +16,11 @@ from eyechart.harness.analysis.effective_length import (
     few_replies,
 )
 from eyechart.harness.analysis.interval import span_text
-from eyechart.harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedCondition, JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
 from eyechart.harness.cli.terminal import one_line, show, tell
+from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED
 from eyechart.harness.spec import Condition, Line
 
 if TYPE_CHECKING:

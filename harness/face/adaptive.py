@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.bounds import COARSEST
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import TaskError
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.manifest import MANIFEST
@@ -19,6 +18,7 @@ from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.chooser import Wave
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
 
 _BATCH_WAVE = 120
@@ -174,7 +174,7 @@ def _present(request: RunRequest) -> JudgedRun | None:
     run = read_run(request.folder)
     samples = run.samples.sort_values(["cell", "index"], ignore_index=True)
     manifest = run.manifest
-    answered = samples[samples["outcome"] != OUTCOMES.index("error")]
+    answered = samples[samples["outcome"] != Outcome.ERROR.place]
     last = answered.groupby("cell")["index"].max()
     manifest.cells = [
         cell

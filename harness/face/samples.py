@@ -9,13 +9,10 @@ from typing import Any
 from eyechart.harness.analysis.details import Detail, Prompts, RunDetails
 from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
 from eyechart.harness.analysis.judging import reason, verdict_of
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import UsageError
+from eyechart.harness.score.outcomes import RECORDED, Outcome
 from eyechart.harness.spec import Cell, TaskSpec
 from eyechart.providers.close_match import did_you_mean
-
-RECORDED = tuple(outcome for outcome in OUTCOMES if outcome != "not_run")
-"""The outcomes of samples that have a record."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def choose(run: JudgedRun, choice: Choice) -> list[int]:
     wanted = [place for place, cell in enumerate(cells) if choice.has_condition(cell)]
     chosen = samples[samples["cell"].isin(wanted)]
     if choice.outcomes:
-        places = [OUTCOMES.index(outcome) for outcome in choice.outcomes]
+        places = [Outcome.named(outcome).place for outcome in choice.outcomes]
         chosen = chosen[chosen["outcome"].isin(places)]
     if choice.lengths:
         lines = [place for place, cell in enumerate(cells) if cell.length in choice.lengths]
@@ -100,7 +97,8 @@ class ShownSample:
         if failure is not None:
             return f"{failure.type}: {failure.message}" if failure.message else failure.kind
         verdict = self.detail.verdict
-        return "" if verdict.outcome == "correct" else reason(verdict, self.detail.record.target)
+        right = verdict.outcome is Outcome.CORRECT
+        return "" if right else reason(verdict, self.detail.record.target)
 
     def row(self) -> dict[str, Any]:
         """All there is to know of it; `reply[answer_start:answer_end]` is the answer read."""
@@ -119,7 +117,7 @@ class ShownSample:
             "answer": verdict.answer,
             "answer_start": verdict.start if read else None,
             "answer_end": verdict.end if read else None,
-            "outcome": verdict.outcome,
+            "outcome": verdict.outcome.value,
             "why": self.why,
             "finish_reason": record.finish_reason,
             "prompt_tokens": record.prompt_tokens,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -15,13 +15,18 @@ from eyechart.harness.answer import Target
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.lines import bounded_lines
+from eyechart.harness.score.outcomes import FAILURES, Outcome
 from eyechart.harness.spec import Condition, Sample, token_count
 from eyechart.providers.secrets import masked_fields
 
 SAMPLES = "samples.jsonl"
 
 Warn: TypeAlias = Callable[[str], None]
-FailureKind: TypeAlias = Literal["error", "overflow", "refused"]
+if TYPE_CHECKING:
+    FailureKind: TypeAlias = str
+else:
+    FailureKind = Literal[FAILURES]
+"""The name of an outcome that can be recorded in place of a reply."""
 
 _HASH = re.compile(r"[0-9a-f]{1,16}")
 _MASKED = (
@@ -114,7 +119,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     @property
     def is_error(self) -> bool:
         """Whether the request failed, so that the sample is asked again."""
-        return self.failure is not None and self.failure.kind == "error"
+        return self.failure is not None and self.failure.kind == Outcome.ERROR
 
 
 def record_of(

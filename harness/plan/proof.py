@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from eyechart.harness.plan.oracles import right_replies, wrong_answers
 from eyechart.harness.plan.plan import plan
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict, judge
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task
@@ -78,21 +79,21 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
     own = task.scorer is not None
     for name, reply in right_replies(sample, answer):
         verdict = given(reply)  # also for the mistakes that a scorer makes
-        if verdict.outcome != "correct" and not own:
+        if verdict.outcome is not Outcome.CORRECT and not own:
             yield Failure(sample.id, name, reply, "correct", _described(verdict))
     for name, wrong, error in () if own else wrong_answers(sample, answer):
         reply = f"{answer.phrase} {wrong}"
         verdict = given(reply)
-        if verdict.outcome != "incorrect" or not _is_error(verdict.absolute_error, error):
+        if verdict.outcome is not Outcome.INCORRECT or not _is_error(verdict.absolute_error, error):
             wanted = "incorrect" if error is None else f"incorrect with error {error:g}"
             yield Failure(sample.id, name, reply, wanted, _described(verdict))
     for name, reply, finish_reason, outcome in (
-        ("silent", "", "stop", "unparsed"),
-        ("refusing", _REFUSAL, "stop", "refused"),
-        ("cut-off", _CUT_OFF, "length", "truncated"),
+        ("silent", "", "stop", Outcome.UNPARSED),
+        ("refusing", _REFUSAL, "stop", Outcome.REFUSED),
+        ("cut-off", _CUT_OFF, "length", Outcome.TRUNCATED),
     ):
         verdict = given(reply, finish_reason)
-        if verdict.outcome != outcome:
+        if verdict.outcome is not outcome:
             yield Failure(sample.id, name, reply, outcome, _described(verdict))
 
 

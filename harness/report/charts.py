@@ -11,8 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from eyechart.harness.columns import OUTCOMES
-from eyechart.harness.report.looks import LABEL, OUTCOME_INKS, Look, Spec
+from eyechart.harness.report.looks import LABEL, OUTCOME_COLOURS, Look, Spec
 
 WIDTH, HEIGHT = 300, 170
 _ROW = 18
@@ -155,10 +154,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Sp
 
 def outcomes_chart(ticks: Sequence[int]) -> Spec:
     """Shares of the outcomes, stacked, by length. Data: `outcomes` (length, outcome, n)."""
-    names = list(OUTCOMES)
-    inks = [
-        f"var(--s{OUTCOME_INKS[name]})" if OUTCOME_INKS[name] else "var(--ghost)" for name in names
-    ]
+    names, inks = map(list, (OUTCOME_COLOURS, OUTCOME_COLOURS.values()))
     bars = (
         _data("outcomes")
         .mark_bar(stroke="var(--paper)", strokeWidth=0.6)

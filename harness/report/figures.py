@@ -10,7 +10,6 @@ import pandas as pd
 
 from eyechart.harness.analysis.details import FIRST_ROUNDED
 from eyechart.harness.analysis.signed import points
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.report import charts
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.looks import Look
@@ -25,6 +24,7 @@ from eyechart.harness.report.panels import (
     units_of,
 )
 from eyechart.harness.report.section import Section, Series
+from eyechart.harness.score.outcomes import OUTCOMES
 
 _COMMON = 12
 """Answers in the chart of the commonest answers."""

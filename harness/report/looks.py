@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
+from eyechart.harness.score.outcomes import Outcome
+
 Spec: TypeAlias = dict[str, Any]
 
 SERIES_LIGHT = (
@@ -44,17 +46,10 @@ DASHES: tuple[tuple[int, ...], ...] = (
     (1, 3),
     (10, 4),
 )
-OUTCOME_INKS = {
-    "correct": 1,
-    "incorrect": 2,
-    "unparsed": 5,
-    "refused": 4,
-    "truncated": 6,
-    "overflow": 3,
-    "error": 0,
-    "not_run": 0,
+OUTCOME_COLOURS = {
+    outcome.value: f"var(--s{outcome.about.ink})" if outcome.about.ink else "var(--ghost)"
+    for outcome in Outcome
 }
-"""Outcome -> place in the series colours, from 1; 0 is grey: what was not scored."""
 LIGHT = {
     "ink": "#1c2024",
     "soft": "#5c6670",

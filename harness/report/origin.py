@@ -8,7 +8,7 @@ from typing import Any
 
 from eyechart.harness import exact_json
 from eyechart.harness.analysis.details import RunDetails
-from eyechart.harness.analysis.judged_run import NOT_SCORED
+from eyechart.harness.score.outcomes import NOT_SCORED
 
 
 @dataclass(frozen=True)

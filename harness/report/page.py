@@ -22,7 +22,6 @@ from markupsafe import Markup
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report import listed, looks
@@ -35,6 +34,7 @@ from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_sam
 from eyechart.harness.report.panels import DrawMore
 from eyechart.harness.report.reported import Reported, read_reported
 from eyechart.harness.report.section import UNITS, Section, sections
+from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("page.js", "narrow.js", "cards.js", "samples.js")
@@ -153,8 +153,7 @@ def _page(
             data=Markup(_data(page_sections, tables, samples)),  # noqa: S704  escaped there
             chunks=samples.chunks,
             index=samples.index,
-            outcomes=OUTCOMES,
-            inks=looks.OUTCOME_INKS,
+            outcomes=looks.OUTCOME_COLOURS,
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
             threshold=page_sections[0].section.threshold if page_sections else Threshold(),
@@ -223,10 +222,8 @@ def _data(
         "outcomes": OUTCOMES,
         "fields": FIELDS,
         "chunk": CHUNK,
-        "tones": {
-            name: f"var(--s{place})" if place else "var(--ghost)"
-            for name, place in looks.OUTCOME_INKS.items()
-        },
+        "unscored": NOT_SCORED,
+        "tones": looks.OUTCOME_COLOURS,
     }
     text = json.dumps(_finite(content), separators=(",", ":"), allow_nan=False, default=_number)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from eyechart.harness.analysis.standing import Standing
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.report import figures, listed
 from eyechart.harness.report.accuracy import accuracy_figures
 from eyechart.harness.report.costs import cost_figures
@@ -26,6 +25,7 @@ from eyechart.harness.report.standings import (
     standing_lines,
     standing_notes,
 )
+from eyechart.harness.score.outcomes import OUTCOMES
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 from eyechart.harness.analysis.details import Detail, Prompts, RunDetails, prompts_of
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.report.cut import cut_prompt
 
 CHUNK = 500
@@ -76,7 +75,7 @@ def pack_samples(
             for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
                 packed.columns["run"].append(place)
                 packed.columns["cell"].append(detail.cell)
-                packed.columns["outcome"].append(OUTCOMES.index(detail.verdict.outcome))
+                packed.columns["outcome"].append(detail.verdict.outcome.place)
                 packed.columns["length"].append(detail.record.length)
                 packed.columns["index"].append(detail.record.index)
                 yield _texts(detail, prompt)

@@ -15,14 +15,11 @@ import pandas as pd
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
 from eyechart.harness.analysis.details import RunDetails, read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedCondition, JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.standing import Standing, standing
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.report.cut import cut_detail
 from eyechart.harness.spec import Condition
 
-CORRECT = OUTCOMES.index("correct")
-UNSCORED = [OUTCOMES.index(name) for name in NOT_SCORED]
 UNITS = ("symbols", "characters", "tokens")
 
 

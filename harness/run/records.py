@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from eyechart.harness.journal.record import Failure, FailureKind, Record, record_of
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import Sample
 from eyechart.providers.base import PromptOverflowError, ProviderError, RefusedError, Reply
 
@@ -54,8 +55,8 @@ def overflow(sample: Sample, why: str) -> Record:
 def kind_of(error: ProviderError) -> FailureKind:
     """What kind of failure an error is that ended a sample."""
     if isinstance(error, PromptOverflowError):
-        return "overflow"
-    return "refused" if isinstance(error, RefusedError) else "error"
+        return Outcome.OVERFLOW.value
+    return (Outcome.REFUSED if isinstance(error, RefusedError) else Outcome.ERROR).value
 
 
 def _record(

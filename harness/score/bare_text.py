@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .answer import PlainAnswerForm
 from .extraction import extract
+from .outcomes import Outcome
 from .verdict import judge
 
 if TYPE_CHECKING:
@@ -50,6 +51,6 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
             answer=answer,
             accept=doc.get("accept") or (),
         ).outcome
-        == "correct"
+        is Outcome.CORRECT
         for end in ends
     )

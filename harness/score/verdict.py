@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from .extraction import extract, tidy, tidy_items
 from .lists import SEPARATOR, shared
 from .markup import without_thoughts
+from .outcomes import FAILURES, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,12 +22,7 @@ if TYPE_CHECKING:
     from .extraction import Extracted
 
 Target: TypeAlias = int | float | str
-Outcome: TypeAlias = Literal[
-    "correct", "incorrect", "unparsed", "refused", "truncated", "overflow", "error", "not_run"
-]
-
-_Scored: TypeAlias = Literal["correct", "incorrect", "unparsed"]
-Scorer: TypeAlias = "Callable[[str, Target], tuple[_Scored, str]]"
+Scorer: TypeAlias = "Callable[[str, Target], tuple[Outcome, str]]"
 """A task's own scorer: reply without thinking, and target -> outcome and reason."""
 
 
@@ -87,27 +83,27 @@ def judge(
 ) -> Verdict:
     """The verdict on one sample. Never raises, whatever `text` is, unless a `scorer` does.
 
-    `accept` has further right answers of a symbol, a text or a choice. `failure` is the kind of
-    failure that is recorded instead of a reply: "overflow", "refused" or "error". A cut-off reply
-    is judged only if it has the phrase and a complete answer. A refusal in words counts only if no
+    `accept` has further right answers of a symbol, a text or a choice. `failure` is the name of the
+    outcome that is recorded instead of a reply; any other text is an error. A cut-off reply is
+    judged only if it has the phrase and a complete answer. A refusal in words counts only if no
     answer was read. A text or a list without the phrase could be any words, so there a refusal
     counts unless the answer is correct.
 
     A task's own `scorer` judges what is left: a whole reply with text besides its thinking.
     """
     if failure is not None:
-        outcomes: dict[str, Outcome] = {"overflow": "overflow", "refused": "refused"}
-        return Verdict(outcomes.get(failure, "error"), why=failure)
+        known = failure in FAILURES
+        return Verdict(Outcome.named(failure) if known else Outcome.ERROR, why=failure)
     if refusal:
-        return Verdict("refused", why=refusal)
+        return Verdict(Outcome.REFUSED, why=refusal)
     if finish_reason == "content_filter":
-        return Verdict("refused", why="a content filter")
+        return Verdict(Outcome.REFUSED, why="a content filter")
     cut_off = finish_reason == "length"
     if scorer is not None:
         return _judge_by(scorer, text, target, cut_off=cut_off)
     extracted = extract(text, answer, first_line=cut_off)
     if cut_off and not (extracted.by_phrase and extracted.whole):
-        return Verdict("truncated", why="cut off before the answer was whole")
+        return Verdict(Outcome.TRUNCATED, why="cut off before the answer was whole")
     sure = extracted.value is not None and (
         extracted.by_phrase or answer.type not in ("text", "list")
     )
@@ -116,25 +112,25 @@ def judge(
         if extracted.value is None
         else _judge_answer(extracted, text, (target, *accept), answer)
     )
-    if not sure and verdict.outcome != "correct" and _refuses(text):
-        return Verdict("refused", why="a refusal in words")
+    if not sure and verdict.outcome is not Outcome.CORRECT and _refuses(text):
+        return Verdict(Outcome.REFUSED, why="a refusal in words")
     return verdict
 
 
 def _judge_by(scorer: Scorer, text: str, target: Target, *, cut_off: bool) -> Verdict:
     if cut_off:
-        return Verdict("truncated", why="cut off")
+        return Verdict(Outcome.TRUNCATED, why="cut off")
     reply = without_thoughts(text).strip()
     if not reply:
-        return Verdict("unparsed", why="nothing but thinking" if text.strip() else "no text")
+        return Verdict(Outcome.UNPARSED, why="nothing but thinking" if text.strip() else "no text")
     outcome, why = scorer(reply, target)
-    if outcome != "correct" and _refuses(text):
-        return Verdict("refused", why="a refusal in words")
+    if outcome is not Outcome.CORRECT and _refuses(text):
+        return Verdict(Outcome.REFUSED, why="a refusal in words")
     return Verdict(outcome, why=why)
 
 
 def _unparsed(extracted: Extracted) -> Verdict:
-    return Verdict("unparsed", why=extracted.why)
+    return Verdict(Outcome.UNPARSED, why=extracted.why)
 
 
 def _judge_answer(
@@ -163,11 +159,11 @@ def _judge_answer(
             return _judge_list(items, tidy_items(str(target)), answer, start, end)
         case _:
             verdicts = [_judge_text(str(value), tidy(str(one)), start, end) for one in targets]
-            return next((one for one in verdicts if one.outcome == "correct"), verdicts[0])
+            return next((one for one in verdicts if one.outcome is Outcome.CORRECT), verdicts[0])
 
 
 def _outcome(*, right: bool) -> Outcome:
-    return "correct" if right else "incorrect"
+    return Outcome.CORRECT if right else Outcome.INCORRECT
 
 
 def _judge_number(value: float, target: float, answer: AnswerForm) -> tuple[bool, float]:
@@ -202,9 +198,9 @@ def _judge_parts(
     text: str, parts: Sequence[str], target: Sequence[str], start: int, end: int
 ) -> Verdict:
     if parts == target:
-        return Verdict("correct", text, start, end, similarity=1.0)
+        return Verdict(Outcome.CORRECT, text, start, end, similarity=1.0)
     return Verdict(
-        "incorrect",
+        Outcome.INCORRECT,
         text,
         start,
         end,

@@ -6,15 +6,18 @@ import inspect
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias, get_args
+from typing import TypeAlias
 
-from eyechart.harness.answer import ScoredAs, Target
+from eyechart.harness.answer import Target
 from eyechart.harness.errors import TaskError
+from eyechart.harness.score.outcomes import JUDGED, Outcome
 from eyechart.harness.task.functions import ItemError, describe, load_function
 
-Scorer: TypeAlias = Callable[[str, Target], tuple[ScoredAs, str]]
+ScorerResult: TypeAlias = str | tuple[str, str]
+"""What a task's own scorer returns: `correct`, `incorrect` or `unparsed`, or a pair of that and the
+reason."""
+Scorer: TypeAlias = Callable[[str, Target], tuple[Outcome, str]]
 """Reply and target -> outcome and reason."""
-_OUTCOMES = get_args(ScoredAs)
 _ARGUMENTS = 2
 _loaded: set[tuple[Path, str]] = set()
 
@@ -35,7 +38,7 @@ def load_scorer(task_file: Path, reference: str) -> Scorer:
     except TypeError:
         raise ItemError(f"{reference} must take (reply, target) and nothing else") from None
 
-    def score(reply: str, target: Target) -> tuple[ScoredAs, str]:
+    def score(reply: str, target: Target) -> tuple[Outcome, str]:
         try:
             returned = function(reply, target)
         except KeyboardInterrupt:
@@ -54,13 +57,14 @@ def is_loaded(task_file: Path, reference: str) -> bool:
     return (task_file, reference) in _loaded
 
 
-def _checked(returned: object, reference: str) -> tuple[ScoredAs, str]:
+def _checked(returned: object, reference: str) -> tuple[Outcome, str]:
     pair = returned if isinstance(returned, tuple) else (returned, "")
     if len(pair) == _ARGUMENTS and isinstance(pair[1], str):
-        for outcome in _OUTCOMES:
-            if pair[0] == outcome:
-                return outcome, " ".join(pair[1].split())
+        outcome = next((name for name in JUDGED if name == pair[0]), None)
+        if outcome is not None:
+            return Outcome.named(outcome), " ".join(pair[1].split())
+    *names, last = map(repr, JUDGED)
     raise TaskError(
-        f"the scorer {reference} returned {returned!r}; return 'correct', 'incorrect' or "
-        "'unparsed', or a pair of one of them and a reason"
+        f"the scorer {reference} returned {returned!r}; return {', '.join(names)} or {last}, or a "
+        "pair of one of them and a reason"
     )

@@ -16,10 +16,10 @@ from eyechart.harness.analysis.capacity import Capacity, capacity
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, read_run
-from eyechart.harness.columns import OUTCOMES
 from eyechart.harness.satellites.recorded.fields import Columns
 from eyechart.harness.satellites.recorded.reader import ImportRequest
 from eyechart.harness.satellites.recorded.recorder import import_recorded
+from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.task.catalogue import built_in_files, open_task
 
 TASK = "capacity/items"

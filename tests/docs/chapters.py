@@ -10,8 +10,8 @@ A chapter is a Markdown file. A comment on a line of its own says what the block
     <!-- not run: needs … -->      a block that is not executed, and why
 
 Every other block of `bash` or `python` is executed, with the embedded model, in an empty folder of
-the chapter. Of `bench` commands that are not executed the arguments are parsed. Some chapters are
-written by code, see `tests.docs.generated`.
+the chapter. Of `bench` commands that are not executed the arguments are parsed. Some chapters and
+tables are written by code, see `tests.docs.generated`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tests.docs.generated import GENERATED
+from tests.docs.generated import GENERATED, with_tables
 from tests.docs.scratch import ChapterError, Scratch, parse, wrapped
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +101,7 @@ def renew(path: Path, folder: Path) -> str:
         ChapterError: a command failed, or a block has a wrong comment.
     """
     written = GENERATED.get(path.name) if path.parent == ROOT / "docs" else None
-    text = written() if written else path.read_text(encoding="utf-8")
+    text = written() if written else with_tables(path.read_text(encoding="utf-8"))
     scratch, parts, end, line = Scratch(folder / "mine"), [], 0, 0
     scratch.folder.mkdir()  # its name is a part of the names of tasks in it
     try:

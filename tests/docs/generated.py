@@ -1,9 +1,14 @@
-"""Chapters that code writes; what they print is renewed as in every other chapter."""
+"""Chapters and tables that code writes; what a chapter prints is renewed as in every other one.
+
+A table stands between `<!-- NAME -->` and `<!-- end -->`, each on a line of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 
+from eyechart.harness.score.outcomes import Outcome
 from tests.docs.commands import commands_page
 from tests.docs.prompts import prompts_page
 from tests.docs.python_reference import python_page
@@ -14,3 +19,26 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "prompts.md": prompts_page,
 }
 """Name of a file in docs/ -> its text, without what commands print."""
+
+
+def _outcomes() -> Iterator[str]:
+    yield from ("| outcome | what happened | in `n` |", "| --- | --- | --- |")
+    for outcome in Outcome:
+        scored = "yes" if outcome.about.scored else "no"
+        yield f"| `{outcome}` | {outcome.about.meaning} | {scored} |"
+
+
+_TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"outcomes": _outcomes}
+_PLACE = re.compile(
+    rf"^<!-- ({'|'.join(_TABLES)}) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
+)
+
+
+def with_tables(text: str) -> str:
+    """A chapter with the tables that code writes."""
+    return _PLACE.sub(
+        lambda place: "\n".join(
+            [f"<!-- {place[1]} -->", "", *_TABLES[place[1]](), "", "<!-- end -->"]
+        ),
+        text,
+    )

@@ -2,7 +2,6 @@
 // ---- samples ------------------------------------------------------------------------------
 
 const PAGE = 25;
-const UNSCORED = ["error", "not_run"];
 const PER_CHUNK = data.chunk;
 const chunks = all(".chunk");
 const unpacked = new Map();

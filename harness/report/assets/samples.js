@@ -43,7 +43,7 @@ function findPartners() {
   const [, kind, other] = filters.other.value.match(/^(run|condition):(.*)$/s) ?? [];
   if (kind === undefined) return null;
   const keyOf = (place) => `${columns.length[place]} ${columns.index[place]} ${kind === "run" ? lineOf(place)[0] : ""}`;
-  const scored = (place) => !UNSCORED.includes(data.outcomes[columns.outcome[place]]);
+  const scored = (place) => !data.unscored.includes(data.outcomes[columns.outcome[place]]);
   const isOther = (place) =>
     kind === "run" ? String(columns.run[place]) === other : columns.run[place] === chosen && lineOf(place)[0] === other;
   const places = columns.run.map((_, place) => place).filter(scored);

@@ -21,9 +21,10 @@ import yaml
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.judged_run import NOT_SCORED, JudgedCondition
+from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.errors import JournalError
 from eyechart.harness.satellites.export.publishable import Publishable, counted
+from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import lines_of
 
 if TYPE_CHECKING:

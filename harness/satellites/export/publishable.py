@@ -14,9 +14,10 @@ from pathlib import Path
 import orjson
 import pandas as pd
 
-from eyechart.harness.analysis.judged_run import NOT_SCORED, UNANSWERED, JudgedRun, read_run
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.record import Warn
+from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED
 
 
 @dataclass(frozen=True)

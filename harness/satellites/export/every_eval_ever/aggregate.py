@@ -23,7 +23,7 @@ from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.tables import threshold_columns
-from eyechart.harness.columns import LINE, MEASURES, OUTCOMES
+from eyechart.harness.columns import LINE, MEASURES
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.software import software
 from eyechart.harness.satellites.export.model_identity import (
@@ -33,6 +33,7 @@ from eyechart.harness.satellites.export.model_identity import (
     identify,
 )
 from eyechart.harness.satellites.export.publishable import Publishable
+from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.spec import Condition, TaskSpec
 
 SCHEMA_VERSION = "0.3.0"

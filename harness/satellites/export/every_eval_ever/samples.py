@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 
 from eyechart.harness import exact_json
 from eyechart.harness.analysis.details import Detail
-from eyechart.harness.analysis.judged_run import NOT_SCORED
 from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     SCHEMA_VERSION,
     Evaluation,
@@ -22,6 +21,7 @@ from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     result_id,
     strings,
 )
+from eyechart.harness.score.outcomes import Outcome
 
 _LINE_ENDS = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in "\x85\u2028\u2029"
@@ -58,8 +58,8 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
         "output": {"raw": [record.reply] if record.reply is not None else []},
         "answer_attribution": [],
         "evaluation": {
-            "score": 1.0 if verdict.outcome == "correct" else 0.0,
-            "is_correct": verdict.outcome == "correct",
+            "score": float(verdict.outcome is Outcome.CORRECT),
+            "is_correct": verdict.outcome is Outcome.CORRECT,
         },
         "metadata": _metadata(evaluation, detail),
     }
@@ -77,7 +77,7 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
         ]
     else:
         row["error"] = _error(detail)
-    if verdict.outcome in NOT_SCORED:
+    if not verdict.outcome.about.scored:
         del row["evaluation_result_id"]
         row["evaluation_name"] += "/not_scored"
     prompt_tokens, output_tokens = record.prompt_tokens, record.output_tokens
@@ -96,8 +96,8 @@ def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
     record, verdict = detail.record, detail.verdict
     return {
         **strings(
-            outcome=verdict.outcome,
-            scored=verdict.outcome not in NOT_SCORED,
+            outcome=verdict.outcome.value,
+            scored=verdict.outcome.about.scored,
             why=verdict.why or None,
             condition=record.condition.label,
         ),

@@ -30,7 +30,8 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState
 
 from eyechart.harness.answer import Answer
-from eyechart.harness.score.verdict import Outcome, Verdict, judge
+from eyechart.harness.score.outcomes import RECORDED, Outcome
+from eyechart.harness.score.verdict import Verdict, judge
 from eyechart.harness.spec import Condition, Line
 
 PACKAGE = "eyechart"
@@ -39,12 +40,6 @@ FACTS = "eyechart"
 """Key in a sample's metadata of everything that is no axis, so that no axis can overwrite it."""
 OUTCOME = "outcome"
 """The name under which Inspect has the scores of the scorer `outcome`."""
-OUTCOMES: tuple[Outcome, ...] = (
-    *("correct", "incorrect", "unparsed"),
-    *("refused", "truncated", "overflow", "error"),
-)
-_REASONS = {"unparsed": "invalid_response_format", "refused": "refusal"}
-"""Outcome -> Inspect's name for it, if there is one."""
 _FINISH = {
     "max_tokens": "length",
     "model_length": "length",
@@ -220,7 +215,7 @@ def effective_length() -> Metric:
 
 def _counts(scores: Iterable[SampleScore]) -> dict[str, float]:
     counts = Counter(str(score.score.value) for score in scores)
-    return {kind: float(counts[kind]) for kind in OUTCOMES}
+    return {kind: float(counts[kind]) for kind in RECORDED}
 
 
 _Key = TypeVar("_Key", bound="int | tuple[Any, ...]")
@@ -258,20 +253,18 @@ def _verdict() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  Inspect's form
         facts = state.metadata[FACTS]
         judgement = verdict_of(state.output, facts)
-        why = state.output.completion if judgement.outcome == "overflow" else judgement.why
+        outcome, about = judgement.outcome, judgement.outcome.about
+        why = state.output.completion if outcome is Outcome.OVERFLOW else judgement.why
         fields: dict[str, Any] = {
             "answer": None if judgement.answer is None else str(judgement.answer),
             "explanation": why or f"reads {judgement.answer!r}, target {facts['target']!r}",
-            "metadata": {"outcome": judgement.outcome, "signed_error": judgement.signed_error},
+            "metadata": {"outcome": outcome.value, "signed_error": judgement.signed_error},
         }
-        if judgement.outcome == "correct":
-            return Score(value=CORRECT, **fields)
-        fields["reason"] = _REASONS.get(judgement.outcome, judgement.outcome)
-        if judgement.outcome == "incorrect":
-            return Score(value=INCORRECT, **(fields | {"reason": None}))
-        if judgement.outcome == "unparsed":
-            return Score(value=INCORRECT, **fields)
-        return Score.unscored(**fields)
+        if not about.answered:
+            fields["reason"] = about.inspect_reason or outcome.value
+        if not about.judged:
+            return Score.unscored(**fields)
+        return Score(value=CORRECT if outcome is Outcome.CORRECT else INCORRECT, **fields)
 
     return score
 
@@ -282,6 +275,6 @@ def outcome() -> Scorer:
     """The name of the sample's outcome, as the columns of `table.csv` have it."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  Inspect's form
-        return Score(value=verdict_of(state.output, state.metadata[FACTS]).outcome)
+        return Score(value=verdict_of(state.output, state.metadata[FACTS]).outcome.value)
 
     return score

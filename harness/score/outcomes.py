@@ -1,0 +1,127 @@
+"""The outcomes of a sample: one entry each, from which all lists, tables and colours follow.
+
+An outcome is added by one entry of `Outcome`. The order of the entries is the order of the columns
+in all tables. This module imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class About:
+    """What the program knows about an outcome."""
+
+    letter: str
+    """One character for each sample in `verdicts.json`; no two outcomes share one."""
+    ink: int
+    """Its place in the series colours of the page, from 1; 0 is grey."""
+    meaning: str
+    """What happened, for the documentation."""
+    answered: bool = False
+    """Whether an answer was read, or a scorer of the task found one."""
+    judged: bool = False
+    """Whether a whole reply was read: a scorer of a task may return it, and Inspect counts it as
+    right or wrong. Inspect leaves the others unscored."""
+    failure: bool = False
+    """Whether the journal can record it in place of a reply."""
+    scored: bool = True
+    """Whether it counts in `n`."""
+    recorded: bool = True
+    """Whether the sample has a record."""
+    inspect_reason: str = ""
+    """Inspect's name for the reason; empty: the name of the outcome."""
+
+
+class Outcome(StrEnum):
+    """The outcome of a sample; a text, its name in all files."""
+
+    about: About
+    place: int
+    """Its place among all outcomes, which tables of samples have."""
+
+    CORRECT = (
+        "correct",
+        About(letter="c", ink=1, meaning="the answer is right", answered=True, judged=True),
+    )
+    INCORRECT = (
+        "incorrect",
+        About(letter="i", ink=2, meaning="the answer is wrong", answered=True, judged=True),
+    )
+    UNPARSED = (
+        "unparsed",
+        About(
+            letter="u",
+            ink=5,
+            meaning="the reply has no answer that can be read: none after the phrase, two numbers, "
+            "a range",
+            judged=True,
+            inspect_reason="invalid_response_format",
+        ),
+    )
+    REFUSED = (
+        "refused",
+        About(
+            letter="r",
+            ink=4,
+            meaning="the model or a filter refused",
+            failure=True,
+            inspect_reason="refusal",
+        ),
+    )
+    TRUNCATED = (
+        "truncated",
+        About(letter="t", ink=6, meaning="the reply was cut off at its most tokens"),
+    )
+    OVERFLOW = (
+        "overflow",
+        About(
+            letter="o",
+            ink=3,
+            meaning="the prompt and a right reply have no room in the window of the model, or the "
+            "reply would be longer than the model gives",
+            failure=True,
+        ),
+    )
+    ERROR = (
+        "error",
+        About(letter="e", ink=0, meaning="there is no reply", failure=True, scored=False),
+    )
+    NOT_RUN = (
+        "not_run",
+        About(letter=".", ink=0, meaning="the sample was not asked", scored=False, recorded=False),
+    )
+
+    def __new__(cls, name: str, about: About) -> Self:
+        """A member whose value is its name."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.about, member.place = about, len(cls.__members__)
+        return member
+
+    @classmethod
+    def named(cls, name: str) -> Outcome:
+        """The outcome with a name; raises `KeyError` if there is none."""
+        return cls[name.upper()]
+
+
+def _names(wanted: Callable[[About], bool] = lambda _: True) -> tuple[str, ...]:
+    return tuple(outcome.value for outcome in Outcome if wanted(outcome.about))
+
+
+OUTCOMES = _names()
+"""The names of all outcomes, in their order."""
+RECORDED = _names(lambda about: about.recorded)
+JUDGED = _names(lambda about: about.judged)
+FAILURES = _names(lambda about: about.failure)
+NOT_SCORED = _names(lambda about: not about.scored)
+ANSWERED = _names(lambda about: about.answered)
+UNANSWERED = _names(lambda about: about.scored and not about.answered)
+"""Outcomes that are scored although no answer was read."""
