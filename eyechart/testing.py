@@ -1,12 +1,12 @@
-"""The rules that every provider keeps, as a check that a provider's author runs on it.
+"""A check of the rules for providers, for authors of providers.
 
     from eyechart.testing import check_provider
 
     def test_it_is_a_provider() -> None:
         check_provider(open_provider, ModelSettings("some-model"))
 
-The rules are those of `providers.base`. The check sends some thirty short requests, by the event
-loop that `bench` has; where they cost money, they cost less than a cent.
+The rules are those of `providers.base`. The check sends about thirty short requests, in the event
+loop that `bench` uses. With a paid model they cost less than a cent.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from eyechart.providers.secrets import masked, watch_environment
 __all__ = ["ProviderCheckError", "check_provider"]
 _AT_ONCE = 8
 _SLOW_S = 0.4
-"""Requests that come one after the other and take longer in all block the event loop."""
+"""If requests sent one after the other take longer than this in all, they block the event loop."""
 _TRIES = 4
 _LONGEST_WAIT_S = 5.0
 _LARGEST_WINDOW = 20_000
-"""Tokens; a prompt that exceeds a larger window is not sent, as it may cost much."""
+"""Tokens; a prompt longer than a larger window is not sent, since it may cost much."""
 _ENDS_S = 2.0
-"""Time that what a provider leaves behind has to end."""
+"""Seconds that threads and tasks of the provider have to end."""
 _FAULT = object()
 _ODD = {
     "an empty prompt": "",
@@ -70,9 +70,8 @@ def check_provider(
 ) -> list[str]:
     """Checks the provider that `open_provider` opens with `settings`; returns the rules it keeps.
 
-    `expected` says which text is right for a request, where that is known: so it is found out
-    whether requests that are sent at once get each other's replies. No single call may take longer
-    than `timeout_s`.
+    `expected` gives the right text for a request, where that is known: the check then finds replies
+    that went to the wrong request. No call may take longer than `timeout_s`.
 
     Raises:
         ProviderCheckError: the provider breaks a rule.
@@ -95,7 +94,7 @@ def check_provider(
 
 
 def _is_left(thread: threading.Thread, before: set[threading.Thread]) -> bool:
-    """Whether a thread keeps the program from ending, and was not there before."""
+    """Whether a thread is new and keeps the program from ending."""
     ours = thread.name == "eyechart" or thread is threading.current_thread()
     return thread not in before and not thread.daemon and not ours
 
@@ -107,14 +106,14 @@ def _request(number: int, prompt: str | None = None) -> Request:
 
 @dataclass
 class _Check:
-    """One check, and what it has found."""
+    """One check with its findings."""
 
     open_provider: Callable[[ModelSettings], object]
     settings: ModelSettings
     expected: Callable[[Request], str] | None
     timeout_s: float
     rules: list[str] = field(default_factory=list)
-    """What was looked at."""
+    """What was checked."""
     faults: list[str] = field(default_factory=list)
 
     def begin(self, rule: str) -> None:
@@ -124,7 +123,7 @@ class _Check:
         self.faults.append(f"- {text}")
 
     async def run(self) -> None:
-        """Looks at all rules; ends early where nothing more can be asked."""
+        """Checks all rules; ends early if the provider does not open."""
         others = asyncio.all_tasks()
         provider = self._opened(self.settings)
         if provider is None:
@@ -141,7 +140,7 @@ class _Check:
         await self._closed(provider, others)
 
     def _opened(self, settings: ModelSettings) -> Provider | None:
-        self.begin("it opens, or says with a SetupError why it does not")
+        self.begin("it opens, or raises a SetupError that says why not")
         try:
             provider: Any = self.open_provider(settings)
         except ProviderError as error:
@@ -159,8 +158,8 @@ class _Check:
         return opened
 
     async def _call(self, what: str, function: Callable[..., Any], *arguments: object) -> Any:
-        """What a method returns, or the `ProviderError` that it raises; `_FAULT`, which is noted,
-        where it does neither.
+        """What a method returns, or the `ProviderError` that it raises. Any other outcome is noted
+        as a finding and gives `_FAULT`.
         """
         try:
             async with asyncio.timeout(self.timeout_s) as limit:
@@ -186,7 +185,9 @@ class _Check:
         return error
 
     async def _asked(self, what: str, provider: Provider, request: Request) -> Any:
-        """The sound reply to a request, or its error; `_FAULT`, which is noted, for neither."""
+        """The valid reply to a request, or its error. Anything else is noted as a finding and gives
+        `_FAULT`.
+        """
         reply = await self._call(what, provider.complete, request)
         if reply is _FAULT or isinstance(reply, ProviderError):
             return reply
@@ -217,7 +218,7 @@ class _Check:
 
     async def _at_once(self, provider: Provider) -> None:
         self.begin(
-            f"{_AT_ONCE} requests at once do not wait for one another, nor mix their replies"
+            f"{_AT_ONCE} requests at once do not wait for one another, and each gets its own reply"
         )
         events: list[tuple[str, int]] = []
 
@@ -240,7 +241,7 @@ class _Check:
             )
 
     async def _odd_requests(self, provider: Provider, facts: Mapping[str, object]) -> None:
-        self.begin("a request that cannot be answered costs its own sample and not the run")
+        self.begin("a request that cannot be answered fails alone and does not stop the run")
         prompts = dict(_ODD)
         window = facts.get("max_model_len")
         if isinstance(window, int) and 0 < window <= _LARGEST_WINDOW:
@@ -287,7 +288,7 @@ class _Check:
             self.fault(f"after a cancelled request there is no reply: {described(reply)}")
 
     async def _logprobs(self) -> None:
-        self.begin("log probabilities that are asked for come, or are refused with a SetupError")
+        self.begin("it gives log probabilities, or refuses them with a SetupError")
         try:
             opened: Any = self.open_provider(replace(self.settings, logprobs=True))
         except SetupError:
@@ -303,7 +304,7 @@ class _Check:
         await self._call("aclose()", opened.aclose)
 
     async def _facts(self, provider: Provider) -> Mapping[str, object] | None:
-        """The facts; `None` where they are not sound."""
+        """The facts; `None` if they are not valid."""
         self.begin("facts() can be written as JSON, and has no key")
         facts = await self._call("facts()", provider.facts)
         if isinstance(facts, ProviderError):
@@ -355,5 +356,5 @@ async def _awaited(reply: Awaitable[Any]) -> Any:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it."""
+    """A value as JSON stores it."""
     return json.loads(json.dumps(value))

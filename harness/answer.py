@@ -31,7 +31,7 @@ def _frozen(value: object) -> object:
 
 
 def folded(text: str) -> str:
-    """`text` without its case and its amounts of white space, as options are compared."""
+    """`text` in one case and with single spaces, for a comparison of options."""
     return " ".join(text.casefold().split())
 
 
@@ -40,15 +40,18 @@ class Answer(Part):
 
     type: Literal["integer", "number", "symbol", "text", "choice", "list"]
     """`integer`: a whole number. `number`: a number with a decimal point, within a tolerance.
-    `symbol`: one token without spaces, found also inside a sentence. `text`: everything after the
-    answer phrase, word for word. `choice`: one of `options`. `list`: items between commas."""
+    `symbol`: one token without spaces; it may stand inside a sentence. `text`: everything after the
+    answer phrase, word for word. `choice`: one of `options`. `list`: items between commas.
+    """
     phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = "Final answer:"
     """The fixed words that come before the answer on the reply's last line."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """Of a `number`: by how much a right answer may differ from the target."""
+    """For `number`: the largest allowed difference from the target."""
     relative_tolerance: Annotated[float, Field(ge=0, lt=1)] | None = None
-    """Of a `number`: by what share of the target a right answer may differ from it. With both
-    tolerances the larger difference holds; with neither, only rounding in the tenth digit."""
+    """For `number`: the largest allowed difference, as a share of the target. If both tolerances
+    are given, the larger difference holds; if neither is, only rounding in the tenth digit is
+    allowed.
+    """
     options: (
         Annotated[
             tuple[Annotated[str, Field(pattern=r"\S")], ...],
@@ -57,12 +60,13 @@ class Answer(Part):
         ]
         | None
     ) = None
-    """Of a `choice`: the texts to choose from."""
+    """For `choice`: the texts to choose from."""
     letters: bool | None = None
-    """Of a `choice`: whether the letters A, B, C … stand for the options in their order, as
-    `{{ options }}` shows them. A reply may then give the letter, the text, or both."""
+    """For `choice`: whether the letters A, B, C … stand for the options in their order, as
+    `{{ options }}` shows them. A reply may then give the letter, the text, or both.
+    """
     ordered: bool | None = None
-    """Of a `list`: whether the order of the items counts; `true` unless given."""
+    """For `list`: whether the order of the items counts. Default: `true`."""
 
     @model_validator(mode="after")
     def _fields_fit_the_type(self) -> Answer:
@@ -99,18 +103,18 @@ class Answer(Part):
         return "\n".join(f"{letter}) {option}" for letter, option in pairs)
 
     def given(self) -> dict[str, object]:
-        """The fields that the file gives, and the phrase."""
+        """The fields that the file gives, and the answer phrase."""
         return self.model_dump(mode="json", exclude_none=True)
 
     def fits(self, target: object) -> bool:
-        """Whether a target of a journal has the type of the answer."""
+        """Whether a target read from a journal has the answer's type."""
         if self.type == "integer":
             return isinstance(target, int)
         return isinstance(target, float | int if self.type == "number" else str)
 
 
 def target_of(given: Target | Sequence[str], answer: Answer) -> Target:
-    """The target of a sample: a list's items joined by commas, a number as a float."""
+    """The target of a sample: the items of a list joined by commas, a number as a float."""
     if answer.type == "number" and isinstance(given, int):
         return float(given)
     return given if isinstance(given, int | float | str) else ", ".join(given)

@@ -1,14 +1,14 @@
 """Every error of the harness whose text is for the user, with the exit code of `bench`.
 
     EyechartError                    1
-    ├── UsageError                   2   the command line asks for what cannot be
+    ├── UsageError                   2   the command line asks for something impossible
     │   ├── UnknownTaskError         2   no task by that name or path
-    │   │   └── AbsentTaskError      2   no file is known of the task that a run was made with
+    │   │   └── AbsentTaskError      2   the task file of a run is not known
     │   ├── TaskFileError            2   a task file has mistakes, a line each
     │   ├── StudyFileError           2   a study's file has mistakes, a line each
     │   ├── TaskError                2   a task fails while its samples are made
-    │   │   └── ChangedTaskError     2   a task is no longer what a run was made with
-    │   ├── PlanError                2   a task cannot be asked for that
+    │   │   └── ChangedTaskError     2   a task has changed since a run was made
+    │   ├── PlanError                2   a task does not have what was asked for
     │   ├── CompareError             2   runs that cannot be compared
     │   └── LeaderboardError         2   a leaderboard's file that cannot be used as asked
     └── JournalError                 1   a run's folder that cannot be used as asked
@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 COMPLETE, INCOMPLETE, USAGE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes of `bench`."""
 
 
 class EyechartError(Exception):
@@ -33,8 +32,8 @@ class EyechartError(Exception):
     exit_code: ClassVar[int] = INCOMPLETE
 
     def __init__(self, *lines: str, option: str = "") -> None:
-        """`lines` are what is said, one line or several; `option` is the long option whose value
-        is wrong, where they do not name it.
+        """`lines` is the message. `option` is the long option with the wrong value, if the message
+        does not name it.
         """
         self.lines: Sequence[str] = lines
         self.option = option
@@ -42,7 +41,7 @@ class EyechartError(Exception):
 
 
 class UsageError(EyechartError):
-    """The command line asks for what cannot be."""
+    """The command line asks for something impossible."""
 
     exit_code = USAGE
 
@@ -52,7 +51,7 @@ class UnknownTaskError(UsageError):
 
 
 class AbsentTaskError(UnknownTaskError):
-    """No file is known of the task that a run was made with."""
+    """The task file of a run is not known."""
 
 
 class TaskFileError(UsageError):
@@ -68,11 +67,11 @@ class TaskError(UsageError):
 
 
 class ChangedTaskError(TaskError):
-    """A task is no longer what a run was made with."""
+    """A task has changed since a run was made."""
 
 
 class PlanError(UsageError):
-    """A task cannot be asked for that."""
+    """A task does not have what was asked for."""
 
 
 class CompareError(UsageError):

@@ -1,7 +1,7 @@
-"""JSON in which an integer stays the integer that it is, however long.
+"""JSON with exact integers of any length.
 
-orjson refuses to write integers beyond 64 bits and reads them as floats; the standard library does
-neither, at a tenth of the speed.
+orjson refuses to write integers beyond 64 bits and reads them as floats. The standard library
+handles them, at a tenth of the speed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import orjson
 
 
 def loads(text: bytes | str) -> Any:
-    """The value that `text` stands for.
+    """The value of the JSON in `text`.
 
     Raises:
-        json.JSONDecodeError: it is no JSON, with the place.
+        json.JSONDecodeError: `text` is not JSON; the error has the place.
         ValueError: it has an integer that Python does not read (more than 4,300 digits), or is
             nested deeper than Python reads.
     """
@@ -32,7 +32,7 @@ def _loads(text: bytes | str) -> Any:
     try:
         read = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        if "infinity" not in error.msg:  # what it says of integers beyond 10^308
+        if "infinity" not in error.msg:  # the message for integers beyond 10^308
             raise
     else:
         if not _may_be_rounded(read):
@@ -51,7 +51,7 @@ def _finite(digits: str) -> float:
 
 
 def _may_be_rounded(read: Any) -> bool:
-    """Whether a float in `read` may have been an integer of more than 64 bits."""
+    """Whether a float in `read` may be a rounded integer of more than 64 bits."""
     if isinstance(read, float):
         return abs(read) >= _FIRST_ROUNDED
     if isinstance(read, dict):
@@ -65,11 +65,11 @@ _FIRST_ROUNDED = 2.0**63
 def dumps(value: Any, *, indent: bool = False) -> bytes:
     """`value` as JSON in UTF-8.
 
-    What JSON has not is written as the nearest that it has: a number that is not finite as null, a
-    lone surrogate as U+FFFD.
+    JSON has no infinite numbers and no lone surrogates: a number that is not finite becomes null, a
+    lone surrogate U+FFFD.
 
     Raises:
-        TypeError: it holds something else than mappings, lists, texts, numbers and None.
+        TypeError: `value` holds something other than mappings, lists, texts, numbers and None.
     """
     option = orjson.OPT_INDENT_2 if indent else 0
     try:
@@ -87,7 +87,7 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
 
 
 def _sound(value: Any) -> Any:
-    """`value` with all that no JSON can hold replaced."""
+    """`value` with everything replaced that JSON cannot hold."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, float):

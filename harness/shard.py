@@ -1,4 +1,4 @@
-"""A shard of a run: whole rows, so that several commands can ask one run between them."""
+"""A shard of a run: a share of its rows, so that several commands can ask one run together."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ _SHARD = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shard:
-    """Every `of`-th row. A row is an index with all its lengths and conditions, so rows stay nested
-    across lengths and paired across conditions.
-    """
+    """Every `of`-th row. A row is one sample index at all lengths and under all conditions."""
 
     number: int
     """From 1 to `of`."""
@@ -24,28 +22,25 @@ class Shard:
         return f"{self.number}/{self.of}"
 
     def rows(self, size: int) -> range:
-        """Its indexes below `size`."""
+        """The indexes of the shard's rows, below `size`."""
         return range(self.number - 1, size, self.of)
 
     def has(self, index: int) -> bool:
-        """Whether the row is in it."""
+        """Whether the row belongs to the shard."""
         return index % self.of == self.number - 1
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all rows."""
+        """Whether the shard has all rows."""
         return self.of == 1
 
     @classmethod
     def read(cls, text: str) -> Shard:
-        """The shard that `3/16` names; raises `UsageError` for any other text."""
+        """The shard that a text such as `3/16` names; raises `UsageError` for any other text."""
         match = _SHARD.fullmatch(text)
         shard = cls(int(match[1]), int(match[2])) if match else None
         if shard is None or not shard.of:
-            raise UsageError(
-                "--shard is a number from 1, a slash and how many shards there are, as 3/16, not "
-                f"{text!r}"
-            )
+            raise UsageError(f"--shard must be NUMBER/SHARDS, such as 3/16, not {text!r}")
         if not 1 <= shard.number <= shard.of:
             raise UsageError(f"--shard {text!r}: shards are numbered from 1 to {shard.of}")
         return shard

@@ -117,8 +117,8 @@ class Line:
     def length_of(self, index: int, start: int) -> int:
         """The length of sample `index`; `start` is `line_start` of the task.
 
-        Indexes are multiples of the golden ratio modulo 1, in whole 2^-64 parts, so the first
-        samples of any number are spread evenly over the band.
+        Each index adds the golden ratio modulo 1, in parts of 2^-64, so the first n samples are
+        spread evenly over the band for every n.
         """
         place = (start + index * _GOLDEN) % _TURN
         return self.low + place * (self.high - self.low + 1) // _TURN
@@ -126,16 +126,16 @@ class Line:
 
 @lru_cache(maxsize=1024)
 def line_start(seed: int, task: str) -> int:
-    """Where the lengths of sample 0 are in the bands of a task, as a number below 2^64.
-
-    All lines, models and conditions share it.
+    """Where sample 0 lies in its band, as a number below 2^64; the same for all lines, models and
+    conditions of a task.
     """
     return int.from_bytes(hashlib.sha256(f"{seed}|{task}|lengths".encode()).digest()[:8])
 
 
 Spread: TypeAlias = Literal["bands", "fifth", "none"]
-"""Whether a task's lines are bands that meet, go from 0.8 to 1.2 times their nominal length (Dai &
-Fan 2026, arXiv 2605.02028), or are exact lengths."""
+"""How a task's lines get their lengths: `bands` that meet, `fifth` from 0.8 to 1.2 times the
+nominal length (Dai & Fan 2026, arXiv 2605.02028), or `none`, exact lengths.
+"""
 
 
 def fifth_around(length: int) -> Line:
@@ -146,9 +146,9 @@ def fifth_around(length: int) -> Line:
 def lines_of(lengths: Iterable[int], spread: Spread) -> list[Line]:
     """The lines with these nominal lengths, ascending.
 
-    With `fifth` each is `fifth_around` its length, whatever the others are. Else bands end at the
-    geometric mean of neighbouring lengths, rounded down, which belongs to the shorter line. The
-    first band begins at the shortest length, the last ends at the longest.
+    With `fifth` each line is `fifth_around` its length. With `bands`, bands end at the geometric
+    mean of neighbouring lengths, rounded down, which belongs to the shorter line. The first band
+    begins at the shortest length, the last ends at the longest.
     """
     nominal = sorted(set(lengths))
     if spread == "none" or not nominal:
@@ -179,26 +179,26 @@ class Item:
     variables: Mapping[str, object] = field(default_factory=dict)
     """Further variables of the prompt: name -> value."""
     accept: Sequence[str] = ()
-    """Other correct answers, of a symbol, a text or a choice."""
+    """Other correct answers, for a symbol, a text or a choice."""
     metadata: Mapping[str, int | float | str] = field(default_factory=dict)
     """What results can be grouped by, see `bench score --by`: name -> value."""
 
 
 class Separator(Part):
-    """How a row of symbols is written, if one string between all neighbours is not enough."""
+    """How a row of symbols is written where one string between all neighbours is not enough."""
 
     inside: str = ""
-    """Between neighbours."""
+    """The text between neighbours."""
     between: str = ""
-    """Between groups, in place of `inside`; needs `every`."""
+    """The text between groups, in place of `inside`; needs `every`."""
     every: Annotated[int, Field(ge=1)] | None = None
-    """Symbols in a group."""
+    """Number of symbols in a group."""
     quote: str = ""
-    """On both sides of each symbol."""
+    """The text on both sides of each symbol."""
     open: str = ""
-    """Before the row."""
+    """The text before the row."""
     close: str = ""
-    """After the row."""
+    """The text after the row."""
 
     @model_validator(mode="after")
     def _groups_are_whole(self) -> Separator:
@@ -216,7 +216,7 @@ AxisValue: TypeAlias = Annotated[
     Annotated[str | bool | int | float, Tag("text")] | Annotated[Separator, Tag("separator")],
     Discriminator(_axis_value_tag),
 ]
-"""The value that the prompt, and a generator with such a parameter, get under the axis's name."""
+"""What a prompt sees under the axis's name; so does a generator with a parameter of that name."""
 
 _TAKEN = {
     **dict.fromkeys(("sequence", "symbols", "phrase", "options"), "a name that every prompt has"),
@@ -225,7 +225,7 @@ _TAKEN = {
 
 
 def taken_by(axis: str) -> str | None:
-    """What already has the name `axis`, in words; `None` if an axis may have the name."""
+    """What already has the name `axis`, in words; `None` if the name is free."""
     table = table_of(axis)
     return _TAKEN.get(axis) if table is None else f"a column of {table}"
 
@@ -247,13 +247,14 @@ class Axis(Part):
 
 
 class Preset(Part):
-    """Settings of a task under a name, such as those of a paper: `--preset NAME` runs them.
+    """Named settings of a task, such as those of a paper, for `--preset NAME`.
 
-    What it leaves out is as without it, and the options of a command go over it.
+    A field that a preset does not give keeps the task's default. Options of the command line
+    override the preset.
     """
 
     title: Annotated[str, Field(min_length=1)]
-    """What it asks, and whose settings these are."""
+    """What the preset asks, and whose settings they are."""
     lengths: Annotated[list[Length], Field(min_length=1)] | None = None
     """Numbers of symbols, in place of the task's `lengths`."""
     spread: Spread | None = None
@@ -303,14 +304,17 @@ class TaskSpec(Part):
     needs."""
 
     scorer: CodeReference | None = None
-    """`file.py:function`, the file relative to the task file: judges replies in place of the rules
-    of `answer`, which still gives the phrase and the type of the targets. It takes the reply and
-    the target, and returns `correct`, `incorrect` or `unparsed`, or a pair of that and a reason."""
+    """`file.py:function`, the file relative to the task file: a function that judges replies in
+    place of the rules of `answer`; `answer` still gives the phrase and the targets' type. The
+    function takes the reply and the target, and returns `correct`, `incorrect` or `unparsed`, or a
+    pair of that and a reason.
+    """
 
     statistics: list[Literal["capacity"]] = Field(default_factory=list)
-    """What is computed of a run besides its effective length. `capacity`, of integers: the longest
-    line at which every reply can be read and the mean relative error is at most 5 % (Dai & Fan
-    2026, arXiv 2605.02028)."""
+    """A statistic besides the effective length. `capacity`, for integers: the longest line at which
+    every reply can be read and the mean relative error is at most 5 % (Dai & Fan 2026, arXiv
+    2605.02028).
+    """
 
     @model_validator(mode="before")
     @classmethod
@@ -329,8 +333,8 @@ class TaskSpec(Part):
         return {name: list(axis.default) for name, axis in self.axes.items()}
 
     def digest(self) -> str:
-        """Hash of all that determines prompts and verdicts, without defaults, presets and
-        descriptions.
+        """Hash of everything that determines prompts and verdicts: the spec without defaults,
+        presets and descriptions.
         """
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
@@ -372,11 +376,11 @@ class Settings:
     system: str | None = None
     """The system prompt."""
     effort: str | None = None
-    """How much a reasoning model is to think; `None` is the catalog's, or else the vendor's."""
+    """How much a reasoning model thinks; `None` is the catalog's default, or else the vendor's."""
 
 
 VARIANT = "@"
-"""Stands between a model's name and its variant."""
+"""The sign between a model's name and its variant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +391,9 @@ class Cell:
     line: Line
     samples: int
     fingerprint: int | None = None
-    """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all samples were made."""
+    """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all samples of the cell were
+    made.
+    """
 
     @property
     def key(self) -> CellKey:
@@ -425,7 +431,7 @@ class Sample:
 
     @property
     def prompt_hash(self) -> str:
-        """Short hash of the prompt; shows a reader of the journal that the task has changed."""
+        """Short hash of the prompt; a reader of the journal sees by it that a task has changed."""
         return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
 
 
@@ -438,7 +444,7 @@ _MAX_BITS = MAX_DIGITS * 3
 
 
 MOST_TOKENS = 10**12
-"""Most tokens of one exchange; a larger number is an error of the server."""
+"""Most tokens of one request with its reply; a larger number is an error of the server."""
 
 
 def token_count(value: object) -> int | None:

@@ -224,7 +224,7 @@ class TestRefused:
         [
             ("task_version", 2, ("version 1", "2", "run both with the same")),
             ("task_digest", "x", ("the file of lab/ones changed",)),
-            ("task", "lab/twos", ("one is of lab/ones, the other of lab/twos",)),
+            ("task", "lab/twos", ("one is a run of lab/ones, the other of lab/twos",)),
             ("settings", asdict(Settings(seed=3)), ("seed 0 and seed 3",)),
         ],
     )

@@ -335,7 +335,7 @@ class TestDates:
         assert done.code == 0
         lines = done.err.splitlines()
         assert all(line.startswith("bench: scripted/a on lab/ones, separator=") for line in lines)
-        assert done.err.count(f"dated {date!r}, which is after today or no date") == 2
+        assert done.err.count(f"dated {date!r}, which is no date or lies in the future") == 2
         assert {(row["date"], row["n"]) for row in written(lab)} == {(there, "8")}
         assert made_by(lab).err == ""
 

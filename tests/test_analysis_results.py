@@ -58,7 +58,7 @@ class TestChanges:
         kinder = lambda **_: Verdict(Outcome.INCORRECT, 7, signed_error=4)  # noqa: E731
         judge_by(kinder, monkeypatch)
         said = lab.bench("score", folder).err.splitlines()
-        assert said[0].startswith("16 samples are judged otherwise than by eyechart 0.1.0: ")
+        assert said[0].startswith("16 samples are judged differently than by eyechart 0.1.0: ")
         assert "12 correct now incorrect, 4 unparsed now incorrect" in said[0]
         assert len(said) == 12
         assert said[1] == (
@@ -112,7 +112,7 @@ class TestChanges:
         path.write_bytes(spoilt + b"".join(lines))
         stricter = lambda **_: Verdict(Outcome.TRUNCATED, why="cut off")  # noqa: E731
         judge_by(stricter, monkeypatch)
-        assert "16 samples are judged otherwise" in lab.bench("score", folder).err
+        assert "16 samples are judged differently" in lab.bench("score", folder).err
 
     def test_a_letter_a_sample(self, lab: Lab) -> None:
         """In the order of the index; a dot where nothing was asked."""

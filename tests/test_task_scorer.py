@@ -197,7 +197,7 @@ def test_a_scorer_that_a_run_names_is_executed_where_asked(lab: Lab) -> None:
     for command in (("score", folder), ("samples", folder)):
         done = lab.bench(*command)
         assert done.code == 1
-        assert "is named by the run alone; name the task file with --task, or" in done.err
+        assert "is named only by the run; name the task file with --task, or" in done.err
         assert lab.bench(*command, "--run-kept-code").code == 0
         lab.monkeypatch.setattr(scorer, "_loaded", set())
 

@@ -28,7 +28,7 @@ from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.spec import CellKey, Condition, Line
 
 FIRST_LINES = 3
-"""Lines that are opened at once."""
+"""Number of lines that are opened at once."""
 FIRST_SAMPLES = 2
 """Samples of a line when it is opened."""
 BEYOND = 0.1
@@ -45,12 +45,13 @@ END_SAMPLES = 10
 """Least number of samples on the first line if the interval ends below it, and on the last line if
 it ends above: such an end must not follow from other lines alone."""
 UNCLEAR_LEVEL = 0.2
-"""While the test for a single threshold fails at this level, the line that is farthest from the
-fitted curve is asked on."""
+"""While the test for a single threshold fails at this level, samples are added to the line that is
+farthest from the fitted curve.
+"""
 UNCLEAR_SAMPLES = 30
-"""A line with so many samples is not asked on for that reason."""
+"""A line with this many samples gets no more for that reason."""
 UNCLEAR_MISFIT = 1.0
-"""Nor is a line that is nearer to the curve than so many standard deviations."""
+"""A line nearer to the curve than this many standard deviations gets no more either."""
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 NARROWEST = 3 / BINS_AN_OCTAVE
@@ -73,39 +74,39 @@ class Aim:
     most_samples: int = 400
     """Samples of one line, at most."""
     items: Mapping[Line, int] = field(default_factory=dict)
-    """Samples that there are of a line; a line that is not here has as many as are wanted."""
+    """Line -> samples that exist of it; a line that is not here has as many as are wanted."""
 
     def most(self, line: Line) -> int:
-        """Samples of this line, at most."""
+        """The most samples of this line."""
         return self.least(line, self.most_samples)
 
     def least(self, line: Line, wanted: int) -> int:
-        """The samples that are `wanted` of a line, or all that there are."""
+        """The samples that are `wanted` of a line, or all that exist."""
         return min(wanted, self.items.get(line, wanted))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is asked next of one condition, and what is known of it."""
+    """What one condition is asked next, and how well its effective length is known."""
 
     more: Mapping[Line, int]
     """Samples to add; none where the condition is done."""
     found: str = "nothing is known of its effective length"
     """How well the effective length is known."""
     octaves: float = math.inf
-    """Width of the interval that `found` gives, within the tested range."""
+    """Width in octaves of the interval in `found`, within the tested range."""
     is_known: bool = False
-    """Whether it is known as well as wanted, or there is no single one."""
+    """Whether the effective length is known as well as wanted, or there is no single one."""
     is_narrow: bool = False
-    """Whether its interval is narrow enough, so that only lines in doubt are asked."""
+    """Whether the interval is narrow enough, so that only lines in doubt are asked."""
     full: str = ""
-    """Why nothing can be asked although it is not known."""
+    """Why nothing can be asked although the effective length is not known well enough."""
     needs_items: bool = False
-    """Whether that is because all items near the crossing were asked."""
+    """Whether the reason is that all items near the crossing were asked."""
 
     @property
     def why(self) -> str:
-        """Why nothing more is asked; empty where something is."""
+        """Why nothing more is asked; empty if something is."""
         if self.is_known:
             return self.found
         return f"{self.found}; {self.full}" if self.full else ""
@@ -150,8 +151,8 @@ def choose(
 
 
 def neighbours(length: float, lines: Sequence[Line]) -> tuple[int, int]:
-    """The two lengths that can be asked around `length`, so that nothing can tell where between
-    them a crossing lies. They are the same outside the lines.
+    """The two lengths that can be asked on both sides of `length`; outside the lines both are the
+    nearest one. No reply can tell where between them a crossing lies.
     """
     whole = math.floor(min(max(length, lines[0].low - 1), lines[-1].high))
     shorter = [min(whole, line.high) for line in lines if line.low <= length]
@@ -230,14 +231,14 @@ def _is_narrow(fitted: Fit, precision: float, lines: Sequence[Line]) -> bool:
 
 
 def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:
-    """The two lengths that can be asked around the median of the crossing."""
+    """The two lengths that can be asked on both sides of the median of the crossing."""
     place = fitted.place(0.5)
     return neighbours(fitted.bins.length(place) if math.isfinite(place) else place, lines)
 
 
 def _why_wide(fitted: Fit, precision: float, lines: Sequence[Line]) -> str:
-    """Why the interval of a condition that ends is open at one end, or wider than `precision`;
-    empty where it is neither.
+    """Why the interval of a condition that ends is open at one end, or wider than `precision`; else
+    empty.
     """
     low, high = fitted.interval()
     reasons = []
@@ -261,7 +262,7 @@ def _width(fitted: Fit) -> float:
 
 
 def _step(fitted: Fit, threshold: Threshold) -> Step:
-    """What the interval says of the effective length, without what to ask next."""
+    """How well the effective length is known, without what to ask next."""
     low, high = fitted.interval()
     if low.sign == "<" and high.sign == ">":
         return Step({})
@@ -345,8 +346,8 @@ def _wave(
     aim: Aim,
     lines_in_doubt: Sequence[Line],
 ) -> dict[Line, int]:
-    """A wave of samples, as far as lines have room for more; if `lines_in_doubt` are given, all of
-    them go there. In place of a line without room the nearest one in the interval is asked.
+    """A wave of samples, as far as lines have room for more. If `lines_in_doubt` are given, they
+    get all samples. A line without room is replaced by the nearest one in the interval.
     """
     lines = list(planned)
     more: Counter[Line] = Counter()
@@ -390,7 +391,7 @@ def _doubt(correct: int, n: int, required: float) -> float:
 
 def _where_to_look(fitted: Fit, count: int) -> list[float]:
     """Places, in bins, for `count` samples: half of them where the crossing lies with equal
-    probabilities, half spread evenly over its interval, since the ends of that are to move.
+    probabilities, half spread evenly over its interval, since the wave is to move its ends.
     """
     last = len(fitted.below) - 1
     low, high = (min(max(fitted.place(tail), 0), last) for tail in STOPPING)

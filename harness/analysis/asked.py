@@ -1,4 +1,4 @@
-"""The samples that a condition of a run has a record of, so that two runs can be matched."""
+"""The samples of a condition that have a record, so that two runs can be matched."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Asked:
 
 
 def asked_of(recorded: pd.DataFrame) -> Asked:
-    """The samples of `JudgedCondition.recorded`."""
+    """The samples in `JudgedCondition.recorded`."""
     keys = recorded[[*LINE, "index"]].to_numpy(np.int64)
     order = _order(keys)
     return Asked(
@@ -39,7 +39,7 @@ def asked_of(recorded: pd.DataFrame) -> Asked:
 
 
 def in_both(first: Asked, second: Asked) -> tuple[Places, Places]:
-    """The places of the samples that both have, in each of the two."""
+    """The places of the samples that both runs have, in each of the two."""
     if np.array_equal(first.keys, second.keys):
         places = np.arange(len(first.keys))
         return places, places
@@ -50,5 +50,5 @@ def in_both(first: Asked, second: Asked) -> tuple[Places, Places]:
 
 
 def _order(keys: npt.NDArray[np.int64]) -> Places:
-    """By line and then by index; of equal keys the earlier one first."""
+    """The places sorted by line, then index; of equal keys the earlier one first."""
     return np.lexsort(keys.T[::-1])

@@ -1,4 +1,6 @@
-"""Bins of lengths: an eighth of an octave each, but exact lengths do not share one with others."""
+"""Bins of lengths, an eighth of an octave each; an exact length shares its bin with no other
+line.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class Bins:
 
     @classmethod
     def of(cls, lines: Sequence[Line], longest: float = 0.0) -> Bins:
-        """The bins of these lines and on to `longest`. An exact length has a bin of its own where
+        """Bins for these lines, continued to `longest`. An exact length has a bin of its own where
         it would share one with another line.
         """
         lows, highs = np.array([(line.low, line.high) for line in lines]).T
@@ -67,7 +69,7 @@ class Bins:
         return octaves
 
     def length(self, place: float) -> float:
-        """The length at a place; within the range asked."""
+        """The length at a place, limited to the range asked."""
         return self.length_at(self.octave(place))
 
     def octave(self, place: float) -> float:
@@ -75,7 +77,7 @@ class Bins:
         return float(self.octaves(np.array([place]))[0])
 
     def length_at(self, octave: float) -> float:
-        """The length that is so many octaves beyond the shortest; within the range asked."""
+        """The length so many octaves beyond the shortest, limited to the range asked."""
         return min(max(self.shortest * 2**octave, self.shortest), self.longest)
 
 

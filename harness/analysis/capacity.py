@@ -1,7 +1,7 @@
 """The stable counting capacity of Dai & Fan 2026 (arXiv 2605.02028), for tasks that ask for it.
 
-It is no accuracy: a reply that misses the count by a few per cent is good enough, and one that
-cannot be read is not, however many others can.
+It differs from an accuracy: a reply may miss the count by a few per cent, but a single reply that
+cannot be read makes its line fail.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ STATISTIC = "capacity"
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How long a row a model counts to within 5 % in the mean."""
+    """How long a row may be for a model to count it with a mean error of at most 5 %."""
 
     length: Bound
     """`= 48`: line 48 passes, and a longer line does not. `< 32`: no line passes, and 32 is the
     shortest one. `> 64`: the longest line, 64, passes."""
     fails_at: int | None
-    """The shortest line beyond it that does not pass; `None` where there is none."""
+    """The shortest longer line that does not pass; `None` if there is none."""
 
 
 def capacity(judged: JudgedCondition) -> Capacity | None:
@@ -54,7 +54,7 @@ def capacity(judged: JudgedCondition) -> Capacity | None:
 
 
 def _passes(judged: JudgedCondition, place: int, planned: int) -> bool:
-    """Whether the samples of one cell are all read and near enough to their targets."""
+    """Whether every sample of a cell was read, and near enough to its target in the mean."""
     run = judged.run
     samples = run.samples[run.samples["cell"] == place]
     answers = [int(answer) for answer in samples["answer"]]

@@ -17,15 +17,16 @@ _ESCAPE = re.compile(r"\\(?:([\\nrt])|x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f
 _BY_LETTER = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
 _SIGN = r"[=+\-@＝＋－＠]"
-"""What begins a formula."""
+"""Characters that begin a formula."""
 
 
 def _formula(apostrophe: str) -> re.Pattern[str]:
     """Where a formula begins, with an apostrophe before it or none.
 
-    Some spreadsheets take a semicolon as the separator of cells. A sign that is the whole text
-    begins no formula: `-` is the label of a condition. After a semicolon it may, since a quotation
-    mark may follow, or stand before it. Apostrophes of the text itself may stand before the sign.
+    Some spreadsheets take a semicolon as the separator of cells. A text that is only a sign is no
+    formula: `-` is the label of a condition. After a semicolon a sign always counts, since a
+    quotation mark may stand before or after it. The text may have apostrophes of its own before the
+    sign.
     """
     return re.compile(f"^{apostrophe}(?='*{_SIGN}.)|(?<=;){apostrophe}(?=['\"]*{_SIGN})")
 

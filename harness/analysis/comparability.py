@@ -1,4 +1,4 @@
-"""Whether two runs may be compared, and what they are called beside each other."""
+"""Whether two runs may be compared, and their names in a comparison."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
 
 
 def have_other_rows(first: JudgedCondition, second: JudgedCondition) -> bool:
-    """Whether recorded replies of at least one side are to other rows than those of the other side,
-    so that samples are no pairs: they have no sample in common, or one with another prompt; under
-    two conditions, one of another length.
+    """Whether the samples of two runs are no pairs, because recorded replies of at least one run
+    answer other rows: the runs share no sample, or a shared one has another prompt or, under two
+    conditions, another length.
 
-    Asked runs never do: both can be asked the same.
+    Two asked runs always have the same rows, or can be asked the same ones.
     """
     runs = first.run, second.run
     if all(run.manifest.recorded is None for run in runs):
@@ -52,7 +52,7 @@ def have_other_rows(first: JudgedCondition, second: JudgedCondition) -> bool:
 
 
 def same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
-    """Whether each sample of both has the same target."""
+    """Whether each shared sample has the same target in both runs."""
     places, others = in_both(first.asked, second.asked)
     return bool((first.asked.targets[places] == second.asked.targets[others]).all())
 
@@ -65,10 +65,10 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
             f"{first.folder} is both runs; --axis AXIS=VALUE,VALUE compares conditions of one"
         )
     if left.task != right.task:
-        raise CompareError(f"{problem}: one is of {left.task}, the other of {right.task}")
+        raise CompareError(f"{problem}: one is a run of {left.task}, the other of {right.task}")
     if left.task_version != right.task_version:
         raise CompareError(
-            f"{problem}: one is of version {left.task_version} of {left.task}, the other of "
+            f"{problem}: one used version {left.task_version} of {left.task}, the other of "
             f"{right.task_version}; run both with the same"
         )
     if left.task_digest != right.task_digest:
@@ -89,8 +89,8 @@ def names_of(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
 
 
 def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
-    """A name for each run: its model, and which repeat it is; where runs of one model have other
-    settings, with those that differ. The folder where that is the same for several.
+    """A name for each run: its model and its repeat. Runs of one model also get the settings that
+    differ, and runs with the same name their folders.
     """
     manifests = [run.manifest for run in runs]
     repeated = any(manifest.repeat for manifest in manifests)
@@ -111,7 +111,7 @@ def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
 
 
 def _setting(name: str, value: object) -> object:
-    """A setting as the command line has it."""
+    """A setting as written on the command line."""
     if value is None:
         return "auto" if name == "max_tokens" else "none"
     return value

@@ -41,14 +41,14 @@ Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
 
 @dataclass(frozen=True, eq=False)
 class ConditionComparison:
-    """First against second under one condition."""
+    """The comparison of first and second under one condition."""
 
     condition: Condition
     """The axis values that both sides share."""
     paired: Paired | Unpaired
-    """Line by line; `Unpaired` where the sides have different rows."""
+    """The comparison of each line; `Unpaired` if the sides have different rows."""
     p_values: tuple[float, ...]
-    """One for each line, with Holm's correction for all tests of the comparison."""
+    """The p-value of each line, with Holm's correction for all tests of the comparison."""
     same_targets: bool
     """Whether each sample has the same target on both sides."""
     control: bool
@@ -65,12 +65,12 @@ class ConditionComparison:
 
     @property
     def area(self) -> PairedArea | None:
-        """The areas under both curves; `None` where a side is adaptive or the rows differ."""
+        """The areas under both curves; `None` if a side is adaptive or the rows differ."""
         return self.paired.area if isinstance(self.paired, Paired) and not self.adaptive else None
 
     @property
     def swapped(self) -> ConditionComparison:
-        """The same with first and second exchanged."""
+        """The comparison with first and second exchanged."""
         return replace(self, paired=self.paired.swapped, length=self.length.swapped)
 
     @property
@@ -81,7 +81,7 @@ class ConditionComparison:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """First against second on one task, condition by condition and in the mean.
+    """First against second on one task, under each condition and in the mean.
 
     The tests of all conditions and lengths are one family for Holm's correction, because they
     answer one question: whether first and second differ on this task.
@@ -100,7 +100,7 @@ class Comparison:
 
     @cached_property
     def area(self) -> PairedArea | None:
-        """Mean over the conditions; `None` where one of them has none."""
+        """Mean over the conditions; `None` if one of them has no areas."""
         if any(compared.adaptive or not compared.is_paired for compared in self.conditions):
             return None
         if len(self.conditions) == 1:
@@ -124,7 +124,7 @@ class Comparison:
 
     @property
     def swapped(self) -> Comparison:
-        """The same with first and second exchanged."""
+        """The comparison with first and second exchanged."""
         return replace(
             self,
             first=self.second,
@@ -137,9 +137,9 @@ class Comparison:
         """What became of second, compared with first.
 
         `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
-        sides, and no single line differs significantly by more. Otherwise `worse` or `better`
-        where an effective length, the area or a single line shows it; `worse` where both are shown.
-        Without an area nothing is equivalent.
+        sides, and no single line differs significantly by more. Otherwise `worse` or `better` if an
+        effective length, the area or a single line shows it; `worse` if both are shown. Without
+        areas the result is never `equivalent`.
         """
         signs = {
             self.length.further,
@@ -289,8 +289,8 @@ def _compare(
 def curves_difference(
     first: JudgedCondition, second: JudgedCondition, sides: Sides
 ) -> LengthDifference | None:
-    """The difference in effective length, on the samples that both have, and of recorded replies to
-    different rows on all; `None` where no sample is scored on both sides.
+    """The difference in effective length on the samples that both curves have; for recorded replies
+    to different rows, on all samples. `None` if no sample is scored on both sides.
     """
     if first.curve is None or second.curve is None:
         return None
@@ -303,7 +303,7 @@ def curves_difference(
 def _lines(
     first: JudgedCondition, second: JudgedCondition, sides: Sides, *, unpaired: bool
 ) -> Paired | Unpaired | None:
-    """The lines of both sides; `None` where no sample is scored on both."""
+    """The comparison of each line; `None` if no sample is scored on both sides."""
     if first.curve is None or second.curve is None:
         return None
     if unpaired and have_other_rows(first, second):

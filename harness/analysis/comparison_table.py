@@ -18,7 +18,7 @@ from eyechart.harness.analysis.unpaired import UnpairedLength
 from eyechart.harness.columns import COMPARISON, LINE
 
 ALL = "all"
-"""`condition` of the rows of a pair as a whole."""
+"""The value of `condition` in the rows of a whole pair."""
 DIGITS = 6
 """Decimals of accuracies, areas and octaves in files."""
 
@@ -136,7 +136,7 @@ def _sign(length: Bound) -> str:
 
 
 def _direction(octaves: float) -> str:
-    """Where a value lies that is not limited; empty for one that is."""
+    """On which side a value has no limit; empty if it is limited."""
     if math.isfinite(octaves):
         return ""
     return "?" if math.isnan(octaves) else ">" if octaves > 0 else "<"

@@ -23,8 +23,8 @@ _CHANGES: dict[Change, str] = {
 def finding(comparison: Comparison) -> str:
     """One sentence: who sees further, has the larger area, or that no difference was found.
 
-    Nobody is said to see further because of an area: a model whose accuracy is 80 % at all lengths
-    may have a larger area than one that is perfect to 70 symbols.
+    An area alone is no reason to say that a model sees further: a model whose accuracy is 80 % at
+    all lengths may have a larger area than one that is perfect to 70 symbols.
     """
     length, area = comparison.length, comparison.area
     open_ends = _unlimited(comparison)
@@ -92,7 +92,7 @@ def area_text(area: PairedArea) -> str:
 
 
 def factor_text(length: LengthDifference) -> str:
-    """The factor between two effective lengths with its interval, as far as it is limited."""
+    """The factor between two effective lengths with its interval, as far as they are limited."""
     middle, low, high = (None if one is None else number_text(one) for one in factors(length))
     if low is None and high is None:
         return "a factor that the answers limit in neither direction"
@@ -110,8 +110,8 @@ def factor_text(length: LengthDifference) -> str:
 
 
 def _unlimited(comparison: Comparison) -> str:
-    """Where and why the factor between the effective lengths has no limit in either direction;
-    empty where it has one.
+    """In words, where and why the factor between the effective lengths has no limit in either
+    direction; empty if it has one.
     """
     if math.isfinite(comparison.length.low) or math.isfinite(comparison.length.high):
         return ""
@@ -141,7 +141,7 @@ def _lengths(length: LengthDifference, conditions: int) -> str:
 
 
 def _no_further(length: LengthDifference, unlimited: str) -> str:
-    """Why nobody is said to see further."""
+    """Why the sentence does not say that one side sees further."""
     if not length.one_threshold:
         return "no effective lengths to compare, since at least one side has no single threshold"
     if unlimited:
@@ -153,7 +153,7 @@ def _no_further(length: LengthDifference, unlimited: str) -> str:
 
 
 def _of_lines(comparison: Comparison) -> str:
-    """The lines whose accuracies differ, or what they could have shown."""
+    """The lines whose accuracies differ, or the differences that they could have shown."""
     tests = comparison.lines
     test = "McNemar" if comparison.is_paired else "Fisher"
     significant = sorted({line.length for line in comparison.significant})
@@ -191,7 +191,7 @@ def _of_lines(comparison: Comparison) -> str:
 
 
 def _of_adaptive(comparison: Comparison) -> str:
-    """What the comparison of adaptive samples goes by; empty where there are none."""
+    """Which samples a comparison of adaptive runs uses; empty if no side is adaptive."""
     conditions = comparison.conditions
     adaptive = [one for one in conditions if one.adaptive and one.is_paired]
     if not adaptive:

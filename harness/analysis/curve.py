@@ -22,7 +22,7 @@ THRESHOLD = 0.85
 
 
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
-"""Accuracies that an estimate can tell from 0 and from 1."""
+"""The smallest and the largest accuracy that a threshold may have."""
 
 
 RESAMPLES = 2000
@@ -41,7 +41,7 @@ _MOST_WEIGHTS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The accuracy from which on a model is said to see a length."""
+    """The accuracy from which a model is said to see a length."""
 
     share: float = THRESHOLD
     relative: bool = False
@@ -60,7 +60,7 @@ class Threshold:
 
 
 def threshold_problem(share: float) -> str:
-    """What is wrong with a threshold, after its name; empty where nothing is."""
+    """What is wrong with a threshold, as the end of a message; empty if nothing is."""
     if LEAST_THRESHOLD <= share <= MOST_THRESHOLD:
         return ""
     remedy = "no number of samples can show that an accuracy is 1; 0.95 or 0.99 can be shown"
@@ -90,7 +90,7 @@ class Curve:
         return np.array([line.length for line in self.lines], float)
 
     def at(self, columns: Any) -> Curve:
-        """The curve of these columns alone."""
+        """The curve restricted to these columns."""
         places = np.arange(len(self.lines))[columns]
         return Curve(
             tuple(self.lines[place] for place in places),

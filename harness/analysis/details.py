@@ -39,8 +39,9 @@ def _whole(detail: Detail) -> Detail:
 
 
 def read_details(run: JudgedRun, change: Callable[[Detail], Detail] = _whole) -> list[Detail]:
-    """Every sample that has a record, with its verdict; sorted by index, then cell. What `change`
-    makes of a detail is kept of it: one whole record after the other is in memory.
+    """Every sample that has a record, with its verdict; sorted by index, then cell.
+
+    Each detail is reduced by `change` at once, so only one whole record is in memory at a time.
     """
     answer = run.spec.answer
     cells = run.samples["cell"].to_numpy()
@@ -58,7 +59,7 @@ class RunDetails:
     run: JudgedRun
     details: Sequence[Detail]
     name: str
-    """The model's name, with what distinguishes this run from its other runs in the report."""
+    """The model's name, with the settings that tell this run from its other runs in the report."""
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -90,7 +91,7 @@ class RunDetails:
 
 
 FIRST_ROUNDED = 2.0**53
-"""From here on a float may differ from the integer it was converted from."""
+"""From here on a float cannot hold every integer."""
 
 
 def _exact_float(value: object) -> float:
@@ -110,7 +111,9 @@ class Prompts:
     """What the user can do about that; "" where nothing is known to help."""
 
     def of(self, run_details: RunDetails) -> Iterator[str | None]:
-        """The prompt of each detail, in order; `None` where it is not the prompt that was sent."""
+        """The prompt of each detail, in order; `None` if the prompt that was sent was another
+        one.
+        """
         drawn: dict[int, Item] = {}
         drawn_index = -1
         seed = int(run_details.run.manifest.settings["seed"])
@@ -140,7 +143,7 @@ def _sample(
 
 
 def prompts_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> Prompts:
-    """The prompts of `run`, from the task that `task_of_run.task_of` opens."""
+    """The prompts of `run`, made by the task that `task_of_run.task_of` opens."""
     try:
         return Prompts(task_of(run, others, run_kept_code=run_kept_code))
     except NoTaskError as error:

@@ -23,8 +23,8 @@ def collapsed(verdict: Verdict, target: float | str, repeated: object) -> int:
     """1 where the answer collapsed to one repeated symbol, 0 where not, -1 where not applicable.
 
     Where the target is one word, a collapsed answer is `repeated`, the task's parameter of that
-    name. Where it is several, a collapsed answer repeats a single word and the target does not.
-    Not applicable: no text was read, or the target is itself what a collapse gives.
+    name. Where it is several, a collapsed answer repeats a single word and the target does not. Not
+    applicable: no text was read, or the target itself looks like a collapsed answer.
     """
     if not isinstance(verdict.answer, str) or not isinstance(target, str):
         return -1
@@ -41,8 +41,8 @@ def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.D
 
     Counts: the median absolute error, the share of answers that are multiples of ten, the most
     frequent answer (the smallest of several) and its share. Copies: the share that `collapsed` and
-    the mean index of the first word that differs. NaN: what does not apply, and a median error too
-    large for a float.
+    the mean index of the first word that differs. A value is NaN if it does not apply, and a median
+    error also if it is too large for a float.
     """
     read = pd.DataFrame(
         {

@@ -18,12 +18,12 @@ from eyechart.harness.analysis.curve import Curve, Floats
 _NEAR = 2.0
 """Logits around the threshold within which answers count for the estimate of a crossing."""
 _GROUPS_AN_OCTAVE = 4
-"""Groups of neighbouring lengths."""
+"""Groups of neighbouring lengths in an octave."""
 _LEAST_VARIANCE = 0.3
 _PRIOR_ROWS, _PRIOR = 5, 0.25
-"""Weight and correlation of what is assumed of rows before any answer."""
+"""Number and correlation of the rows that the prior stands for."""
 _ROUNDING = 1e-9
-"""Deviations that are smaller, as a share of the residuals, are 0."""
+"""Deviations that are a smaller share of the residuals count as 0."""
 
 
 def nearness(accuracy: Floats, threshold: float) -> Floats:

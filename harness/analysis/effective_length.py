@@ -21,14 +21,18 @@ from eyechart.harness.analysis.fit import TAILS, Fit, fit
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 
 NO_SINGLE_THRESHOLD = "no single threshold"
-"""What is said beside an effective length that is a tested length instead."""
+"""The note beside an effective length that is a tested length, because there is no single
+threshold.
+"""
 FEW_REPLIES = 8
-"""An effective length of fewer scored replies is marked: so many has a wave of an adaptive run."""
+"""An effective length from fewer scored replies than this gets a note. This is one wave of an
+adaptive run.
+"""
 
 
 def few_replies(scored: int) -> str:
-    """`of 3 replies only`: what is said beside the effective length of so many scored replies;
-    empty where they are enough.
+    """`of 3 replies only`: the note beside an effective length from few scored replies; empty if
+    they are enough.
     """
     if scored >= FEW_REPLIES:
         return ""
@@ -37,7 +41,7 @@ def few_replies(scored: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveLength:
-    """How far a model sees under one condition; lengths are in symbols."""
+    """How far a model sees under one condition. Lengths are in symbols."""
 
     threshold: Threshold
     length: Bound
@@ -59,12 +63,12 @@ class EffectiveLength:
 
     @property
     def scored(self) -> int:
-        """The scored replies behind it."""
+        """The scored replies that the estimate uses."""
         return int(self.fit.answered.sum())
 
     @property
     def note(self) -> str:
-        """What to say beside the length: that there is no single threshold, or that the replies are
+        """The note beside the length: that there is no single threshold, or that the replies are
         few; mostly empty.
         """
         threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
@@ -170,7 +174,7 @@ def at_most(successes: int, n: int, share: float) -> float:
 
 
 def _passed(lengths: Floats, count: int) -> Bound:
-    """The longest of the first `count` lengths, which are those that pass."""
+    """The longest of the first `count` lengths, which are the passing ones."""
     if count == 0:
         return Bound("<", float(lengths[0]))
     return Bound(">" if count == len(lengths) else "=", float(lengths[count - 1]))

@@ -1,4 +1,4 @@
-"""The factor between two effective lengths: one number, the same wherever it is shown."""
+"""The factor between two effective lengths, equal wherever it is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTE = (
 
 
 def factor(octaves: float) -> float | None:
-    """The factor to three digits; `None` where it is not limited or not known."""
+    """The factor to three digits; `None` if it is not limited or not known."""
     return float(f"{2**octaves:.{_DIGITS}g}") if math.isfinite(octaves) else None
 
 
@@ -32,7 +32,7 @@ def number_text(value: float) -> str:
 
 
 def differs_from_ratio(lengths: Iterable[LengthDifference]) -> bool:
-    """Whether a factor is shown that is not the ratio of the two lengths beside it."""
+    """Whether a shown factor is not the ratio of the two lengths beside it."""
     return any(
         (shown := factor(length.shown[0])) is not None
         and shown != factor(math.log2(length.first.length / length.second.length))

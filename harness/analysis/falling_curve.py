@@ -32,10 +32,11 @@ _RATE_CHANGES, _JUMPS = 0.25, 0.15
 _NEVER = 0.12
 """Prior probability that the accuracy is below the threshold at the shortest length."""
 _LAPSE = 0.06
-"""Scale of the prior of the error rate at the shortest length: levels of accuracy p above the
-threshold weigh exp(-(1 - p) / scale)."""
+"""Scale of the prior of the error rate at the shortest length: a level with accuracy p above the
+threshold has the weight exp(-(1 - p) / scale).
+"""
 _RANGE = 600.0
-"""Differences of logarithms up to this have an exponential above 0."""
+"""A difference of logarithms of at most this has an exponential above 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ def falling_curve(
 ) -> FallingCurve:
     """The posterior, given the number of correct and of scored answers in each bin.
 
-    Both have shape (R, B) and need not be whole: counts that are divided by a dispersion weigh
+    Both have shape (R, B). They need not be whole numbers: counts divided by a dispersion weigh
     less. `centres` has the octaves of the bins, shape (B,); without them they are an eighth apart.
     `threshold` is an accuracy; beyond `LEAST_THRESHOLD` and `MOST_THRESHOLD` the nearer of the two
     counts, since levels need room on both sides.
@@ -134,7 +135,7 @@ def falling_curve(
 
 
 def _rounded(apart: Floats) -> list[float]:
-    """Distances of bins, each rounded by 5 % at most, so that there are few different ones."""
+    """Distances of bins, rounded by at most 5 % each, so that few different ones remain."""
     rounded: list[float] = (2 ** (np.rint(8 * np.log2(apart)) / 8)).tolist()
     return rounded
 

@@ -25,16 +25,16 @@ _ORDER = "<=>"
 def corrected(
     differences: Sequence[LengthDifference], tests: int | None = None
 ) -> list[LengthDifference]:
-    """Differences of effective lengths with Holm's correction; `tests` counts those of the family,
-    where these are only some of them.
+    """Differences of effective lengths with Holm's correction. `tests` is the size of the family,
+    if these are only some of it.
     """
     p_values = holm([difference.p for difference in differences], tests)
     return [replace(difference, p=p) for difference, p in zip(differences, p_values, strict=True)]
 
 
 def in_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with Holm's correction over all of them: one family are their differences in
-    effective length, another one the tests of all their lines. Areas are not corrected.
+    """The comparisons with Holm's correction over all of them. Their differences in effective
+    length are one family, the tests of all their lines another one. Areas are not corrected.
     """
     lengths = corrected([comparison.length for comparison in comparisons])
     tests = iter(holm([line.p for comparison in comparisons for line, _ in comparison.lines]))
@@ -62,8 +62,8 @@ class Ranked:
 
     @property
     def rank_key(self) -> tuple[float, int]:
-        """Sorts runs by the mean over the conditions, on a scale of logarithms; a length outside
-        the tested range counts as its end.
+        """Key to sort runs by the mean of log effective length over the conditions; a length
+        outside the tested range counts as the end of that range.
         """
         known = [one.length for one in self.estimates.values() if one]
         if not known:
@@ -90,7 +90,7 @@ class Ranking:
 
     @cached_property
     def against_reference(self) -> list[tuple[int, Comparison]]:
-        """The place of each other run, and its comparison with the reference, which is first."""
+        """The place of each other run, and its comparison with the reference as first."""
         return [
             (right, comparison) if left == self.reference else (left, comparison.swapped)
             for (left, right), comparison in self.comparisons.items()
@@ -98,7 +98,7 @@ class Ranking:
         ]
 
     def further_than(self, place: int) -> list[int]:
-        """Places of the runs that the run at `place` is shown to see further than."""
+        """The places of all runs that see less far, by test, than the run at `place`."""
         found = []
         for (left, right), comparison in self.comparisons.items():
             further = comparison.length.further

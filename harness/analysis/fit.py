@@ -29,8 +29,9 @@ _Rounding: TypeAlias = Callable[[float], int]
 MARGIN = 0.5 / BINS_AN_OCTAVE
 """Octaves that are added to both ends of an interval: half of a usual bin."""
 OUTSIDE = 0.01
-"""The margin may move an end of an interval out of the tested range. The end is then a bound (`<`
-or `>`) only if the crossing lies out there with at least this probability."""
+"""The margin can move an end of an interval out of the tested range. The end is a bound (`<` or
+`>`) only if the crossing lies outside the range with at least this probability.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +98,9 @@ class Fit:
     def interval(self, tails: Tails = TAILS) -> Span:
         """The interval between two quantiles of the crossing.
 
-        `MARGIN` is added to both sides. A quantile in a gap instead becomes the asked length
-        below it, or above it for the upper end: its place within the gap is the prior's alone.
+        `MARGIN` is added to both sides. A quantile in a gap is moved instead to the asked length
+        below it, or above it for the upper end: only the prior decides where it lies within the
+        gap.
         """
         low, high = self._ends(tails)
         return self._bound(low, math.floor), self._bound(high, math.ceil)
@@ -110,7 +112,7 @@ class Fit:
         return high - low
 
     def _ends(self, tails: Tails) -> tuple[float, float]:
-        """Octaves of both ends of an interval; an end that is a bound is infinite."""
+        """Octaves of both ends of an interval; infinite for an end that is a bound."""
         low, high = self._octave(tails[0]), self._octave(tails[1])
         last = float(self.bins.centres[-1])
         if gap := self._gap(self.place(tails[0])):
@@ -143,10 +145,10 @@ class Fit:
         return float(shorter), float(longer)
 
     def up_to(self, longest: float) -> Fit:
-        """This fit without the lengths above `longest`. No answer may be longer than that.
+        """This fit without the lengths above `longest`, at which there must be no answers.
 
-        The numbers at the remaining lengths stay as they are: they do not depend on how far the
-        range goes on where nothing was answered.
+        The numbers at the remaining lengths do not change, since they do not depend on lengths
+        without answers.
         """
         bins = replace(self.bins, longest=longest)
         kept = slice(bins.count)

@@ -29,14 +29,15 @@ class Groups:
     table: pd.DataFrame
     """The columns of `by_NAME.csv`: one row for each condition and value."""
     without: int
-    """Samples whose item has no such metadata, or is no longer the one that was sent."""
+    """Samples whose item lacks this metadata, or is no longer the item that was sent."""
 
 
 def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool = False) -> Groups:
     """The recorded samples of `run` by the metadata `name` of their items.
 
-    The journal has no metadata: the items are made again by the task that `task_of` opens; `tasks`
-    names files as `--task` does, and code that the run kept is executed with `run_kept_code` alone.
+    The journal has no metadata, so the items are made again by the task that `task_of` opens.
+    `tasks` names task files, as `--task` does. Code that the run kept is executed only with
+    `run_kept_code`.
 
     Raises:
         UsageError: the task cannot be opened, or no item has the name.
@@ -76,8 +77,8 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
 
 
 def _items(run: JudgedRun, task: Task) -> Iterator[tuple[int, int, Item | None]]:
-    """Cell, outcome and item of each sample; `None` where its prompt is not the one that was
-    sent.
+    """Cell, outcome and item of each sample; the item is `None` if its prompt is not the one that
+    was sent.
     """
     seed = int(run.manifest.settings["seed"])
     samples = run.samples

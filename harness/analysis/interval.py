@@ -34,7 +34,7 @@ Sign: TypeAlias = Literal["<", "=", ">"]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An estimated length within the tested range (`=`), or the end of that range it is beyond."""
+    """An estimated length within the tested range (`=`), or beyond one end of it (`<`, `>`)."""
 
     sign: Sign
     length: float

@@ -1,9 +1,8 @@
 """One judged run: the only place that interprets a journal.
 
-It decides which conditions a run has and in which order, which of them are controls, and what their
-curves and effective lengths are; `judged_samples` decides which record of a sample counts. The
-terminal, the page, the
-leaderboard, comparisons and exports read all of this here. It is a pure function of the run's
+It decides which conditions a run has, their order, which are controls, and their curves and
+effective lengths. `judged_samples` decides which record of a sample counts. The terminal, the page,
+the leaderboard, comparisons and exports all use this module. It is a pure function of the run's
 folder.
 """
 
@@ -63,22 +62,22 @@ class JudgedRun:
     scorer: Scorer | None = None
     """The task's own scorer, if it has one."""
     model: ResolvedModel | None = None
-    """What the catalog knows of its model, at the addresses where it was asked."""
+    """The catalog's facts about the model, at the addresses where it was asked."""
 
     @property
     def prices_of(self) -> str:
-        """The date and the name of the list of prices behind `cost`; empty where there is none."""
+        """The date and the name of the price list used for `cost`; empty if there is none."""
         prices = None if self.model is None else self.model.prices
         return "" if prices is None else prices.of
 
     def cost_of(self, record: Record) -> float | None:
-        """Dollars of a record's reply; `None` where its tokens or prices are not known."""
+        """Dollars of a record's reply; `None` if its tokens or prices are not known."""
         prices = None if self.model is None else self.model.prices
         return None if prices is None else cost(prices, record, record.at)
 
     @cached_property
     def cost(self) -> RunCost | None:
-        """What its replies cost; `None` where that is known of none."""
+        """What all replies cost; `None` if no reply's cost is known."""
         return self.cost_at(range(len(self.manifest.cells)))
 
     def cost_at(self, places: Collection[int]) -> RunCost | None:
@@ -117,8 +116,8 @@ class JudgedRun:
 
     @cached_property
     def line_names(self) -> list[str]:
-        """The nominal length of each cell's line; with the band where the condition has several
-        lines of that length.
+        """The nominal length of each cell's line, with its band if the condition has several lines
+        of that length.
         """
         cells = self.manifest.cells
         counts = Counter((cell.condition, cell.length) for cell in cells)
@@ -131,7 +130,7 @@ class JudgedRun:
 
     @property
     def missing(self) -> int:
-        """Number of samples without a reply; of a shard, among its own rows."""
+        """Number of samples without a reply; for a shard, among its own rows."""
         return int(self.cells[list(NOT_SCORED)].sum().sum())
 
 
@@ -142,7 +141,7 @@ class JudgedCondition:
     run: JudgedRun
     condition: Condition
     places: tuple[int, ...]
-    """Places of its cells in `manifest.cells`, by line."""
+    """Places of this condition's cells in `manifest.cells`, by line."""
     _estimates: dict[tuple[Threshold, frozenset[int]], EffectiveLength | None] = field(
         default_factory=dict
     )
@@ -154,19 +153,19 @@ class JudgedCondition:
 
     @property
     def adaptive(self) -> bool:
-        """Whether its samples were chosen by the answers: it has no area, since most of them are
-        where the accuracy falls.
+        """Whether the samples were chosen by the replies. An adaptive condition has no area, since
+        most of its samples are where the accuracy falls.
         """
         return self.condition in self.run.manifest.adaptive
 
     @property
     def planned(self) -> list[Cell]:
-        """Its cells in the manifest."""
+        """The condition's cells in the manifest."""
         return [self.run.manifest.cells[place] for place in self.places]
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Its rows of `table.csv`, by line."""
+        """The condition's rows of `table.csv`, by line."""
         return self.run.cells.loc[list(self.places)]
 
     @property
@@ -181,12 +180,14 @@ class JudgedCondition:
 
     @cached_property
     def asked(self) -> Asked:
-        """Its samples that have a record, in an order that runs share."""
+        """The condition's samples that have a record, in the same order in all runs."""
         return asked_of(self.recorded)
 
     @property
     def recorded(self) -> pd.DataFrame:
-        """Its samples that have a record, with the columns `LINE`; see `JudgedRun.samples`."""
+        """The condition's samples that have a record, with the columns `LINE`; see
+        `JudgedRun.samples`.
+        """
         samples = self.run.samples
         recorded = samples[samples["cell"].isin(self.places)]
         lines = np.array([astuple(cell.line) for cell in self.run.manifest.cells], np.int64)
@@ -208,7 +209,7 @@ class JudgedCondition:
 
     @property
     def cost(self) -> RunCost | None:
-        """What its replies cost; `None` where that is known of none."""
+        """What the replies cost; `None` if no reply's cost is known."""
         return self.run.cost_at(self.places)
 
     @cached_property
@@ -241,8 +242,8 @@ class JudgedCondition:
 
     @cached_property
     def control(self) -> bool:
-        """Whether the target of every sample with a record is the symbol that the task repeats, so
-        that a model is correct without seeing anything else.
+        """Whether every recorded sample has the repeated symbol as its target, so that a model is
+        correct without seeing anything else.
         """
         repeated = self.run.spec.params.get("repeated")
         targets = self.run.samples["target"][self.run.samples["cell"].isin(self.places)]
@@ -256,8 +257,8 @@ def read_run(
 ) -> JudgedRun:
     """Reads the run in `folder` and judges all of its records again.
 
-    A task's own scorer is loaded from its file; `tasks` names files as `--task` does, and the file
-    that the run names is executed with `run_kept_code`, see `judging.scorer_of`.
+    A task's own scorer is loaded from its file. `tasks` names task files, as `--task` does. A file
+    that only the run names is executed only with `run_kept_code`, see `judging.scorer_of`.
 
     Raises:
         JournalError: there is no run or it cannot be read, or an axis of its task has the name of a
@@ -279,7 +280,7 @@ def read_run(
 
 
 def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:
-    """The run as if it had only the cells that are kept."""
+    """The run restricted to these cells."""
     cells = run.manifest.cells
     places = [place for place, cell in enumerate(cells) if keeps(cell)]
     if len(places) == len(cells):
@@ -304,15 +305,15 @@ def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
 
 
 def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:
-    """Place in `run.samples` -> the record that counts; for all samples, or for `places`."""
+    """Place in `run.samples` -> the record that counts, for all samples or for `places`."""
     return dict(each_counted(run, places))
 
 
 def each_counted(
     run: JudgedRun, places: Collection[int] | None = None
 ) -> Iterator[tuple[int, Record]]:
-    """The items of `counted_records`, in the order of the journal, which is read again because
-    records are too large to keep in memory.
+    """The items of `counted_records`, in the order of the journal. The journal is read again,
+    because records are too large to keep in memory.
     """
     numbers = run.samples["record"].to_numpy()
     places_of: dict[int, list[int]] = {}

@@ -56,15 +56,15 @@ def _short(value: object) -> str:
 def scorer_of(
     folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
 ) -> Scorer | None:
-    """The scorer of the run in `folder`, from its task file; `others` names files as `--task` does.
+    """The scorer of the run in `folder`, from its task file. `others` names task files, as `--task`
+    does.
 
-    A run may come from a stranger, so the file that its manifest names is executed with
-    `run_kept_code` alone, or where this process has loaded it by the user's wish; nor is one of a
-    built-in task that is not the installed task. A file that the user has run here is executed
-    (`plan.own_tasks`).
+    A run may come from a stranger. So a file that only its manifest names is not executed, also if
+    it claims to be a built-in task. It is executed with `run_kept_code`, if the user has run it on
+    this machine (`plan.own_tasks`), or if this process has loaded it already for the user.
 
     Raises:
-        JournalError: the run's task has a scorer that cannot be loaded any more.
+        JournalError: the scorer of the run's task cannot be loaded.
     """
     spec = manifest.task_spec()
     if spec.scorer is None:
@@ -85,10 +85,10 @@ def scorer_of(
 
 
 def _named_file(file: str, scorer: str, *, run_kept_code: bool) -> Path:
-    """The task file that a manifest names; raises `ItemError` where its `scorer` is not to be
+    """The task file that a manifest names; raises `ItemError` if its `scorer` must not be
     executed.
     """
     path = Path(file)
     if not (run_kept_code or is_loaded(path, scorer)):
-        raise ItemError(f"{scorer!r} beside {file!r} is named by the run alone")
+        raise ItemError(f"{scorer!r} beside {file!r} is named only by the run")
     return path

@@ -1,7 +1,7 @@
 """Many runs in one table: one row for each model, task and condition.
 
-The file keeps rows whose runs are not at hand; a newer run of the same model replaces its row. Rows
-that cannot be compared with the others are left out, each with a reason.
+The file keeps the rows of runs that are not in this command; a newer run of the same model replaces
+its row. Rows that cannot be compared with the others are left out, each with a reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHOWN_FINGERPRINT = 8
 
 
 def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[LeftOut]]:
-    """A row for each complete condition, and what is said of each incomplete one.
+    """A row for each complete condition, and a message for each incomplete one.
 
     Raises:
         LeaderboardError: the run is a repeat of another one.
@@ -144,16 +144,15 @@ def merge(
 ) -> Leaderboard:
     """Merges new `rows` with those `before` into rows that can be compared with each other.
 
-    Of rows with equal `KEY`, version and samples the latest is kept; the samples are those of the
-    fingerprint, and in adaptive rows, whose samples follow from the replies, those of the seed.
-    Recorded rows have the samples that somebody else chose, so that any of them are compared: by
-    their effective lengths, and not by areas, which are over other lines. A
-    date that is not one, or is more than a day after `now`, counts as the earliest, so that such a
-    row never replaces one with a valid date. Of each task only the newest version is kept. Of each
-    condition only one combination of data and threshold is kept among the full rows, one among the
-    adaptive and one among the recorded rows: one of the rows `before`, if there are any, so that
-    new rows never remove old ones. Among several: the most frequent, then the one with most
-    samples, then the latest.
+    Of rows with equal `KEY`, version and samples the latest is kept. Two rows have equal samples if
+    their fingerprints are equal; adaptive rows, whose samples depend on the replies, if their seeds
+    are. Somebody else chose the samples of recorded rows, so all of these are compared, by
+    effective length and not by area, since their lines differ. An invalid date, or one more than a
+    day after `now`, counts as the earliest, so such a row never replaces one with a valid date.
+    Only the newest version of each task is kept. Each condition keeps one combination of data and
+    threshold for its full rows, one for the adaptive and one for the recorded rows. A combination
+    of the rows `before` comes first, so new rows never remove old ones; then the most frequent one,
+    then the one with most samples, then the latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
@@ -162,8 +161,8 @@ def merge(
     kept = list(latest.values())
     left_out: list[LeftOut] = []
     ahead = [
-        f"{_named(row)}: dated {row['date']!r}, which is after today or no date; a run that is "
-        "here replaces it"
+        f"{_named(row)}: dated {row['date']!r}, which is no date or lies in the "
+        "future; a newer run of this model replaces the row"
         for row in before
         if row["date"] and _when(row, limit) == _EARLIEST
     ]
@@ -214,13 +213,13 @@ def _when(row: Row, limit: datetime) -> datetime:
 
 
 def _group(row: Row) -> tuple[str, ...]:
-    """What rows that are compared with each other have in common."""
+    """The properties that rows must share to be compared with each other."""
     return row["task"], row["condition"], row["adaptive"], row["recorded"]
 
 
 def _rank(row: Row) -> tuple[float, int]:
-    """What the rows of a group are sorted by: the area; the effective length of adaptive and of
-    recorded rows, where `< 26` is less than 26, and `> 26` more.
+    """The value by which the rows of a group are sorted: the area, or for adaptive and recorded
+    rows the effective length, where `< 26` is less than 26 and `> 26` more.
     """
     if not row["adaptive"] and not row["recorded"]:
         return float(row["area"]), 0
@@ -228,7 +227,7 @@ def _rank(row: Row) -> tuple[float, int]:
 
 
 def _samples(row: Row) -> str:
-    """What two rows have in common if their runs drew the same samples."""
+    """The properties that two rows share if their runs drew the same samples."""
     if row["recorded"]:
         return "recorded"
     return f"adaptive {_seed(row)}" if row["adaptive"] else row["fingerprint"]
@@ -253,7 +252,7 @@ def _named(row: Row) -> str:
 
 
 def _difference(row: Row, reference: Row) -> tuple[str, str]:
-    """Why a row cannot be compared with the `reference`, and the kind of that reason."""
+    """Why a row cannot be compared with the `reference`, and the kind of this reason."""
     lengths, reference_lengths = (
         [str(length) for length in lengths_of([entry])] for entry in (row, reference)
     )

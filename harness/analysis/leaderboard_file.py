@@ -42,12 +42,12 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A row, or a condition of a run, that a leaderboard does not take."""
+    """A row, or a condition of a run, that a leaderboard leaves out."""
 
     name: str
     reason: str
     kind: str
-    """What rows that are left out for such a reason have in common: `with other lengths`."""
+    """The kind of the reason, in words that fit several rows: `with other lengths`."""
 
     def __str__(self) -> str:
         """One line."""
@@ -58,7 +58,7 @@ _MOST_LINES = 3
 
 
 def left_out_lines(left_out: Iterable[LeftOut]) -> list[str]:
-    """A line for each of a few, and one line for each kind of reason with more."""
+    """One line for each row if they are few, else one line for each kind of reason."""
     by_kind: dict[str, list[LeftOut]] = {}
     for one in left_out:
         by_kind.setdefault(one.kind, []).append(one)
@@ -74,7 +74,7 @@ def left_out_lines(left_out: Iterable[LeftOut]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """The rows of a leaderboard, and messages about the others."""
+    """The rows of a leaderboard, and messages about rows that were left out."""
 
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...]
@@ -89,7 +89,7 @@ def only_writer(
 ) -> Iterator[None]:
     """Holds the lock of the leaderboard at `path`, so that no other process writes it meanwhile.
 
-    Waits up to `patience_s` seconds for a process that holds it; calls `say` after `quiet_s`.
+    If another process holds it, waits up to `patience_s` seconds, and calls `say` after `quiet_s`.
 
     Raises:
         errors.JournalError: the lock is still held then, or cannot be made.

@@ -8,7 +8,7 @@ from eyechart.harness.analysis.bins import group_sums
 from eyechart.harness.analysis.curve import Floats
 
 LEVEL = 0.02
-"""Probability of calling a falling curve no single threshold, about."""
+"""About how often a falling curve is wrongly found to have no single threshold."""
 _DRAWS = 400
 _SCALES = (4, 2)
 """Groups of neighbouring lengths in an octave."""
@@ -25,11 +25,11 @@ def has_one_threshold(
 ) -> bool:
     """Whether the answers agree with an accuracy that falls below the threshold once, or never.
 
-    They do not where groups of neighbouring lengths are below the threshold and longer ones above
-    it, and a falling accuracy would give such a rise in less than `level` of the cases. That is
-    the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright and
-    Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups. Its
-    distribution is that of answers drawn from `accuracy`, a fitted falling curve. Arguments have
+    They disagree if a group of neighbouring lengths is below the threshold and a longer group above
+    it, and a falling accuracy would give such a rise in less than a share `level` of cases. The
+    test is the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright
+    and Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups. Its
+    distribution comes from answers drawn from `accuracy`, a fitted falling curve. Arguments have
     shape (B,); `centres` are the octaves of the bins.
     """
     if not any(_rises_across(correct, answered, centres, scale, threshold) for scale in _SCALES):
@@ -60,9 +60,9 @@ def _rises_across(
 def falling_fit(correct: Floats, answered: Floats) -> Floats:
     """The falling accuracies of greatest likelihood: shape (D, B) for D sets of answers.
 
-    The least upper bound formula of isotonic regression: the accuracy at a bin is the smallest,
-    over groups that begin at or before it, of the largest accuracy of groups that end at or after
-    it.
+    By the min-max formula of isotonic regression: for each bin, take every start at or before it;
+    find the largest accuracy of the groups from this start to any end at or after the bin; the
+    result is the smallest of these.
     """
     bins = correct.shape[1]
     right, asked = (

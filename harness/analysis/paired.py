@@ -85,7 +85,7 @@ class PairedArea:
 
     @property
     def larger(self) -> int:
-        """1 where first has the larger area, -1 where second has it, 0 where neither is shown."""
+        """1 if first has the larger area, -1 if second has it, 0 if neither is shown."""
         low, high = self.difference_ci
         return int(low > 0) - int(high < 0)
 
@@ -112,7 +112,7 @@ class Paired:
 
     @cached_property
     def area(self) -> PairedArea:
-        """The areas; computed where they are asked for, since most pairs of many runs need none."""
+        """The areas; computed when they are needed, since most pairs of many runs need none."""
         return mean_area([self.pair], resamples=self.resamples, seed=self.seed)
 
     @property
@@ -153,8 +153,8 @@ def paired(first: Curve, second: Curve) -> Pair | None:
 def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
     """Compares the two curves of `pair` on each line and by area.
 
-    The interval at a length depends on the answers at that length alone. It has four times the
-    draws, which cost little for one length.
+    The interval at a length depends only on the answers at that length. It uses four times as many
+    draws, since one length costs little.
     """
     first, second = pair
     both = (first.correct * second.correct).sum(axis=0)
@@ -184,8 +184,8 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
 def _accuracies(counts: tuple[int, int, int, int], resamples: int, seed: int) -> PairedArea:
     """The accuracies of one line, which are its areas, with the intervals of their difference.
 
-    `counts` are the samples that both have right, the first alone, the second alone, and neither.
-    Kept, since the lines of many pairs have the same counts.
+    `counts` has the number of samples that both have right, only the first, only the second, and
+    neither. Results are cached, since the lines of many pairs have the same counts.
     """
     answers = np.repeat(
         np.array([[1, 1], [1, 0], [0, 1], [0, 0]], float),
@@ -260,9 +260,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def holm(p_values: Sequence[float], tests: int | None = None) -> list[float]:
-    """The p-values adjusted for multiple tests (Holm 1979), in the given order.
-
-    `tests` counts those of the family, where these are only some of them.
+    """The p-values adjusted for multiple tests (Holm 1979), in the given order. `tests` is the size
+    of the family, if these are only some of it.
     """
     count, highest = len(p_values) if tests is None else tests, 0.0
     adjusted = [0.0] * len(p_values)

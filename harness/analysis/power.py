@@ -26,7 +26,9 @@ _LEVEL = 0.05
 _STEPS = 1000
 """Accuracies are searched in steps of a thousandth."""
 _SLOPE, _LAPSES = 3.0, 0.02
-"""The simulated models: log odds lost per unit of log length, and share of errors at any length."""
+"""The simulated models: log odds lost per unit of log length, and the share of errors at every
+length.
+"""
 _COMPARISONS = 12
 _MOST_SAMPLES = 1000
 """Samples of a line that are simulated, at most; with more, an even smaller factor is found."""
@@ -55,8 +57,9 @@ def smallest_fall(pairs: int, tests: int = 1) -> float | None:
 
 
 def critical_counts(pairs: int, level: float) -> Counts:
-    """For 0 to `pairs` discordant pairs: the most in which the worse side alone may be right for
-    McNemar's exact p-value to be below `level`; -1 where it never is.
+    """For each number of discordant pairs from 0 to `pairs`: the largest number of them in which
+    only the worse side is right, such that McNemar's exact p-value is below `level`; -1 if it never
+    is.
 
     From one number of discordant pairs to the next this count grows by one at most, so the tail of
     the binomial distribution is carried along.

@@ -1,4 +1,4 @@
-"""What changed when the samples of a run were asked again: replies and verdicts."""
+"""What changed when the samples of a run were asked again: the texts of replies, and verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BOTH = ["record", "record_other", "outcome", "outcome_other"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedVerdict:
-    """A sample whose outcome is another one in the repeat."""
+    """A sample whose outcome in the repeat is another one."""
 
     id: str
     before: str
@@ -42,7 +42,7 @@ class Repetition:
     """In the order of the run's journal."""
 
     def lines(self) -> Iterator[str]:
-        """The numbers on one line, then the first samples whose verdict changed."""
+        """The numbers in one line, then the first samples with a changed verdict."""
         same = self.asked - len(self.changed)
         text = (
             f"{self.task}: {self.asked:,} samples asked again; {self.same_text:,} replies are the "
@@ -59,7 +59,7 @@ class Repetition:
 def repetition(run: JudgedRun, repeat: JudgedRun) -> Repetition:
     """Compares a run with its repeat, or with any other run of the same samples.
 
-    Samples without a reply on one of the sides, and samples that were not sent, do not count.
+    Samples without a reply in one of the two, and samples that were not sent, do not count.
 
     Raises:
         CompareError: a sample had another prompt.
@@ -120,7 +120,7 @@ def _both(first: JudgedCondition, second: JudgedCondition) -> pd.DataFrame:
 def _texts(run: JudgedRun, numbers: Collection[int]) -> tuple[dict[int, int], dict[int, str]]:
     """Number of a record -> hash of its reply, and its id; without samples that were not sent.
 
-    Replies are not kept, because they may be too large together.
+    All replies together may be too large for memory, so only their hashes are kept.
     """
     texts, ids = {}, {}
     for number, record in enumerate(read_records(run.folder)):

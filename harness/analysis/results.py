@@ -77,10 +77,11 @@ def _letters(run: JudgedRun) -> dict[CellKey, str]:
 
 
 def changes(run: JudgedRun) -> tuple[str, list[Change]]:
-    """The version that judged the run before, and the samples whose outcome has changed since.
+    """The Eyechart version that judged the run last, and the samples whose outcome has changed
+    since.
 
-    Samples without an answer at that time are not among them. A run that was never judged, or whose
-    verdicts cannot be read, has no changes.
+    Samples that had no answer then are left out. A run that was never judged, or whose verdicts
+    cannot be read, has no changes.
     """
     try:
         verdicts = orjson.loads((run.folder / VERDICTS).read_bytes())
@@ -122,7 +123,7 @@ def change_lines(run: JudgedRun) -> list[str]:
     kinds = Counter((change.before, change.now) for change in changed)
     counts = ", ".join(f"{count:,} {was} now {now}" for (was, now), count in kinds.most_common())
     lines = [
-        f"{len(changed):,} samples are judged otherwise than by eyechart {judged_by}: {counts}",
+        f"{len(changed):,} samples are judged differently than by eyechart {judged_by}: {counts}",
         *(f"  {change}" for change in changed[:_SHOWN]),
     ]
     if len(changed) > _SHOWN:

@@ -15,13 +15,13 @@ class RunCost:
 
     dollars: float
     unknown: int
-    """Samples with a record whose tokens are not known: they are not counted."""
+    """Samples with a record whose tokens are not known; their cost is not included."""
     prices_of: str
-    """The date of the prices, and the list that they are from."""
+    """The date of the prices, and the list that they come from."""
 
     @property
     def of_day(self) -> str:
-        """The date of the prices alone."""
+        """The date of the prices without the list."""
         return self.prices_of.partition(" ")[0]
 
     def __str__(self) -> str:

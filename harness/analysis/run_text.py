@@ -1,4 +1,4 @@
-"""What a run, or a ranking of several, found: a sentence to quote."""
+"""A sentence to quote about the result of a run, or about a ranking of several runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.spec import Condition
 
 _MOST_NAMES = 3
-"""Names that a sentence lists; of more it says how many there are."""
+"""Most names in a sentence; of more names only their number is given."""
 
 
 def run_finding(
@@ -24,7 +24,7 @@ def run_finding(
     threshold: Threshold = Threshold(),
     conditions: Collection[Condition] | None = None,
 ) -> str:
-    """Which of the conditions of a run sees how far, and whether that is shown on the same rows.
+    """Under which condition a run sees farthest, and whether tests on the same rows show it.
 
     Controls are left out, unless there is nothing else. The best condition is compared with each
     other one, corrected for all pairs, because it is chosen by the answers.
@@ -115,7 +115,9 @@ def _every(others: int, what: str) -> str:
 
 
 def correction(pairs: int, unpaired: int = 0) -> str:
-    """How so many pairs were compared, of which some are `unpaired`, since their rows differ."""
+    """How so many pairs were compared: Holm's correction, and how many are `unpaired` because their
+    rows differ.
+    """
     rows = "same rows"
     if unpaired:
         rows = "unpaired: other rows"
@@ -124,9 +126,8 @@ def correction(pairs: int, unpaired: int = 0) -> str:
 
 
 def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
-    """Which of several runs have recorded replies, and who collected these; empty where none has.
-
-    Runs are given with their names.
+    """Which of several named runs have recorded replies, and who collected these; empty if none
+    has.
     """
     recorded = [(name, of) for name, run in runs if (of := run.manifest.recorded) is not None]
     if not recorded:
@@ -182,14 +183,14 @@ def ranking_finding(ranking: Ranking) -> str:
 
 
 def _outside(ranked: Ranked) -> str:
-    """`beyond the longest line asked` where the effective lengths of a run are that under all
-    conditions; likewise below the shortest one; else empty.
+    """`beyond the longest line asked` if the effective lengths of a run lie there under all
+    conditions, or the like below the shortest line; else empty.
     """
     return outside_text({one.length.sign for one in ranked.estimates.values() if one is not None})
 
 
 def outside_text(signs: Collection[Sign]) -> str:
-    """Where effective lengths with these signs lie; empty where one of them is inside the lines."""
+    """Where effective lengths with these signs lie; empty if one of them is inside the lines."""
     places: dict[Sign, str] = {
         ">": "beyond the longest line asked",
         "<": "below the shortest line asked",
@@ -198,7 +199,7 @@ def outside_text(signs: Collection[Sign]) -> str:
 
 
 def _further(shorter: Sequence[str], others: int, *, plural: bool) -> str:
-    """What is shown of the best of a ranking, as a predicate."""
+    """What the best run of a ranking is shown to do, as a predicate."""
     see, are = ("see", "are") if plural else ("sees", "is")
     if not shorter:
         which = f"any of the {others} others" if others > 1 else "the other one"
@@ -213,7 +214,7 @@ def _further(shorter: Sequence[str], others: int, *, plural: bool) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names with an "and"; of many only their number."""
+    """Names joined with "and"; if they are many, only their number."""
     if len(names) > _MOST_NAMES:
         return f"{len(names)} runs"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,4 +1,4 @@
-"""Long texts of samples, with what is left out of them said in place."""
+"""Shortens long texts of samples, and says in the text how much is left out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def shortened(text: str, most: int, where: str = "") -> str:
 def marked(
     reply: str, start: int, end: int, most: int | None, where: str = ""
 ) -> list[tuple[str, bool]]:
-    """The parts of `reply`, of which the answer `reply[start:end]` is true; shortened to about
-    `most` characters, the answer kept.
+    """`reply` in parts; the part that is the answer `reply[start:end]` is marked true. Shortened to
+    about `most` characters, without touching the answer.
     """
     if start == end:
         return [(reply if most is None else shortened(reply, most, where), False)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def signed(value: float, digits: int = 0) -> str:
-    """`+10`, `-3`, `+0`: never `-0`, since a sign says in which direction a difference is."""
+    """`+10`, `-3`, `+0`: never `-0`, since the sign shows a direction."""
     return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 

@@ -24,8 +24,9 @@ from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 
 MOST_IN_PAIRS = 12
-"""Of more models only the effective lengths of each pair are compared, and lines and areas with the
-best one: the lengths of 4,950 pairs take 25 s."""
+"""With more models, all pairs are compared by effective length only, and lines and areas only with
+the best model: the lengths of 4,950 pairs take 25 s.
+"""
 _ORDER = "<=>"
 Pair: TypeAlias = tuple[int, int]
 """Two places, the smaller one first."""
@@ -40,12 +41,14 @@ class Place:
     estimate: EffectiveLength | None
     """Its effective length under the condition of the standing; `None` without a scored sample."""
     ranks: tuple[int, int] | None
-    """The best and the last rank that the tests leave open; `None` without an estimate."""
+    """The best and the last rank that the tests allow; `None` without an estimate."""
     adaptive: bool
     median: Bound | None
-    """The median over all its conditions but controls; `None` if it has fewer than two."""
+    """The median over all conditions of the model except controls; `None` if it has fewer than
+    two.
+    """
     conditions: int
-    """How many conditions the median is of."""
+    """Number of conditions in the median."""
 
     @property
     def ranks_text(self) -> str:
@@ -64,15 +67,15 @@ class Standing:
     """Whether it is the default condition of the task."""
     places: tuple[Place, ...]
     ranking: Ranking
-    """The models with an estimate, and the pairs of them that were compared, as one family."""
+    """The models with an estimate, and the compared pairs of them, as one family."""
     complete: bool
-    """Whether each pair was compared in full, and not by the effective lengths alone."""
+    """Whether every pair was compared in full, and not only by effective length."""
     tests: int
     """Pairs whose effective lengths were compared: the family of Holm's correction."""
     unpaired: int
-    """Those of them whose models have recorded replies to different rows."""
+    """Those among them whose models have recorded replies to different rows."""
     behind_first: int
-    """Models that the first one is shown to see further than."""
+    """Models that, by test, see less far than the first one."""
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
 
@@ -83,11 +86,11 @@ class Standing:
 
 
 def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Threshold()) -> Standing:
-    """The standing of runs of one task, each with its name, under the condition that most of them
-    have: of several the default one, then one that is no control.
+    """The standing of named runs of one task, under the condition that most of them have. If
+    several conditions are equally common, the default one is taken, else one that is no control.
 
-    A model's ranks go from 1 + the models that are shown to see further than it, to the number of
-    models less those that are shown to see less far.
+    A model's best rank is 1 plus the number of models that, by test, see further. Its last rank is
+    the number of models minus those that, by test, see less far.
     """
     condition = _condition([run for _, run in runs])
     ranked: list[Ranked] = []
@@ -149,7 +152,7 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
 
 
 def _further_than(place: int, lengths: Mapping[Pair, LengthDifference]) -> list[int]:
-    """Places of the models that the model at `place` is shown to see further than."""
+    """Places of all models that, by test, see less far than the model at `place`."""
     found = [right for (left, right), one in lengths.items() if left == place and one.further > 0]
     return found + [
         left for (left, right), one in lengths.items() if right == place and one.further < 0
@@ -176,8 +179,8 @@ def length_differences(
 
 
 def _comparable(first: JudgedCondition, second: JudgedCondition) -> bool:
-    """Whether both were asked the same rows, and no sample of both with another prompt; or have
-    recorded replies to different rows of one task.
+    """Whether both were asked the same rows with the same prompts, or have recorded replies to
+    different rows of one task.
     """
     try:
         check_same_task(first.run, second.run)
@@ -206,7 +209,9 @@ def _condition(runs: Sequence[JudgedRun]) -> Condition:
 def _compare(
     first: Ranked, second: Ranked, condition: Condition, threshold: Threshold, sides: Sides
 ) -> Comparison | None:
-    """`None` if the models were not asked the same samples, or no sample is scored for both."""
+    """The comparison; `None` if the models were not asked the same samples, or no sample is scored
+    for both.
+    """
     names = first.name, second.name
     try:
         return compare_runs(
@@ -237,8 +242,8 @@ def _place(
 
 
 def median_length(lengths: Sequence[Bound]) -> Bound:
-    """The median; between two middle lengths their geometric mean, or the shorter one if either
-    is only a bound.
+    """The median. Between two middle lengths it is their geometric mean, or the shorter one if
+    either is a bound.
     """
     ordered = sorted(lengths, key=lambda length: (length.length, _ORDER.index(length.sign)))
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]

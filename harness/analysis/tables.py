@@ -99,8 +99,8 @@ def threshold_columns(threshold: Threshold) -> dict[str, Any]:
 
 
 def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dict[str, Any]:
-    """Column -> value of an effective length in CSV files: the columns `ESTIMATE`; those of the
-    area are `None` of an adaptive condition.
+    """Column -> value of an effective length in CSV files: the columns `ESTIMATE`. The area is
+    `None` for an adaptive condition.
     """
     if estimate is None:
         return dict.fromkeys(ESTIMATE)
@@ -118,7 +118,7 @@ def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dic
 
 
 def _length_columns(name: str, length: Bound, interval: Span) -> dict[str, float | str | None]:
-    """A length with the sign of its bound, and what is known of the ends of its interval."""
+    """The columns of a length: its value, the sign of its bound, and the ends of its interval."""
     return {
         name: length.length,
         f"{name}_bound": "" if length.sign == "=" else length.sign,

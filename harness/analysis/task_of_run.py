@@ -1,7 +1,7 @@
 """The task of a run, opened again to make its prompts: from a task file, or from what the run kept.
 
-Code that came with a run is executed only if the user says so, as a run may come from a stranger.
-The spec in the manifest and kept items are data: they are read, and prompts are rendered in the
+A run may come from a stranger, so code that came with it is executed only if the user says so. The
+spec in the manifest and kept items are data: they are read, and prompts are rendered in the
 sandbox.
 """
 
@@ -28,17 +28,17 @@ class NoTaskError(Exception):
     def __init__(self, why: str, remedy: str = "") -> None:
         super().__init__(why)
         self.remedy = remedy
-        """What the user can do; "" where nothing is known to help."""
+        """What the user can do; "" if nothing is known to help."""
 
 
 def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> Task:
     """The task of `run`; `others` names the user's task files, as `--task` does.
 
-    Takes the file that `catalogue.reopen` finds, if its content is what the run's manifest has;
-    or the user's own file that the user has run here (`plan.own_tasks`); else the spec of the
-    manifest with the kept file of the items. A kept generator is executed from an installed file,
-    or one that `others` names, with the same content; the kept file itself is executed with
-    `run_kept_code` alone.
+    The file that `catalogue.reopen` finds comes first, if its content is the one in the run's
+    manifest; then the user's own file, if the user has run it here (`plan.own_tasks`); then the
+    spec of the manifest with the kept file of the items. A kept generator is executed from a file
+    with the same content that is installed or that `others` names. The kept file itself is executed
+    only with `run_kept_code`.
 
     Raises:
         NoTaskError: there is no such task.
@@ -51,7 +51,7 @@ def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) ->
 def task_of_manifest(
     folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
 ) -> Task:
-    """The task of the run in `folder`, as `task_of`; raises the same."""
+    """The task of the run in `folder`, see `task_of`; raises the same errors."""
     try:
         task = reopen(manifest.task, manifest.task_digest, others=others)
     except AbsentTaskError:
@@ -69,7 +69,7 @@ def task_of_manifest(
 
 
 def _own(manifest: Manifest) -> Task | None:
-    """The user's own task file that made the run, if the user has run it here and nothing of it has
+    """The user's own task file that made the run, if the user has run it here and it has not
     changed since.
     """
     task = remembered(manifest.task, manifest.task_digest)
@@ -98,8 +98,8 @@ def _from_kept(
 
 
 def _same_file(name: str, content: bytes, others: str) -> Path | None:
-    """A generator file that is installed for the task `name`, or of a task in `others`, with this
-    content.
+    """A generator file with this content that is installed for the task `name`, or belongs to a
+    task in `others`.
     """
     files = code_files(name)
     if others:

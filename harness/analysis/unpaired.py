@@ -29,7 +29,7 @@ class UnpairedLength:
     p: float
     """Two-sided p-value of Fisher's exact test, uncorrected."""
     only_first: None = None
-    """Without pairs nobody is right alone."""
+    """Always `None`: without pairs nobody is right alone."""
     only_second: None = None
 
     @property

@@ -1,1 +1,1 @@
-"""What is asked: task files read, validated, tried out, and drawn from."""
+"""Task files: read, checked, tried out, and drawn from."""

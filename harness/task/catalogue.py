@@ -73,19 +73,21 @@ class Task:
 
     @property
     def source(self) -> Path:
-        """The file that its items come from: its generator's, or the items file."""
+        """The file that the items come from: the generator's file, or the items file."""
         spec = self.spec
         name = spec.items or (spec.generator or "").rpartition(":")[0]
         return (self.path.parent / name).resolve()
 
     @cached_property
     def plugin(self) -> Plugin | None:
-        """The plugin that adds it; `None` for a built-in task and a user's own file."""
+        """The plugin that adds the task; `None` for a built-in task and a user's own file."""
         return None if self._is_built_in else plugin_of(self.name, self.path)
 
     @property
     def is_installed(self) -> bool:
-        """Whether it is built in, or a plugin adds it; else its file is the user's own."""
+        """Whether the task is built in or a plugin adds it; otherwise its file is the user's
+        own.
+        """
         return self._is_built_in or self.plugin is not None
 
     @cached_property
@@ -140,7 +142,9 @@ class Task:
 
     @cached_property
     def paired(self) -> bool:
-        """Whether all conditions show the same item: no axis is a parameter of the generator."""
+        """Whether all conditions show the same item, that is, no axis is a parameter of the
+        generator.
+        """
         return self._generator is None or not self._generator.keywords & set(self.spec.axes)
 
     def _params(self) -> dict[str, JsonValue]:
@@ -201,7 +205,7 @@ def _groups(names: Collection[str]) -> set[str]:
 
 
 def plugin_tasks() -> PluginTasks:
-    """The tasks that plugins add. A built-in group is no plugin's."""
+    """The tasks that plugins add, without groups that are built in."""
     return tasks_of_plugins(_groups(built_in_files()))
 
 
@@ -220,7 +224,7 @@ def installed_file(name: str) -> Path | None:
 
 
 def code_files(name: str) -> list[Path]:
-    """The code of the built-in tasks, and that of the task `name` if a plugin adds its group."""
+    """The code of the built-in tasks, and of the task `name` if a plugin adds its group."""
     folders = {tasks_root()}
     with suppress(PluginError):
         folders |= {file.parent for file in _files_of_plugin(name).values()}
@@ -264,8 +268,8 @@ def find(asked: str) -> dict[str, Path]:
 def reopen(name: str, digest: str, *, others: str = "") -> Task:
     """The task of a run, by its `name` and the `digest` of its spec.
 
-    Looks in `others`, which names files as `--task` does, then among the installed tasks. A file of
-    `others` that was renamed since is recognised by its digest.
+    Searches the files that `others` names, as `--task` does, then the installed tasks. A file of
+    `others` that was renamed is recognised by its digest.
 
     Raises:
         AbsentTaskError: there is no file for the task.
@@ -312,7 +316,8 @@ def _find_part(part: str) -> Iterator[tuple[str, Path]]:
 
 
 def _installed_part(part: str) -> dict[str, Path]:
-    """The built-in task or group `part`, or the one that a plugin adds; empty if there is none.
+    """The files of the built-in task or group `part`, or of the one that a plugin adds; empty if
+    there is none.
 
     Raises:
         UnknownTaskError: the plugin cannot be used, and the user has no such file.
@@ -327,7 +332,7 @@ def _installed_part(part: str) -> dict[str, Path]:
 
 
 def _part_of(files: Mapping[str, Path], part: str) -> dict[str, Path]:
-    """The task `part` of these, else the tasks in the group `part`."""
+    """The files of the task `part`, or else of the group `part`."""
     if part in files:
         return {part: files[part]}
     return {name: file for name, file in files.items() if name.startswith(f"{part}/")}

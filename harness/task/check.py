@@ -49,7 +49,9 @@ def _validated(file: YamlFile, data: Mapping[str, object]) -> tuple[TaskSpec | N
 
 
 def _repaired(data: Mapping[str, object]) -> TaskSpec | None:
-    """The spec without its small mistakes, for a trial that finds others; `None` if impossible."""
+    """The spec without its small mistakes, so that a trial can find others; `None` if that is
+    impossible.
+    """
     kept = {key: value for key, value in data.items() if key in TaskSpec.model_fields}
     harmless = {"version": 1, "title": "-", "source": None, "samples": 1}
     lengths = kept.get("lengths")
@@ -83,7 +85,7 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
 
 
 def _static_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
-    """Problems beyond the types, in every part that has the right shape."""
+    """Problems that types do not show, in every part that has the right shape."""
     checks = (
         *(_statistic_problems, _source_problems, _length_problems, _axis_problems),
         *(_preset_problems, _prompt_problems),
@@ -133,7 +135,7 @@ def _length_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
 
 
 def _twice(file: YamlFile, path: list[str | int], lengths: object) -> Iterator[Problem]:
-    """A problem for each of the `lengths` at `path` that is there already."""
+    """A problem for each of the `lengths` at `path` that is given twice."""
     if not isinstance(lengths, list):
         return
     for place, length in enumerate(lengths):
@@ -166,7 +168,7 @@ def _preset_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
 def _unknown_values(
     file: YamlFile, axis: str, path: list[str | int], given: Sequence[object], known: object
 ) -> Iterator[Problem]:
-    """A problem for each value name at `path` that the axis lacks, or that is there twice."""
+    """A problem for each value name at `path` that the axis lacks, or that is given twice."""
     if not isinstance(known, dict):
         return
     names = [str(name) for name in known]

@@ -1,4 +1,4 @@
-"""Functions of a task's author: loaded by path, and their errors in one line."""
+"""Loads functions of a task's author by path, and shows their errors in one line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 
 
 class ItemError(Exception):
-    """A generator, a scorer or an items file is missing, fails, or gives what is invalid. The
+    """A generator, a scorer or an items file is missing, fails, or gives something invalid. The
     message is one line in lower case.
     """
 
 
 def load_function(task_file: Path, reference: str, what: str) -> tuple[Path, Callable[..., Any]]:
-    """The file and the function that `reference`, `file.py:function` relative to `task_file`, names
-    as the task's generator or scorer, which is `what`.
+    """The file and the function in `reference`, which is `file.py:function` relative to
+    `task_file`. `what` is "generator" or "scorer", for messages.
 
     Raises:
         ItemError: the file or function is missing, or its import fails.

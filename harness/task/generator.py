@@ -39,7 +39,7 @@ class Generator:
     keywords: frozenset[str]
     """Names of its parameters besides `rng` and `length`."""
     required: frozenset[str]
-    """Those of them without a default."""
+    """The parameters among them without a default."""
 
     def draw(
         self, rng: random.Random, length: int, names: Mapping[str, object], answer: Answer
@@ -63,7 +63,7 @@ class Generator:
 
 @cache
 def load_generator(task_file: Path, reference: str) -> Generator:
-    """Loads the generator that `reference`, `file.py:function` relative to `task_file`, names.
+    """Loads the generator in `reference`, which is `file.py:function` relative to `task_file`.
 
     Raises:
         ItemError: the file or function is missing, its import fails, or its parameters do not fit.
@@ -120,7 +120,7 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
 
 
 def item_lengths(task_file: Path, file_name: str) -> list[int]:
-    """The length of each item of a sound items file, in the file's order."""
+    """The length of each item of a valid items file, in the file's order."""
     text = (task_file.parent / file_name).read_text(encoding="utf-8")
     return [exact_json.loads(line)["length"] for line in text.split("\n") if line.strip()]
 

@@ -1,7 +1,7 @@
-"""Groups of tasks that other distributions add: each is the folder of a package.
+"""Groups of tasks that other distributions add. Each group is the folder of a package.
 
-The entry point's name is the group's, so the task `brackets/nested` is the file `nested.yaml` in
-the folder of the package that the entry point `brackets` names.
+The entry point has the group's name, so the task `brackets/nested` is the file `nested.yaml` in the
+folder of the package that the entry point `brackets` names.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ def tasks_of_plugins(built_in: Collection[str]) -> PluginTasks:
 
 
 def files_of_group(group: str) -> dict[str, Path]:
-    """Name -> file of the tasks that a plugin adds as this group, which is not built in; empty if
-    there is none.
+    """Name -> file of the tasks that a plugin adds as this group; empty if no plugin does.
 
     Raises:
-        PluginError: there are two, or it cannot be used.
+        PluginError: two plugins add the group, or the plugin cannot be used.
     """
     plugin = find(TASKS, group)
     return {} if plugin is None else _files(plugin)
@@ -62,7 +61,7 @@ def plugin_of(name: str, file: Path) -> Plugin | None:
 
 
 def folder_of(plugin: Plugin) -> Path:
-    """The folder of the package that a plugin names. Imports the packages above it at most.
+    """The folder of the package that a plugin names. Imports at most the packages above it.
 
     Raises:
         PluginError: there is no such package, or it has no folder.

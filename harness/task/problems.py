@@ -1,4 +1,4 @@
-"""The mistakes in a YAML file, each with its place and a remedy: of task files and of studies."""
+"""The mistakes in a YAML file of a task or a study, each with its place and a remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FieldsAt: TypeAlias = Callable[[Sequence[str | int]], list[str]]
 
 
 def read_text(path: Path, kind: type[UsageError]) -> str:
-    """The text of a file; raises `kind` where it cannot be read."""
+    """The text of a file; raises `kind` if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

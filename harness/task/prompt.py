@@ -46,7 +46,7 @@ def compiled(template: str) -> jinja2.Template:
 def names(
     answer: Answer, item: Item, length: int, shown: Mapping[str, object]
 ) -> dict[str, object]:
-    """Name -> value for a template; `shown` is axis -> value. The item's variables override."""
+    """Name -> value for a template. `shown` is axis -> value. The item's variables come first."""
     return {
         "length": length,
         "options": answer.shown_options,
@@ -59,7 +59,7 @@ def names(
 
 
 def render(template: str, names: Mapping[str, object]) -> str:
-    """The prompt; raises `jinja2.TemplateError`, and any error of the template's expressions."""
+    """The prompt. Raises `jinja2.TemplateError`, or any error of the template's expressions."""
     ready, env = compiled(template), environment()
     sandbox.start()
     try:
@@ -121,10 +121,10 @@ def failing_line(error: BaseException) -> int:
 
 
 def undefined_names(template: str, known: Collection[str]) -> list[str]:
-    """The names that the template uses and that are not `known`, sorted."""
+    """The names that the template uses and that are not in `known`, sorted."""
     return sorted(used_names(template).difference(known))
 
 
 def used_names(template: str) -> set[str]:
-    """The names that the template reads and does not define."""
+    """The names that the template reads without defining them."""
     return meta.find_undeclared_variables(environment().parse(template))

@@ -175,7 +175,7 @@ def _check_size(name: str, given: Sequence[Any], named: Mapping[str, Any]) -> No
         try:
             size = _GROWING[name](*given, **named)
         except TypeError as error:
-            raise SecurityError(f"{name!r} is given what it does not take") from error
+            raise SecurityError(f"{name!r} got arguments that it does not take") from error
         if size > MAX_CHARS:
             raise PromptLimitError(f"{name!r} would make a text too long, or has too wide a format")
     elif name == "round" and any(
@@ -202,13 +202,13 @@ def _turn(_context: Context, value: Any, chars: int) -> Any:
 
 @pass_context
 def _joined(_context: Context, parts: list[Any]) -> str:
-    """The operator `~`."""
+    """The operator `~`, with a limit on the size of its result."""
     _text_size(parts)
     return "".join(map(str, parts))
 
 
 def _shown(value: Any) -> Any:
-    """Counts the characters of a value that is printed, and returns the value."""
+    """Counts the characters of a printed value, and returns the value."""
     if not isinstance(value, Undefined):  # which raises an error with the missing name
         _LEFT.write(_text_size(value))
     return value
@@ -235,7 +235,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters |= {"_turn": _turn, "_joined": _joined}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Raises `SecurityError` where the result may be too large for the memory."""
+        """Raises `SecurityError` if the result may be too large for memory."""
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
         if operator == "%" and isinstance(left, str):
             _check_size("format", (left, right), {})

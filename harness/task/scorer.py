@@ -24,9 +24,9 @@ _loaded: set[tuple[Path, str]] = set()
 
 @cache
 def load_scorer(task_file: Path, reference: str) -> Scorer:
-    """Loads the scorer that `reference`, `file.py:function` relative to `task_file`, names.
+    """Loads the scorer in `reference`, which is `file.py:function` relative to `task_file`.
 
-    The scorer raises `TaskError` where the function raises or returns what is no outcome.
+    The scorer raises `TaskError` if the function raises an error or returns no valid outcome.
 
     Raises:
         ItemError: the file or function is missing, its import fails, or its parameters do not fit.
@@ -53,7 +53,7 @@ def load_scorer(task_file: Path, reference: str) -> Scorer:
 
 
 def is_loaded(task_file: Path, reference: str) -> bool:
-    """Whether this process has loaded that scorer, because the user named its task."""
+    """Whether this process has already loaded this scorer, because the user named its task."""
     return (task_file, reference) in _loaded
 
 

@@ -49,7 +49,7 @@ class Problem:
 
 @dataclass
 class YamlFile:
-    """A parsed file: plain data, the YAML nodes of it, and the problems found so far."""
+    """A parsed file: plain data, its YAML nodes, and the problems found so far."""
 
     text: str
     root: yaml.Node | None = None
@@ -134,7 +134,7 @@ def parse(text: str) -> YamlFile:
 
 
 def _refused_parts(text: str) -> Iterator[Problem]:
-    """A problem for each alias, tag and second document, and for too deep nesting.
+    """A problem for each alias, tag and second document, and for nesting that is too deep.
 
     Reads the events of the parser, which neither recurse nor expand aliases.
     """
@@ -143,7 +143,7 @@ def _refused_parts(text: str) -> Iterator[Problem]:
         assert event.start_mark is not None
         place = _position(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
-            yield Problem(place, f"alias '*{event.anchor}' is not read; write it out")
+            yield Problem(place, f"alias '*{event.anchor}' is not supported; write the value out")
         elif isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
@@ -157,7 +157,7 @@ def _refused_parts(text: str) -> Iterator[Problem]:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if tag := getattr(event, "tag", None):
-            yield Problem(place, f"tag {tag!r} is not read; leave it out")
+            yield Problem(place, f"tag {tag!r} is not supported; leave it out")
 
 
 def _build(node: yaml.Node, problems: list[Problem]) -> object:
@@ -178,7 +178,9 @@ def _build(node: yaml.Node, problems: list[Problem]) -> object:
         if key is None:
             problems.append(Problem(position, "a key must be plain text"))
         elif key == "<<":
-            problems.append(Problem(position, "merge keys ('<<') are not read; write it out"))
+            problems.append(
+                Problem(position, "merge keys ('<<') are not supported; write the keys out")
+            )
         elif key in built:
             line = first_seen[key].line
             problems.append(Problem(position, f"key {key!r} is here twice (first on line {line})"))

@@ -1,4 +1,4 @@
-"""What is wrong with an item's target, its other answers and its metadata."""
+"""Checks an item's target, its other answers and its metadata."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _source_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem
 
 
 def _item_mistakes(error: ItemsFileError) -> Iterator[Problem]:
-    """Each mistake where it is first made, with the number of other lines that have it too."""
+    """Each mistake at the first line that has it, with the number of further lines that have it."""
     times = Counter(message for _, _, message in error.mistakes)
     for line, column, message in error.mistakes:
         if more := times.pop(message, 0):
@@ -106,8 +106,8 @@ def _parameter_problems(file: YamlFile, spec: TaskSpec, generator: Generator) ->
 
 
 def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iterator[Problem]:
-    """The first problem over the lengths and the ends of their bands and, at the shortest length,
-    all axis values.
+    """The first problem found at all lengths and at the ends of their bands and, at the shortest
+    length, for all axis values.
     """
     lines = lines_of(spec.lengths or (), spec.usual_spread)
     lengths = sorted({length for line in lines for length in (line.low, line.length, line.high)})
