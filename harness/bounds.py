@@ -13,7 +13,7 @@ MAX_SAMPLES = 1_000_000
 """Most samples of one cell."""
 FINEST, COARSEST = 0.4, 1.0
 """Octaves: a finer precision is out of reach around some crossings, and a run with a coarser one
-ends after so few samples that its intervals hold too seldom (`docs/statistics.md`)."""
+ends after so few samples that its intervals hold too seldom (`docs/simulations.md`)."""
 _LARGEST = sys.float_info.max
 _SHOWN = 60
 """Characters of a value in a message, at most."""

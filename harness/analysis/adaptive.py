@@ -7,7 +7,7 @@ found. Once the interval is narrow enough, all samples go to the shorter lines t
 doubt. A condition ends when there are none, or when it has no single threshold. All decisions
 follow from the run's folder alone.
 
-`docs/statistics.md` shows what this saves, and what intervals cover after stopping early.
+`docs/simulations.md` shows what this saves, and what intervals cover after stopping early.
 """
 
 from __future__ import annotations

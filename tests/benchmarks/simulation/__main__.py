@@ -4,7 +4,7 @@
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
-`--docs` renews the table in `docs/statistics.md`, which says what its columns are. Each run has a
+`--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
 seed of its own, so any row can be simulated alone and comes out the same.
 """
 
@@ -41,7 +41,7 @@ from tests.benchmarks.simulation.table import (
     write_csv,
 )
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "statistics.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "simulations.md"
 SIMULATIONS: Mapping[str, Simulation] = {
     "coverage": coverage.SIMULATION,
     "ranges": ranges.SIMULATION,
