@@ -16,9 +16,12 @@ from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.further import (
     LengthDifference,
     detectable_factor,
+    joined,
     length_difference,
     mean_difference,
     octaves_between,
+    side_of,
+    sides_difference,
 )
 from eyechart.harness.analysis.interval import Bound
 from tests.simulated import logistic, simulated
@@ -197,3 +200,19 @@ def test_a_corrected_difference_may_not_be_shown_any_more() -> None:
     found = difference(60, 25)
     assert found.further == 1
     assert replace(found, p=0.06).further == 0
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("crossing", [40, 60, 90, 300])
+def test_a_p_value_alone_is_that_of_the_difference(crossing: int, paired: bool) -> None:
+    """From one side of the distribution; its bound is less than one level below it."""
+    first, second = (
+        side_of(simulated(logistic(middle), 30, seed), Threshold())
+        for seed, middle in enumerate((60, crossing))
+    )
+    found = sides_difference(first, second, paired=paired)
+    alone = joined(first, second, paired=paired)
+    assert alone.p == found.p
+    assert 0.96 * found.p < alone.least_p <= found.p
+    if found.p < 1:
+        assert alone.sign == (1 if found.octaves > 0 else -1)

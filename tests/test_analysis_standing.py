@@ -14,9 +14,10 @@ from eyechart.harness.analysis import standing as standing_module
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import in_family
+from eyechart.harness.analysis.further import Sides
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.standing import Standing, length_differences, median_length, standing
+from eyechart.harness.analysis.standing import Standing, length_tests, median_length, standing
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import (
@@ -121,11 +122,14 @@ def test_the_lengths_of_many_are_those_of_full_comparisons(lab: Lab) -> None:
         folders.append(wanted.folder)
     runs = [read_run(folder) for folder in folders]
     condition = Condition({"separator": "none"})
-    found = length_differences([one.conditions[condition] for one in runs])
+    sides = Sides(Threshold())
+    found = length_tests([one.conditions[condition] for one in runs], sides, ())
     pairs = [(left, right_) for left in range(4) for right_ in range(left + 1, 4)]
     assert list(found) == pairs
     full = in_family([compare_runs(runs[left], runs[right_]) for left, right_ in pairs])
-    assert list(found.values()) == [comparison.length for comparison in full]
+    lengths = [comparison.length for comparison in full]
+    assert [one.further for one in found.values()] == [one.further for one in lengths]
+    assert [one.p for one in found.values()] == [one.p for one in lengths]
     assert {one.further for one in found.values()} >= {-1, 0}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.further import length_difference, side_of, unpaired_difference
+from eyechart.harness.analysis.further import length_difference, side_of, sides_difference
 from eyechart.harness.analysis.unpaired import compare_unpaired, difference_interval, fisher
 from tests.curves import LENGTHS, answers
 from tests.simulated import logistic, simulated
@@ -63,7 +63,8 @@ class TestLengths:
         far, near = simulated(logistic(80), 20), simulated(logistic(34), 20, 1)
         paired = length_difference(far, near, Threshold())
         sides = side_of(far, Threshold()), side_of(near, Threshold())
-        found, back = unpaired_difference(*sides), unpaired_difference(*reversed(sides))
+        found = sides_difference(*sides, paired=False)
+        back = sides_difference(*reversed(sides), paired=False)
         assert found.octaves == pytest.approx(paired.octaves, abs=0.15)
         assert found.high - found.low >= paired.high - paired.low - 1e-9
         assert (back.octaves, back.low, back.high) == (-found.octaves, -found.high, -found.low)
@@ -74,7 +75,9 @@ class TestLengths:
         right = [[length <= 50 for length in LENGTHS]] * 20
         whole = answers(right)
         part = whole.at(slice(2, None))
-        difference = unpaired_difference(side_of(whole, Threshold()), side_of(part, Threshold()))
+        difference = sides_difference(
+            side_of(whole, Threshold()), side_of(part, Threshold()), paired=False
+        )
         assert difference.low < 0 < difference.high
         assert difference.octaves == pytest.approx(0, abs=0.3)
         assert difference.further == 0

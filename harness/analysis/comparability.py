@@ -60,7 +60,7 @@ def same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
 def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
     left, right = first.manifest, second.manifest
     problem = f"{first.folder} and {second.folder} cannot be compared"
-    if first.folder.resolve() == second.folder.resolve():
+    if first.real_folder == second.real_folder:
         raise CompareError(
             f"{first.folder} is both runs; --axis AXIS=VALUE,VALUE compares conditions of one"
         )

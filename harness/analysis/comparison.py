@@ -18,6 +18,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.further import (
     SIGNIFICANT,
     LengthDifference,
+    Side,
     Sides,
     mean_difference,
 )
@@ -286,18 +287,16 @@ def _compare(
     )
 
 
-def curves_difference(
-    first: JudgedCondition, second: JudgedCondition, sides: Sides
-) -> LengthDifference | None:
-    """The difference in effective length on the samples that both curves have; for recorded replies
-    to different rows, on all samples. `None` if no sample is scored on both sides.
+def sides_of(
+    first: JudgedCondition, second: JudgedCondition, sides: Sides, *, other_rows: bool
+) -> tuple[Side, Side] | None:
+    """Both sides on the samples that both have, and with `other_rows`, see `have_other_rows`, on
+    all of their own; `None` where no sample is scored on both sides.
     """
     if first.curve is None or second.curve is None:
         return None
-    if have_other_rows(first, second):
-        return sides.difference(first.curve, second.curve, paired=False)
-    pair = paired(first.curve, second.curve)
-    return None if pair is None else sides.difference(*pair)
+    pair = (first.curve, second.curve) if other_rows else paired(first.curve, second.curve)
+    return None if pair is None else (sides.of(pair[0]), sides.of(pair[1]))
 
 
 def _lines(

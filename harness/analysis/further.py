@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -16,7 +15,6 @@ from eyechart.harness.analysis.curve import Curve, Floats, Threshold
 from eyechart.harness.analysis.effective_length import longest_tested
 from eyechart.harness.analysis.fit import MARGIN, TAILS, Fit, fit
 from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.spec import Line
 
 Crossings: TypeAlias = tuple[Floats, Floats]
 """See `_crossings`."""
@@ -26,6 +24,7 @@ of the difference. They reach far out, since p-values that are corrected for man
 there."""
 _LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 400), TAILS[0], 0.5])
 """One-sided levels at which the ends of the difference are known."""
+_ROWS = np.arange(len(_NORMAL))
 _SHARES = [NormalDist().cdf(quantile) for quantile in _NORMAL]
 _AT_INTERVAL = int(np.searchsorted(_LEVELS, TAILS[0]))
 SIGNIFICANT = 0.05
@@ -139,54 +138,41 @@ class Sides:
 
     def __init__(self, threshold: Threshold) -> None:
         self._threshold = threshold
-        self._of: dict[tuple[tuple[Line, ...], bytes], Side] = {}
+        self._of: dict[bytes, Side] = {}
 
     def of(self, samples: Curve) -> Side:
         """The side with these answers; its `samples` are those that came first."""
-        digest = hashlib.blake2b(digest_size=16)
-        for values in (samples.correct, samples.scored, samples.true_lengths):
-            digest.update(repr(values.shape).encode())
-            digest.update(values.tobytes())
-        key = samples.lines, digest.digest()
+        key = samples.digest
         if key not in self._of:
             self._of[key] = side_of(samples, self._threshold)
         return self._of[key]
 
     def difference(self, first: Curve, second: Curve, *, paired: bool = True) -> LengthDifference:
-        """See `length_difference` and, for curves on different rows, `unpaired_difference`."""
-        between = sides_difference if paired else unpaired_difference
-        return between(self.of(first), self.of(second))
+        """See `sides_difference`."""
+        return sides_difference(self.of(first), self.of(second), paired=paired)
 
 
 def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
     """The difference of the effective lengths of two curves of equal shape, whose rows are pairs.
 
-    See `octaves_between`.
+    See `Joined`.
     """
     return sides_difference(side_of(first, threshold), side_of(second, threshold))
 
 
-def sides_difference(first: Side, second: Side) -> LengthDifference:
-    """`length_difference` of two sides that are fitted already."""
-    correlation = _correlation(first.fit.row_sums, second.fit.row_sums)
-    middle, ends = _difference(correlation, first.crossings, second.crossings)
-    single = first.one_threshold and second.one_threshold
-    return _of_ends((first.length, second.length), middle, ends, one_threshold=single)
-
-
-def unpaired_difference(first: Side, second: Side) -> LengthDifference:
-    """The difference of the effective lengths of two sides on different rows, whose lines may
-    differ: their posteriors are independent.
+def sides_difference(first: Side, second: Side, *, paired: bool = True) -> LengthDifference:
+    """The difference of the effective lengths of two sides that are fitted already. Without
+    `paired` their rows and lines may differ: their posteriors are independent.
     """
-    crossings = [
-        (low + octaves, high + octaves)
-        for side in (first, second)
-        for low, high in [side.crossings]
-        for octaves in [math.log2(side.fit.bins.shortest)]
-    ]
-    middle, ends = _difference(0.0, *crossings)
+    ends = joined(first, second, paired=paired).ends
     single = first.one_threshold and second.one_threshold
-    return _of_ends((first.length, second.length), middle, ends, one_threshold=single)
+    return _of_ends((first.length, second.length), _middle(ends), ends, one_threshold=single)
+
+
+def joined(first: Side, second: Side, *, paired: bool) -> Joined:
+    """The posteriors of both crossings; with `paired` rows correlated as the answers are."""
+    correlation = _correlation(first.fit.row_sums, second.fit.row_sums) if paired else 0.0
+    return Joined(first.crossings, second.crossings, correlation)
 
 
 def _of_ends(
@@ -199,22 +185,33 @@ def _of_ends(
 
 
 def _p_value(ends: Floats) -> float:
-    """The smallest level, both sides together, at which an interval leaves out 0.
+    """The smallest level, both sides together, at which an interval leaves out 0."""
+    return _two_sided(min(_level(ends[0]), _level(-ends[1])))
+
+
+def _level(lower: Floats) -> float:
+    """The smallest one-sided level at which the lower end is above 0; 0.5 where none is.
 
     Between two levels it is interpolated, on a scale of logarithms.
     """
-    smallest = 0.5
-    for lower in (ends[0], -ends[1]):
-        beyond = np.flatnonzero(lower > 0)
-        if not beyond.size:
-            continue
-        place = int(beyond[0])
-        level = math.log(_LEVELS[place])
-        if place and math.isfinite(lower[place - 1]) and math.isfinite(lower[place]):
-            step = lower[place] / (lower[place] - lower[place - 1])
-            level -= step * (level - math.log(_LEVELS[place - 1]))
-        smallest = min(smallest, math.exp(level) * (1 - 1e-9))
-    return 2 * smallest if smallest < 0.5 * (1 - 1e-9) else 1.0
+    beyond = np.flatnonzero(lower > 0)
+    if not beyond.size:
+        return 0.5
+    place = int(beyond[0])
+    if not place or not math.isfinite(lower[place - 1]) or not math.isfinite(lower[place]):
+        return float(_LEVELS[place])
+    step = lower[place] / (lower[place] - lower[place - 1])
+    level, before = math.log(_LEVELS[place]), math.log(_LEVELS[place - 1])
+    return math.exp(level - step * (level - before))
+
+
+def _two_sided(level: float) -> float:
+    level *= 1 - 1e-9
+    return 2 * level if level < 0.5 * (1 - 1e-9) else 1.0
+
+
+LEAST_P = _two_sided(float(_LEVELS[0]))
+"""No p-value is smaller; where `Joined.least_p` is, so is the p-value."""
 
 
 def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference:
@@ -245,44 +242,97 @@ def _correlation(first: Floats, second: Floats) -> float:
 def octaves_between(first: Fit, second: Fit) -> tuple[float, float, float]:
     """Lower end, median and upper end of the difference of two crossings, in octaves."""
     correlation = _correlation(first.row_sums, second.row_sums)
-    middle, ends = _difference(correlation, _crossings(first), _crossings(second))
+    ends = Joined(_crossings(first), _crossings(second), correlation).ends
     low, high = ends[:, _AT_INTERVAL]
-    return float(low), middle, float(high)
+    return float(low), _middle(ends), float(high)
 
 
-def _difference(correlation: float, first: Crossings, second: Crossings) -> tuple[float, Floats]:
-    """The median of the difference of two crossings, and its ends at `_LEVELS`, in octaves.
+def _middle(ends: Floats) -> float:
+    """The median of a difference, NaN where it may lie anywhere."""
+    return (float(ends[0, -1]) + float(ends[1, -1])) / 2
 
-    The two posteriors are joined by a normal copula. Its correlation is that of the rows' sums of
-    residuals, less their standard error, and never negative, so that the interval is rather too
-    wide.
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """The posteriors of two crossings, joined by a normal copula.
+
+    Its correlation is that of the rows' sums of residuals, less their standard error, and never
+    negative, so that the interval of the difference is rather too wide.
+    """
+
+    first: Crossings
+    second: Crossings
+    correlation: float
+
+    @property
+    def ends(self) -> Floats:
+        """Lower and upper end of the difference at each of `_LEVELS`, in octaves: shape (2, L)."""
+        # by the same function, so that exchanging the sides changes the signs and nothing else
+        return np.array([_lower_ends(self), -_lower_ends(self.swapped)])
+
+    @property
+    def swapped(self) -> Joined:
+        """The same with first and second exchanged."""
+        return Joined(self.second, self.first, self.correlation)
+
+    @cached_property
+    def _levels(self) -> tuple[float, float]:
+        return _level_above(self), _level_above(self.swapped)
+
+    @property
+    def sign(self) -> int:
+        """1 where the first crossing is more probably the higher one, else -1."""
+        return 1 if self._levels[0] < self._levels[1] else -1
+
+    @property
+    def least_p(self) -> float:
+        """The p-value of the next lower level: `p` is not below it. It takes no sorting."""
+        place = max(int(np.searchsorted(_LEVELS, min(self._levels), "right")) - 1, 0)
+        return _two_sided(float(_LEVELS[place]))
+
+    @property
+    def p(self) -> float:
+        """`LengthDifference.p`, from one side alone."""
+        return _two_sided(_level(_lower_ends(self if self.sign > 0 else self.swapped)))
+
+
+def _lower_ends(pair: Joined) -> Floats:
+    """The lower end of the difference at each of `_LEVELS`, where the first crossing is as low as
+    it may be and the second one as high: weighted quantiles of all pairs of values.
+    """
+    values = (pair.first[0][:, None] - pair.second[1][None]).ravel()
+    order = np.argsort(values)
+    summed = np.cumsum(_weights(pair.correlation)[0].ravel()[order])
+    ends: Floats = values[order[np.searchsorted(summed, _LEVELS * summed[-1])]] - MARGIN
+    return ends
+
+
+def _level_above(pair: Joined) -> float:
+    """The one-sided level from which the lower end is above 0, not rounded to one of `_LEVELS`."""
+    places = np.searchsorted(pair.second[1], pair.first[0] - MARGIN)
+    shares = _weights(pair.correlation)[1]
+    return float(shares[_ROWS, places].sum())
+
+
+@lru_cache(maxsize=4)
+def _weights(correlation: float) -> tuple[Floats, Floats]:
+    """The weights of all pairs of quantiles, shape (Q, Q), and the share of all that is in each row
+    from a place to its end, (Q, Q + 1).
     """
     squares = _NORMAL[:, None] ** 2 + _NORMAL[None] ** 2
     products = 2 * _NORMAL[:, None] * _NORMAL[None]
-    weights = np.exp(-(squares - correlation * products) / (2 * (1 - correlation**2)))
-    first_low, first_high = first
-    second_low, second_high = second
-    low = _quantiles(first_low[:, None] - second_high[None], weights, _LEVELS)
-    # of the negated values, so that exchanging the sides changes the signs and nothing else
-    high = -_quantiles(second_low[None] - first_high[:, None], weights, _LEVELS)
-    middle = (float(low[-1]) + float(high[-1])) / 2
-    return middle, np.array([low - MARGIN, high + MARGIN])
+    weights: Floats = np.exp(-(squares - correlation * products) / (2 * (1 - correlation**2)))
+    sums = np.pad(np.cumsum(weights[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    return weights, sums / sums[:, 0].sum()
 
 
 def _crossings(side: Fit) -> Crossings:
-    """Quantiles of the crossing in octaves, twice: as low and as high as they may be.
+    """Quantiles of the crossing in octaves above 1, twice: as low and as high as they may be.
 
     A crossing below the tested range may lie anywhere below it, and likewise above.
     """
     places = np.array([side.place(share) for share in _SHARES])
-    low = np.where(places == -math.inf, places, side.bins.octaves(places))
-    high = np.where(places == math.inf, places, side.bins.octaves(places))
+    octaves = math.log2(side.bins.shortest) + side.bins.octaves(places)
+    low = np.where(places == -math.inf, places, octaves)
+    high = np.where(places == math.inf, places, octaves)
     return low, high
-
-
-def _quantiles(values: Floats, weights: Floats, shares: Floats) -> Floats:
-    """The weighted quantiles of all entries."""
-    order = np.argsort(values, axis=None)
-    summed = np.cumsum(weights.ravel()[order])
-    found: Floats = values.ravel()[order][np.searchsorted(summed, shares * summed[-1])]
-    return found

@@ -64,6 +64,11 @@ class JudgedRun:
     model: ResolvedModel | None = None
     """The catalog's facts about the model, at the addresses where it was asked."""
 
+    @cached_property
+    def real_folder(self) -> Path:
+        """Its folder, wherever links lead."""
+        return self.folder.resolve()
+
     @property
     def prices_of(self) -> str:
         """The date and the name of the price list used for `cost`; empty if there is none."""
@@ -168,7 +173,7 @@ class JudgedCondition:
         """The condition's rows of `table.csv`, by line."""
         return self.run.cells.loc[list(self.places)]
 
-    @property
+    @cached_property
     def scored_cells(self) -> pd.DataFrame:
         """The rows of `cells` with a scored sample: these have an accuracy."""
         return self.cells[self.cells["n"] > 0]

@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from eyechart.harness.analysis.comparability import have_other_rows
-from eyechart.harness.analysis.comparison import curves_difference
+from eyechart.harness.analysis.comparison import sides_of
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.family import Ranked, Ranking, corrected, longest
-from eyechart.harness.analysis.further import LengthDifference, Sides
+from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
 from eyechart.harness.analysis.interval import Sign, span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.spec import Condition
@@ -69,8 +69,12 @@ def _differences(
 ) -> list[LengthDifference]:
     """The corrected differences of `best` and each of the others that shares samples with it."""
     sides = Sides(threshold)
-    found = (curves_difference(best, other, sides) for other in others)
-    return corrected([one for one in found if one is not None], pairs)
+    found = []
+    for other in others:
+        other_rows = have_other_rows(best, other)
+        if pair := sides_of(best, other, sides, other_rows=other_rows):
+            found.append(sides_difference(*pair, paired=not other_rows))
+    return corrected(found, pairs)
 
 
 def _unpaired(judged: Sequence[JudgedCondition]) -> int:

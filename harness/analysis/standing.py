@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from eyechart.harness.analysis.comparability import (
     check_same_prompts,
     check_same_task,
     have_other_rows,
 )
-from eyechart.harness.analysis.comparison import Comparison, compare_runs, curves_difference
+from eyechart.harness.analysis.comparison import Comparison, compare_runs, sides_of
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking, corrected, in_family
-from eyechart.harness.analysis.further import LengthDifference, Sides
+from eyechart.harness.analysis.family import Ranked, Ranking, in_family
+from eyechart.harness.analysis.further import LEAST_P, SIGNIFICANT, Side, Sides, joined
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.paired import holm
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 
 MOST_IN_PAIRS = 12
-"""With more models, all pairs are compared by effective length only, and lines and areas only with
-the best model: the lengths of 4,950 pairs take 25 s.
-"""
+"""Of more models only the effective lengths of each pair are compared, and lines and areas with the
+best one."""
 _ORDER = "<=>"
 Pair: TypeAlias = tuple[int, int]
 """Two places, the smaller one first."""
@@ -118,14 +118,16 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         if have_other_rows(conditions[left], conditions[right])
     }
     if complete and not other_rows:
-        lengths = {pair: comparison.length for pair, comparison in family.items()}
+        signs = {pair: comparison.length.further for pair, comparison in family.items()}
     else:
-        lengths = length_differences(conditions, threshold)
+        lengths = length_tests(conditions, sides, other_rows)
+        signs = {pair: test.further for pair, test in lengths.items()}
         family = {
-            pair: replace(comparison, length=lengths[pair]) for pair, comparison in family.items()
+            pair: replace(comparison, length=replace(comparison.length, p=lengths[pair].p))
+            for pair, comparison in family.items()
         }
     ranking = Ranking(tuple(ranked), 0, family)
-    further = [_further_than(place, lengths) for place in range(count)]
+    further = [_further_than(place, signs) for place in range(count)]
     places = [
         _place(
             one,
@@ -144,47 +146,67 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         tuple(places),
         ranking,
         complete,
-        len(lengths),
-        len(other_rows & set(lengths)),
+        len(signs),
+        len(other_rows & set(signs)),
         len(further[0]) if ranked else 0,
-        len(pairs) - len(lengths),
+        len(pairs) - len(signs),
     )
 
 
-def _further_than(place: int, lengths: Mapping[Pair, LengthDifference]) -> list[int]:
-    """Places of all models that, by test, see less far than the model at `place`."""
-    found = [right for (left, right), one in lengths.items() if left == place and one.further > 0]
-    return found + [
-        left for (left, right), one in lengths.items() if right == place and one.further < 0
-    ]
+def _further_than(place: int, signs: Mapping[Pair, int]) -> list[int]:
+    """Places of the models that the model at `place` is shown to see further than."""
+    found = [right for (left, right), sign in signs.items() if left == place and sign > 0]
+    return found + [left for (left, right), sign in signs.items() if right == place and sign < 0]
 
 
-def length_differences(
-    judged: Sequence[JudgedCondition], threshold: Threshold = Threshold()
-) -> dict[Pair, LengthDifference]:
-    """The difference in effective length of each pair of places, see `curves_difference`, with
-    Holm's correction over all pairs; without pairs that `compare_runs` would not compare.
+class LengthTest(NamedTuple):
+    """Whether the effective lengths of a pair differ."""
 
-    A curve is fitted once for each set of samples, which is the same in most pairs.
+    p: float
+    """Two-sided p-value, with Holm's correction over all pairs."""
+    further: int
+    """1 where first is shown to see further, -1 where second is, 0 where neither is."""
+
+
+def length_tests(
+    judged: Sequence[JudgedCondition], sides: Sides, other_rows: Collection[Pair]
+) -> dict[Pair, LengthTest]:
+    """The test of each pair of places, without pairs that `compare_runs` would not compare. Pairs
+    in `other_rows` are compared without pairing, see `have_other_rows`.
+
+    Holm's correction makes most p-values 1. So each has first a lower bound, and is computed only
+    where the corrected bound is below 1: the corrected values are those of a full computation.
     """
-    sides, found = Sides(threshold), {}
+    pairs: dict[Pair, tuple[Side, Side]] = {}
     for left, right in combinations(range(len(judged)), 2):
-        first, second = judged[left], judged[right]
-        if not _comparable(first, second):
-            continue
-        difference = curves_difference(first, second, sides)
-        if difference is not None:
-            found[left, right] = difference
-    return dict(zip(found, corrected(list(found.values())), strict=True))
+        first, second, other = judged[left], judged[right], (left, right) in other_rows
+        if _comparable(first, second, other_rows=other):
+            found = sides_of(first, second, sides, other_rows=other)
+            if found is not None:
+                pairs[left, right] = found
+    between = [joined(*found, paired=pair not in other_rows) for pair, found in pairs.items()]
+    least = [one.least_p for one in between]
+    p_values = [
+        one.p if corrected < 1 and bound > LEAST_P else bound
+        for one, bound, corrected in zip(between, least, holm(least), strict=True)
+    ]
+    return {
+        pair: LengthTest(p, one.sign if _is_shown(p, found) else 0)
+        for (pair, found), one, p in zip(pairs.items(), between, holm(p_values), strict=True)
+    }
 
 
-def _comparable(first: JudgedCondition, second: JudgedCondition) -> bool:
-    """Whether both were asked the same rows with the same prompts, or have recorded replies to
-    different rows of one task.
+def _is_shown(p: float, sides: tuple[Side, Side]) -> bool:
+    return p < SIGNIFICANT and all(side.one_threshold for side in sides)
+
+
+def _comparable(first: JudgedCondition, second: JudgedCondition, *, other_rows: bool) -> bool:
+    """Whether both were asked the same rows, and no sample of both with another prompt; or have
+    recorded replies to different rows of one task.
     """
     try:
         check_same_task(first.run, second.run)
-        if not have_other_rows(first, second):
+        if not other_rows:
             check_same_prompts(first, second)
     except CompareError:
         return False

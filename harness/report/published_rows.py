@@ -105,12 +105,13 @@ def writings_figure(section: Section, files: Files) -> Figure | None:
     file = files.get(_WRITINGS)
     if file is None:
         return None
+    published: dict[tuple[str, str], Rows] = {}
+    for row in file.table.to_dict("records"):
+        rows = published.setdefault((row["item"], row["delimiter"]), [])
+        rows.append({"row": row["model"], "x": float(row["capacity"])})
     panels = []
     for run_details in section.runs:
-        for (item, delimiter), table in file.table.groupby(["item", "delimiter"], sort=False):
-            rows: Rows = [
-                {"row": row["model"], "x": float(row["capacity"])} for _, row in table.iterrows()
-            ]
+        for (item, delimiter), rows in published.items():
             ours = [
                 row
                 for series in series_of(section, run_details, {})
