@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from eyechart.harness.answer import Target
     from eyechart.harness.errors import EyechartError
     from eyechart.harness.face.ask import load_task, run
     from eyechart.harness.face.result import Run, RunComparison, compare, list_runs, load_run
+    from eyechart.harness.score.verdict import Target
     from eyechart.harness.spec import Item
     from eyechart.harness.task.catalogue import Task
     from eyechart.harness.task.scorer import ScorerResult
@@ -40,7 +40,7 @@ _PLACES = {
     "Run": "eyechart.harness.face.result",
     "RunComparison": "eyechart.harness.face.result",
     "ScorerResult": "eyechart.harness.task.scorer",
-    "Target": "eyechart.harness.answer",
+    "Target": "eyechart.harness.score.verdict",
     "Task": "eyechart.harness.task.catalogue",
     "compare": "eyechart.harness.face.result",
     "list_runs": "eyechart.harness.face.result",

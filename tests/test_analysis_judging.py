@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from eyechart.harness.analysis.judging import verdict_of
-from eyechart.harness.answer import Answer, Target, target_of
 from eyechart.harness.journal.record import Record, decode, encode
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.answer import Answer, Target
 
 
 def read_again(target: Target, reply: str, accept: tuple[str, ...] | None = None) -> Record:
@@ -39,16 +39,16 @@ def test_targets_of_all_types_are_kept(
     answer: Answer, given: Target | list[str], reply: str, wrong: str
 ) -> None:
     """A target that was written is the target that is judged, and fits its type alone."""
-    target = target_of(given, answer)
+    target = answer.kind.value(given)
     record = read_again(target, f"Final answer: {reply}")
     assert record.target == target
     assert type(record.target) is type(target)
-    assert answer.fits(record.target)
+    assert answer.kind.fits(record.target)
     assert verdict_of(record, answer).outcome == "correct"
     missed = read_again(target, f"Final answer: {wrong}")
     assert verdict_of(missed, answer).outcome == "incorrect"
     other = Answer(type="text" if answer.type in ("number", "integer") else "integer")
-    assert not other.fits(record.target)
+    assert not other.kind.fits(record.target)
 
 
 def test_accepted_answers_are_kept() -> None:

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from eyechart.harness import errors
-from eyechart.harness.answer import Answer
 from eyechart.harness.plan.plan import output_budget
 from eyechart.harness.score.bare_text import is_correct
-from eyechart.harness.score.verdict import judge
+from eyechart.harness.score.judge import judge
+from eyechart.harness.spec.answer import Answer
 from eyechart.providers.documents import as_document, stops
 from tests.conftest import Lab
 

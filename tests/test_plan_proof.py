@@ -9,8 +9,9 @@ import pytest
 from eyechart.harness.plan import proof
 from eyechart.harness.plan.oracles import PERFECT, knower, right_replies, wrong_answers
 from eyechart.harness.plan.plan import plan
+from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.score.verdict import Verdict, judge
+from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 

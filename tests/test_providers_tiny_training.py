@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.answer import target_of
 from eyechart.harness.satellites.training import tokenizer as tokenizers_
 from eyechart.harness.satellites.training.examples import batch, example_of, tasks
-from eyechart.harness.score.verdict import judge
+from eyechart.harness.score.judge import judge
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import tasks_root
 
@@ -39,7 +38,7 @@ def test_what_is_taught_is_right(name: str) -> None:
                 finish_reason="stop",
                 refusal=None,
                 failure=None,
-                target=target_of(item.target, task.spec.answer),
+                target=task.spec.answer.kind.value(item.target),
                 answer=task.spec.answer,
             )
             assert verdict.outcome == "correct", (condition, one)

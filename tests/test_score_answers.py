@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from eyechart.harness.answer import Answer
-from eyechart.harness.score.verdict import Verdict, judge
+from eyechart.harness.score.judge import judge
+from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.spec.answer import Answer
 
 NUMBER = Answer(type="number")
 COLORS = Answer(type="choice", options=("red", "green", "not sure", "sure thing"), letters=True)

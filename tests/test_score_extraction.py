@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eyechart.harness.answer import Answer
-from eyechart.harness.score.extraction import _extract_any, extract, tidy
+from eyechart.harness.score.answers import extract, extract_any
+from eyechart.harness.score.extraction import tidy
 from eyechart.harness.score.markup import without_thoughts
+from eyechart.harness.spec.answer import Answer
 
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 
@@ -564,7 +565,7 @@ def test_the_short_cut_says_the_same(before: str, said: str, after: str, phrase:
     for reply in (f"{phrase} {said}{after}", f"{before}\n{phrase} {said}{after}"):
         for short in (INTEGER, SYMBOL, TEXT):
             answer = Answer(type=short.type, phrase=phrase)
-            assert extract(reply, answer) == _extract_any(reply, answer, first_line=False)
+            assert extract(reply, answer) == extract_any(reply, answer, first_line=False)
 
 
 WORD_CHARACTERS = string.ascii_letters + "\u00e9\u00df\u4e00\u00b2"

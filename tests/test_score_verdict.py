@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eyechart.harness.answer import Answer
-from eyechart.harness.score.verdict import Verdict, edit_distance, judge
+from eyechart.harness.score.judge import judge
+from eyechart.harness.score.verdict import Verdict, edit_distance
+from eyechart.harness.spec.answer import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ import jinja2
 import pytest
 from jinja2.exceptions import SecurityError
 
-from eyechart.harness.answer import Answer
 from eyechart.harness.spec import Item, Separator
+from eyechart.harness.spec.answer import Answer
 from eyechart.harness.task import prompt
 
 ANSWER = Answer(type="integer")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jinja2.exceptions import SecurityError
 
-from eyechart.harness.answer import Answer
 from eyechart.harness.spec import Item
+from eyechart.harness.spec.answer import Answer
 from eyechart.harness.task import prompt, sandbox
 from eyechart.harness.task.generator import item_problem
 from eyechart.harness.task.sandbox import PromptLimitError

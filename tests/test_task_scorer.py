@@ -15,8 +15,9 @@ from eyechart.harness.errors import JournalError, TaskError, UsageError
 from eyechart.harness.plan import proof
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.satellites.export.lm_eval.writer import export
+from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import OUTCOMES, Outcome
-from eyechart.harness.score.verdict import Verdict, judge
+from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.task import scorer
 from eyechart.harness.task.catalogue import Task, open_task, tasks_root
 from eyechart.harness.task.scorer import load_scorer

@@ -32,8 +32,8 @@ from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.plan.cost import cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.score.judge import Scorer
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES, Outcome
-from eyechart.harness.score.verdict import Scorer
 from eyechart.harness.shard import WHOLE, Shard
 from eyechart.harness.spec import Cell, Condition, Line, TaskSpec
 

@@ -18,8 +18,8 @@ from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.record import Warn, read_records
 from eyechart.harness.plan.cost import cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.score.judge import Scorer
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.score.verdict import Scorer
 from eyechart.harness.spec import TaskSpec, line_start
 
 _COLUMNS = {
@@ -77,7 +77,7 @@ def judged_samples(
 ) -> JudgedSamples:
     """Judges all records; keeps the row of the one that counts for each sample."""
     prices = model.prices
-    answer, repeated = spec.answer, spec.params.get("repeated")
+    answer, kind, repeated = spec.answer, spec.answer.kind, spec.params.get("repeated")
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     finder = LineFinder((cell.line for cell in manifest.cells), start)
@@ -95,7 +95,7 @@ def judged_samples(
             for line in finder.of(record)
             if (place := places.get((condition, line))) is not None and index < sizes[place]
         ]
-        if not in_cells or not answer.fits(record.target):
+        if not in_cells or not kind.fits(record.target):
             continue
         verdict = verdict_of(record, answer, scorer)
         outcome = verdict.outcome.place

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from eyechart.harness.answer import Target
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.own_tasks import remembered
-from eyechart.harness.score.answer import AnswerForm
-from eyechart.harness.score.verdict import Scorer, Verdict, judge
+from eyechart.harness.score.answers import AnswerForm
+from eyechart.harness.score.judge import Scorer, judge
+from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.spec.answer import Target
 from eyechart.harness.task.catalogue import reopen
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.scorer import is_loaded, load_scorer

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from eyechart.harness.answer import Target
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.shard import WHOLE, Shard
 from eyechart.harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample
+from eyechart.harness.spec.answer import Target
 
 
 class Answered:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from eyechart.harness.answer import target_of
 from eyechart.harness.bounds import BOUNDS
 from eyechart.harness.errors import PlanError
 from eyechart.harness.shard import WHOLE, Shard
@@ -223,7 +222,7 @@ def make_sample(
         length=length,
         index=index,
         prompt=task.prompt(item, condition, length, index),
-        target=target_of(item.target, task.spec.answer),
+        target=task.spec.answer.kind.value(item.target),
         accept=tuple(item.accept),
     )
 

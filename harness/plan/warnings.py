@@ -8,10 +8,10 @@ from contextlib import suppress
 from itertools import islice, pairwise
 from operator import ne
 
-from eyechart.harness.answer import Target
 from eyechart.harness.errors import TaskError
 from eyechart.harness.plan.plan import Plan, item_of, plan
 from eyechart.harness.spec import Condition, Item, Separator, write_row
+from eyechart.harness.spec.answer import Target
 from eyechart.harness.task import prompt
 from eyechart.harness.task.catalogue import Task
 

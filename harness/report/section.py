@@ -108,7 +108,7 @@ class Section:
     @property
     def integer(self) -> bool:
         """Whether answers are numbers."""
-        return bool(self.runs[0].run.manifest.spec["answer"]["type"] == "integer")
+        return self.runs[0].run.spec.answer.kind.stored is int
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:

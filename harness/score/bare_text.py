@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .answer import PlainAnswerForm
-from .extraction import extract
+from .answers import PlainAnswerForm, extract
+from .judge import judge
 from .outcomes import Outcome
-from .verdict import judge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,15 +15,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from .integers import BULLETS, MOST_FOUND, NOTHING, Found, is_denied
+from .integers import BULLETS, MOST_FOUND, Found, is_denied
 from .markup import BRACKETS, QUOTES, peel, without_markup
 
-if TYPE_CHECKING:
-    from .answer import AnswerForm
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NO_OPTION = "no option"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 _WORD_ENDS = r"(?=[)\].:]|[\s\"']*$)"
 
@@ -39,7 +37,8 @@ class _Choices(NamedTuple):
     """A letter with its option, alone on a line."""
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """`text` without its case and its amounts of white space, as options are compared."""
     return " ".join(text.casefold().split())
 
 
@@ -57,8 +56,8 @@ def _words(option: str) -> str:
 
 @lru_cache(maxsize=64)
 def _choices(options: tuple[str, ...], *, letters: bool) -> _Choices:
-    of_letter = dict(zip(_LETTERS, options, strict=False)) if letters else {}
-    names = {_folded(_plain(option)): option for option in options}
+    of_letter = dict(zip(LETTERS, options, strict=False)) if letters else {}
+    names = {folded(_plain(option)): option for option in options}
     names |= {letter.casefold(): option for letter, option in of_letter.items()}
     long = sorted((text for text in options if len(_plain(text)) > 1), key=len, reverse=True)
     short = sorted({*of_letter, *(text for text in options if len(_plain(text)) == 1)})
@@ -81,41 +80,41 @@ def _alone(line: str, choices: _Choices) -> Found | str | None:
     bullets = BULLETS.match(line)
     for lead in (0, bullets.end() if bullets else 0, *leads):
         start, end = peel(line, lead, len(line), QUOTES | BRACKETS)
-        option = choices.names.get(_folded(line[start:end]))
+        option = choices.names.get(folded(line[start:end]))
         if option is None:
-            option = choices.names.get(_folded(line[start:end].rstrip(").]")))
+            option = choices.names.get(folded(line[start:end].rstrip(").]")))
         if option is not None:
             return Found(option, start, end)
         pair = choices.lettered.fullmatch(line, start, end) if choices.lettered else None
-        if pair and (named := choices.names.get(_folded(pair[2]))):
+        if pair and (named := choices.names.get(folded(pair[2]))):
             same = named == choices.names[pair[1].casefold()]
             return Found(named, start, end) if same else "a letter and the text of another option"
     return None
 
 
-def choice(line: str, answer: AnswerForm, *, own_line: bool) -> Found | str:
+def choice(line: str, options: tuple[str, ...], *, letters: bool, own_line: bool) -> Found | str:
     """The option on a line, or why there is none; see the module's docstring.
 
     `own_line` is true for a line that does not follow the answer phrase: there the option must
     stand alone.
     """
-    choices = _choices(answer.options or (), letters=bool(answer.letters))
+    choices = _choices(options, letters=letters)
     if (alone := _alone(line, choices)) is not None:
         return alone
     if own_line:
-        return NOTHING["choice"]
+        return NO_OPTION
     found: list[Found] = []
     rest = line
     for pattern in (choices.named, choices.letters):
         if pattern is None:
             continue
         found += [
-            Found(choices.names[_folded(match[0])], *match.span())
+            Found(choices.names[folded(match[0])], *match.span())
             for match in islice(pattern.finditer(rest), MOST_FOUND + 1)
         ]
         rest = pattern.sub(lambda match: "\x1f" * len(match[0]), rest)
     problems = (
-        (not found, NOTHING["choice"]),
+        (not found, NO_OPTION),
         (len({option.value for option in found}) > 1, "two different options"),
         (any(is_denied(line, option.start) for option in found), "not the option that it is"),
         (line.rstrip().endswith("?"), "a question"),

@@ -23,22 +23,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from . import lists
-from .choices import choice
 from .integers import (
     BULLETS,
     MOST_FOUND,
-    NOTHING,
     SMALL,
     WORDS,
     Found,
-    decimal,
     in_a_row,
-    integer,
     is_denied,
 )
 from .markup import (
@@ -47,13 +42,15 @@ from .markup import (
     SOLID,
     THIN,
     peel,
-    phrase_pattern,
     without_markup,
-    without_thoughts,
 )
 
 if TYPE_CHECKING:
-    from .answer import AnswerForm
+    from collections.abc import Callable
+
+
+Read: TypeAlias = "Callable[[AnswerLine], Found | str]"
+"""A line -> the answer on it, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +71,7 @@ class Extracted:
     """Reason if it is unparsed."""
 
 
+NO_SYMBOL = "no symbol"
 _TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]{0,31}[^\s\"'`,;()\[\].!?:=]|\S")
 _ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 _QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]{1,32})[\"'\u00bb](?!\w)")
@@ -98,7 +96,7 @@ def _symbol(line: str, marked: str) -> Found | str:
             if match[2] not in excluded
         ]
     problems = (
-        (not symbols, NOTHING["symbol"]),
+        (not symbols, NO_SYMBOL),
         (len({symbol.value for symbol in symbols}) > 1, "two different symbols"),
         (len(symbols) > MOST_FOUND or in_a_row(line, symbols), "a row of symbols"),
         (any(is_denied(line, symbol.start) for symbol in symbols), "not the symbol that it is"),
@@ -113,18 +111,22 @@ _MARK = re.compile("[`{}]")
 _CLOSING = frozenset('*`$}"\u201d)]!;<|\u3002')
 
 
-def _read_line(form: AnswerForm, text: str, bare: str, start: int, end: int) -> Found | str:
-    line = bare[start:end]
-    own_line = start == 0 or bare[start - 1] == "\n"
-    answer: Found | str
-    match form.type:
-        case "integer":
-            answer = integer(line, own_line=own_line)
-        case "number":
-            answer = decimal(line, own_line=own_line)
-        case _:
-            answer = _symbol(line, _marked(text[start:end], line))
-    return answer if isinstance(answer, str) else _moved(answer, start)
+class AnswerLine(NamedTuple):
+    """A line, or the rest of it after the answer phrase."""
+
+    bare: str
+    """Without markup."""
+    text: str
+    """As it is in the reply; as long."""
+    own_line: bool
+    """Whether it is a whole line."""
+    by_phrase: bool
+    """Whether it follows the answer phrase."""
+
+
+def symbol(line: AnswerLine) -> Found | str:
+    """The symbol on a line, or why there is none."""
+    return _symbol(line.bare, _marked(line.text, line.bare))
 
 
 def _marked(text: str, line: str) -> str:
@@ -140,12 +142,11 @@ def _moved(answer: Found, start: int) -> Found:
 
 
 def _read(
-    form: AnswerForm, text: str, bare: str, start: int, end: int, *, by_phrase: bool
+    read: Read, text: str, bare: str, start: int, end: int, *, by_phrase: bool
 ) -> Found | str:
     """The short answer between `start` and `end`, or why there is none."""
-    if form.type != "choice":
-        return _read_line(form, text, bare, start, end)
-    answer = choice(bare[start:end], form, own_line=not by_phrase)
+    own_line = start == 0 or bare[start - 1] == "\n"
+    answer = read(AnswerLine(bare[start:end], text[start:end], own_line, by_phrase))
     return answer if isinstance(answer, str) else _moved(answer, start)
 
 
@@ -160,24 +161,25 @@ def _is_whole(text: str, bare: str, end: int) -> bool:
     return "\n" in bare[end:] or after in _CLOSING or stopped
 
 
-def _short_answer(
-    form: AnswerForm, text: str, bare: str, phrases: list[tuple[int, int]]
+def short_answer(
+    read: Read, nothing: str, text: str, bare: str, phrases: list[tuple[int, int]]
 ) -> Extracted:
-    kind, end = form.type, len(bare)
-    why = f"{NOTHING[kind]} on the last line"
+    """The answer on a line; `read` reads it there, and says `nothing` where a line has none."""
+    end = len(bare)
+    why = f"{nothing} on the last line"
     for phrase_start, phrase_end in reversed(phrases):
         if ink := _INK.search(bare, phrase_end, end):
             place = _line_around(bare, ink.start(), phrase_end, end)
-            answer = _read(form, text, bare, *place, by_phrase=True)
+            answer = _read(read, text, bare, *place, by_phrase=True)
             if not isinstance(answer, str):
                 return Extracted(*answer, by_phrase=True, whole=_is_whole(text, bare, answer.end))
             why = f"{answer} after the answer phrase"
-            if answer != NOTHING[kind]:
+            if answer != nothing:
                 return Extracted(None, why=why)
         end = phrase_start
     last = len(bare.rstrip(_VOID)) - 1
     start, end = _line_around(bare, max(0, last), 0, len(bare))
-    answer = _read(form, text, bare, start, end, by_phrase=False)
+    answer = _read(read, text, bare, start, end, by_phrase=False)
     if isinstance(answer, str):
         return Extracted(None, why=why if phrases else f"{answer} on the last line")
     if phrases and peel(bare, start, end, QUOTES) != (answer.start, answer.end):
@@ -201,9 +203,10 @@ def tidy_items(text: str) -> list[str]:
     return lists.items_of(text, without_markup(text), 0, len(text))
 
 
-def _text_answer(
+def text_answer(
     text: str, bare: str, phrases: list[tuple[int, int]], *, first_line: bool
 ) -> Extracted:
+    """The text after the phrase; with `first_line` only its first line."""
     end = len(bare)
     for phrase_start, phrase_end in reversed(phrases):
         if solid := SOLID.search(bare, phrase_end, end):
@@ -220,7 +223,8 @@ def _text_answer(
     return Extracted(*_tidied(text, bare, start, end))
 
 
-def _list_answer(text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:
+def list_answer(text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:
+    """The list after the phrase."""
     for _, phrase_end in reversed(phrases):
         start, end, whole = lists.place_of(text, bare, phrase_end, len(bare))
         if start < end:
@@ -257,51 +261,3 @@ def _text_alone(text: str, bare: str) -> tuple[int, int]:
     ):
         return 0, len(bare)
     return 0, 0
-
-
-@lru_cache(maxsize=64)
-def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
-    if kind not in ("integer", "symbol") or not re.fullmatch(r"[A-Za-z]+(?: [A-Za-z]+)*:", phrase):
-        return None
-    answer = r"0|[1-9][0-9]{0,17}" if kind == "integer" else r"[A-Za-z0-9]"
-    return re.compile(rf"{phrase} ({answer})\.?(\n?)")
-
-
-def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
-    """The result of `_extract_any`, if the last line is only the phrase and a short answer."""
-    pattern = _plain_pattern(answer.type, answer.phrase)
-    begin = reply.rfind(answer.phrase) if pattern else -1
-    if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
-        return None
-    match = pattern.fullmatch(reply, begin)
-    if not match or without_thoughts(reply) != reply:
-        return None
-    start, end = match.span(1)
-    value = int(match[1]) if answer.type == "integer" else match[1]
-    return Extracted(value, start, end, by_phrase=True, whole=bool(match[2]))
-
-
-def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extracted:
-    """The answer in `reply`, by the rules in the module's docstring. Never raises.
-
-    With `first_line` a text is only the first line with text after the phrase: for cut-off replies.
-    """
-    return _extract_plain(reply, answer) or _extract_any(reply, answer, first_line=first_line)
-
-
-def _extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
-    """`extract` without the fast path for plain replies."""
-    text = without_thoughts(reply)
-    bare = without_markup(text)
-    if not bare.strip():
-        only_thoughts = reply.strip() and not text.strip()
-        return Extracted(
-            None, why="nothing but thinking" if only_thoughts else "the reply is empty"
-        )
-    pattern, for_bare = phrase_pattern(answer.phrase)
-    phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
-    if answer.type == "text":
-        return _text_answer(text, bare, phrases, first_line=first_line)
-    if answer.type == "list":
-        return _list_answer(text, bare, phrases)
-    return _short_answer(answer, text, bare, phrases)

@@ -49,13 +49,7 @@ class _Number(NamedTuple):
     end: int
 
 
-NOTHING = {
-    "integer": "no number",
-    "number": "no number",
-    "symbol": "no symbol",
-    "choice": "no option",
-    "list": "no list",
-}
+NO_NUMBER = "no number"
 SMALL = split(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"
@@ -73,7 +67,10 @@ _PARTS = frozenset(
 _NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
     split("hundred hundreds thousand thousands million millions billion dozen dozens")
 )
-_MOST_DIGITS = 4_000
+MOST_DIGITS = 4_000
+"""Most decimal digits of an integer. Python converts integers of up to 4,300 digits from and to
+text."""
+_MOST_BITS = MOST_DIGITS * 3
 MOST_FOUND = 100
 _UNREADABLE = "more than a plain number"
 _WORD_OR_NUMBER = rf"\w++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d)\w++)*+"
@@ -112,8 +109,8 @@ def _from_digits(token: str) -> int | str:
     if not whole:
         return _UNREADABLE
     figures = re.sub(r"\D", "", whole[1])
-    if len(figures) > _MOST_DIGITS:
-        return f"a number of more than {_MOST_DIGITS:,} digits"
+    if len(figures) > MOST_DIGITS:
+        return f"a number of more than {MOST_DIGITS:,} digits"
     value = int(figures)
     return value if len(str(value)) == len(figures) else "a number with leading zeros"
 
@@ -134,8 +131,8 @@ def _decimal_from_digits(token: str) -> float | str:
         return _UNREADABLE
     figures = re.sub(rf"[,_'{THIN}]", "", parts[1])
     exponent = parts[3] or "0"
-    if len(figures) > _MOST_DIGITS or len(exponent.lstrip("+-0")) > _MOST_EXPONENT_DIGITS:
-        return f"a number of more than {_MOST_DIGITS:,} digits"
+    if len(figures) > MOST_DIGITS or len(exponent.lstrip("+-0")) > _MOST_EXPONENT_DIGITS:
+        return f"a number of more than {MOST_DIGITS:,} digits"
     if len(figures) > 1 and figures[0] == "0" and figures[1].isdecimal():
         return "a number with leading zeros"
     value = float(f"{figures}e{exponent}")
@@ -317,7 +314,7 @@ def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
     if isinstance(numbers, str):
         return numbers
     problems = (
-        (not numbers, NOTHING["integer"]),
+        (not numbers, NO_NUMBER),
         *((True, number.value) for number in numbers if isinstance(number.value, str)),
         (len({number.value for number in numbers}) > 1, "two different numbers"),
         (in_a_row(line, numbers), "a row of numbers"),
@@ -326,3 +323,8 @@ def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
         (line.rstrip().endswith("?"), "a question"),
     )
     return next((str(why) for holds, why in problems if holds), "") or Found(*numbers[0])
+
+
+def is_too_long(number: int) -> bool:
+    """Whether `number` has more than `MOST_DIGITS` digits."""
+    return number.bit_length() > _MOST_BITS and abs(number) >= 10**MOST_DIGITS

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from eyechart.harness.answer import Answer
 from eyechart.harness.errors import TaskFileError
 from eyechart.harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
+from eyechart.harness.spec.answer import TYPES, Answer
 from eyechart.harness.task import prompt
 from eyechart.harness.task.problems import file_error, problems_of, read_text
 from eyechart.harness.task.source import Position, Problem, YamlFile, parse
@@ -97,7 +97,8 @@ def _static_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
 def _statistic_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
     given, answer = data.get("statistics"), data.get("answer")
     kind = answer.get("type") if isinstance(answer, dict) else answer
-    if isinstance(given, list) and "capacity" in given and kind != "integer":
+    whole = [name for name, one in TYPES.items() if one.stored is int]
+    if isinstance(given, list) and "capacity" in given and kind not in whole:
         place = file.position(["statistics"])
         yield Problem(place, f"'capacity' needs answers that are integers, not {kind!r}")
     if data.get("scorer") and given:

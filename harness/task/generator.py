@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from eyechart.harness import exact_json
-from eyechart.harness.answer import Answer
 from eyechart.harness.spec import Item
+from eyechart.harness.spec.answer import Answer
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, describe, load_function
 from eyechart.harness.task.target import answer_problem

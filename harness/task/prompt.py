@@ -11,8 +11,8 @@ from typing import Any
 import jinja2
 from jinja2 import meta, nodes
 
-from eyechart.harness.answer import Answer
 from eyechart.harness.spec import Item, write_row
+from eyechart.harness.spec.answer import Answer
 from eyechart.harness.task import sandbox
 
 BUILT_IN_NAMES = ("length", "options", "phrase", "sequence", "symbols")

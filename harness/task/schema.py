@@ -7,6 +7,7 @@ import json
 from pydantic.json_schema import GenerateJsonSchema
 
 from eyechart.harness.spec import TaskSpec
+from eyechart.harness.spec.answer import TYPES
 
 FILE = "task.schema.json"
 
@@ -16,7 +17,7 @@ def task_schema() -> dict[str, object]:
     schema = TaskSpec.model_json_schema()
     answer = schema["properties"]["answer"]
     kinds = schema["$defs"]["Answer"]["properties"]["type"]["enum"]
-    alone = [kind for kind in kinds if kind != "choice"]
+    alone = [kind for kind in kinds if not TYPES[kind].needed]
     schema["properties"]["answer"] = {"anyOf": [{"type": "string", "enum": alone}, answer]}
     schema["oneOf"] = [
         {"required": ["generator", "lengths", "samples"]},

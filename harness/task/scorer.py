@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from eyechart.harness.answer import Target
 from eyechart.harness.errors import TaskError
 from eyechart.harness.score.outcomes import JUDGED, Outcome
+from eyechart.harness.spec.answer import Target
 from eyechart.harness.task.functions import ItemError, describe, load_function
 
 ScorerResult: TypeAlias = str | tuple[str, str]

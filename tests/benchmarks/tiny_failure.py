@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.harness.plan.plan import make_sample, output_budget, plan
-from eyechart.harness.score.extraction import extract
+from eyechart.harness.score.answers import extract
 from eyechart.harness.spec import Line, Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from eyechart.providers.tiny.chat import Chat

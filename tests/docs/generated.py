@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from eyechart.harness.score.answers import TYPES
 from eyechart.harness.score.outcomes import Outcome
 from tests.docs.commands import commands_page
 from tests.docs.prompts import prompts_page
@@ -28,7 +29,13 @@ def _outcomes() -> Iterator[str]:
         yield f"| `{outcome}` | {outcome.about.meaning} | {scored} |"
 
 
-_TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"outcomes": _outcomes}
+def _answers() -> Iterator[str]:
+    yield from ("| type | target | right if |", "| --- | --- | --- |")
+    for kind in TYPES.values():
+        yield f"| `{kind.name}` | {kind.target} | it {kind.right} |"
+
+
+_TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"outcomes": _outcomes, "answers": _answers}
 _PLACE = re.compile(
     rf"^<!-- ({'|'.join(_TABLES)}) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
 )

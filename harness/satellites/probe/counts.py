@@ -16,7 +16,7 @@ def running_counts(planned: Plan, sample: Sample) -> list[int | None] | None:
     or where a shorter row is not the beginning of a longer one.
     """
     task, seed = planned.task, planned.seed
-    if task.spec.answer.type != "integer" or task.spec.items is not None:
+    if task.spec.answer.kind.stored is not int or task.spec.items is not None:
         return None
     whole = item_of(task, sample.condition, sample.length, sample.index, seed)
     step = max(1, -(-(sample.length - _ALL) // _MORE))

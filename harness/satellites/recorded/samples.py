@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from eyechart.harness.answer import Answer, Target, folded, target_of
 from eyechart.harness.errors import PlanError, TaskError, UsageError
 from eyechart.harness.plan.plan import item_of, make_sample, plan, sample_from_id
 from eyechart.harness.satellites.recorded.fields import RecordedReply, RowError, integer
@@ -22,9 +21,9 @@ from eyechart.harness.spec import (
     Sample,
     Separator,
     fifth_around,
-    is_too_long,
     lines_of,
 )
+from eyechart.harness.spec.answer import Answer, Target, folded, is_too_long
 from eyechart.harness.task.catalogue import Task
 
 _MOST_CHARACTERS = 200_000_000
@@ -213,7 +212,7 @@ class SampleFinder:
         value = _of_type(given, answer)
         if isinstance(value, int) and is_too_long(value):
             raise RowError("its target has too many digits")
-        if not answer.fits(value) or not isinstance(value, int | float | str):
+        if not answer.kind.fits(value) or not isinstance(value, int | float | str):
             raise RowError(f"its target {given!r} is no {answer.type}, as an answer to the task is")
         if answer.options and folded(str(value)) not in map(folded, answer.options):
             raise RowError(f"its target {given!r} is none of the options of the task")
@@ -243,7 +242,7 @@ class SampleFinder:
             for length in self._task.lengths[:_LINES_TRIED]:
                 for index in range(_SAMPLES_TRIED):
                     item = item_of(self._task, condition, length, index, self.seed)
-                    target = float(target_of(item.target, self._task.spec.answer))
+                    target = float(self._task.spec.answer.kind.value(item.target))
                     targets.append((target, target - length))
         if not targets:
             return -math.inf, math.inf
@@ -302,16 +301,16 @@ def _of_type(given: object, answer: Answer) -> object:
     """A target as the type of an answer has it; `None` where it cannot be read as such."""
     value = given
     try:
-        if answer.type == "integer":
+        if answer.kind.stored is int:
             value = integer(given)
-        elif answer.type == "number":
+        elif answer.kind.stored is float:
             value = float(given) if isinstance(given, int | float | str) else given
         elif isinstance(given, int | float):
             value = str(given)
     except ValueError:
         return None
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        value = target_of(value, answer)
+        value = answer.kind.value(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

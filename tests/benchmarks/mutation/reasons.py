@@ -134,11 +134,11 @@ REASONS = {
         ): "differs only for five or more backticks in a row"
         for digit in "24"
     },
-    ("score/integers.py", "_MOST_DIGITS = 4_000", "3999"): (
+    ("score/integers.py", "MOST_DIGITS = 4_000", "3999"): (
         "far more digits than an answer has, and fewer than Python refuses"
     ),
     (
-        "score/extraction.py",
+        "score/answers.py",
         'if not pattern or begin < 0 or (begin and reply[begin - 1] != "\\n"):',
         "(begin + 1)",
     ): "only the speed: the general way finds the same answer",

@@ -29,10 +29,11 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 
-from eyechart.harness.answer import Answer
+from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import RECORDED, Outcome
-from eyechart.harness.score.verdict import Verdict, judge
+from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import Condition, Line
+from eyechart.harness.spec.answer import Answer
 
 PACKAGE = "eyechart"
 """The first part of all registered names, and the name of the entry point."""

@@ -23,10 +23,10 @@ from pydantic import (
     model_validator,
 )
 
-from eyechart.harness.answer import Answer, Part, Target
-from eyechart.harness.bounds import MAX_LENGTH as MAX_LENGTH  # noqa: PLC0414  limits of a task as well
-from eyechart.harness.bounds import MAX_SAMPLES as MAX_SAMPLES  # noqa: PLC0414
+from eyechart.harness.bounds import MAX_LENGTH as MAX_LENGTH
+from eyechart.harness.bounds import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.columns import table_of
+from eyechart.harness.spec.answer import Answer, Part, Target
 
 
 @final
@@ -161,10 +161,6 @@ def lines_of(lengths: Iterable[int], spread: Spread) -> list[Line]:
 
 
 CellKey: TypeAlias = tuple[Condition, Line]
-
-MAX_DIGITS = 4_000
-"""Most decimal digits of an integer target or answer. Python converts integers of up to 4,300
-digits from and to text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,14 +429,6 @@ class Sample:
     def prompt_hash(self) -> str:
         """Short hash of the prompt; a reader of the journal sees by it that a task has changed."""
         return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
-
-
-def is_too_long(number: int) -> bool:
-    """Whether `number` has more than `MAX_DIGITS` digits."""
-    return number.bit_length() > _MAX_BITS and abs(number) >= 10**MAX_DIGITS
-
-
-_MAX_BITS = MAX_DIGITS * 3
 
 
 MOST_TOKENS = 10**12

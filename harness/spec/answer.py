@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-Target: TypeAlias = int | float | str
+from eyechart.harness.score.answers import TYPES, AnswerType
+from eyechart.harness.score.choices import LETTERS, folded
+from eyechart.harness.score.integers import is_too_long
+from eyechart.harness.score.verdict import Target
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_OWNERS = {
-    "tolerance": "number",
-    "relative_tolerance": "number",
-    "options": "choice",
-    "letters": "choice",
-    "ordered": "list",
-}
+__all__ = ["TYPES", "Answer", "Part", "Target", "folded", "is_too_long"]
+
+if TYPE_CHECKING:
+    AnswerName: TypeAlias = str
+else:
+    AnswerName = Literal[tuple(TYPES)]
+_OWNERS = {field: kind for kind in TYPES.values() for field in kind.fields}
 """Field of an answer -> the only type that has it."""
 
 
@@ -30,19 +31,13 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def folded(text: str) -> str:
-    """`text` in one case and with single spaces, for a comparison of options."""
-    return " ".join(text.casefold().split())
-
-
 class Answer(Part):
     """The type of the answer, and the words before it."""
 
-    type: Literal["integer", "number", "symbol", "text", "choice", "list"]
-    """`integer`: a whole number. `number`: a number with a decimal point, within a tolerance.
-    `symbol`: one token without spaces; it may stand inside a sentence. `text`: everything after the
-    answer phrase, word for word. `choice`: one of `options`. `list`: items between commas.
-    """
+    type: Annotated[
+        AnswerName,
+        Field(description=" ".join(f"`{kind.name}`: {kind.meaning}." for kind in TYPES.values())),
+    ]
     phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = "Final answer:"
     """The fixed words that come before the answer on the reply's last line."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -71,14 +66,15 @@ class Answer(Part):
     @model_validator(mode="after")
     def _fields_fit_the_type(self) -> Answer:
         for name, owner in _OWNERS.items():
-            if getattr(self, name) is not None and self.type != owner:
-                msg = f"{name!r} goes with 'type: {owner}', not with {self.type!r}"
+            if getattr(self, name) is not None and self.kind is not owner:
+                msg = f"{name!r} goes with 'type: {owner.name}', not with {self.type!r}"
                 raise ValueError(msg)
-        if self.type != "choice":
-            return self
+        for name in self.kind.needed:
+            if getattr(self, name) is None:
+                msg = f"'type: {self.type}' needs {name!r}, a list of texts"
+                raise ValueError(msg)
         if self.options is None:
-            msg = "'type: choice' needs 'options', a list of texts"
-            raise ValueError(msg)
+            return self
         names = [folded(option) for option in self.options]
         if len(set(names)) < len(names):
             msg = "two options differ in nothing but case or spaces"
@@ -106,15 +102,7 @@ class Answer(Part):
         """The fields that the file gives, and the answer phrase."""
         return self.model_dump(mode="json", exclude_none=True)
 
-    def fits(self, target: object) -> bool:
-        """Whether a target read from a journal has the answer's type."""
-        if self.type == "integer":
-            return isinstance(target, int)
-        return isinstance(target, float | int if self.type == "number" else str)
-
-
-def target_of(given: Target | Sequence[str], answer: Answer) -> Target:
-    """The target of a sample: the items of a list joined by commas, a number as a float."""
-    if answer.type == "number" and isinstance(given, int):
-        return float(given)
-    return given if isinstance(given, int | float | str) else ", ".join(given)
+    @property
+    def kind(self) -> AnswerType:
+        """What the program knows about the type."""
+        return TYPES[self.type]

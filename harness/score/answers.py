@@ -1,0 +1,469 @@
+"""The types of answers: one class each, from which every list of them follows.
+
+A type is added by a subclass of `AnswerType`. The class says what a target may be, how a reply is
+read and compared, which right and wrong answers try a task, and what the documentation says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+
+from . import lists
+from .choices import LETTERS, NO_OPTION, choice, folded
+from .extraction import (
+    NO_SYMBOL,
+    Extracted,
+    list_answer,
+    short_answer,
+    symbol,
+    text_answer,
+    tidy,
+    tidy_items,
+)
+from .integers import MOST_DIGITS, NO_NUMBER, decimal, integer, is_too_long
+from .markup import phrase_pattern, without_markup, without_thoughts
+from .verdict import Verdict, compare_parts, ended, right_or_wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .extraction import AnswerLine
+    from .integers import Found
+    from .verdict import Target
+
+Phrases: TypeAlias = list[tuple[int, int]]
+"""Start and end of each answer phrase in a reply."""
+_ROUNDING = 1e-9
+"""Share of a number by which floats may differ that stand for the same decimal number."""
+
+
+class AnswerForm(Protocol):
+    """The type of an answer and the phrase before it, as a task file gives them."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def phrase(self) -> str: ...
+    @property
+    def tolerance(self) -> float | None: ...
+    @property
+    def relative_tolerance(self) -> float | None: ...
+    @property
+    def options(self) -> tuple[str, ...] | None: ...
+    @property
+    def letters(self) -> bool | None: ...
+    @property
+    def ordered(self) -> bool | None: ...
+
+    def __hash__(self) -> int:
+        """Needed to cache the verdicts on short replies."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainAnswerForm:
+    """An `AnswerForm` without a task file."""
+
+    type: str
+    phrase: str
+    tolerance: float | None = None
+    relative_tolerance: float | None = None
+    options: tuple[str, ...] | None = None
+    letters: bool | None = None
+    ordered: bool | None = None
+
+
+class AnswerType:
+    """What the program knows about a type of answers. Without other methods: one line of text."""
+
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+    """What the answer is, for the schema of task files."""
+    target: ClassVar[str]
+    """What the target is, for the documentation."""
+    right: ClassVar[str]
+    """When an answer is right, for the documentation: `it …`."""
+    stored: ClassVar[type] = str
+    """The type of targets and answers; `int` and `float` have a numerical error."""
+    nothing: ClassVar[str] = ""
+    """Why a line has no such answer."""
+    plain: ClassVar[str] = ""
+    """Pattern of an answer alone after the phrase, which is read without further rules."""
+    fields: ClassVar[tuple[str, ...]] = ()
+    """Fields of `answer` in a task file that go with this type alone."""
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Those of them that a task file must have."""
+    accepts: ClassVar[bool] = False
+    """Whether an item may have other right answers, `accept`."""
+    free: ClassVar[bool] = False
+    """Whether an answer can be any words, so that a refusal could be one."""
+
+    def value(self, given: Target | Sequence[str]) -> Target:
+        """The target of a sample, from an item: a list's items joined by commas."""
+        return given if isinstance(given, int | float | str) else lists.SEPARATOR.join(given)
+
+    def fits(self, target: object) -> bool:
+        """Whether a target of a journal has the type of the answer."""
+        return isinstance(target, self.stored)
+
+    def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
+        """What is wrong with the target of an item, which is called `name`; `None` if nothing."""
+        if not isinstance(target, str):
+            return self.unfit(target, "a text", name)
+        if not target.strip():
+            return f"the {name} is empty text, which no reply can show"
+        options = form.options
+        if options and target not in options:
+            close = difflib.get_close_matches(target, options, n=1)
+            known = ", ".join(map(repr, options))
+            remedy = f"did you mean {close[0]!r}?" if close else f"they are {known}"
+            return f"the {name} {target!r} is none of the options; {remedy}"
+        return None
+
+    def unfit(self, target: object, wanted: str, name: str = "target") -> str:
+        return f"the {name} {target!r} does not fit 'answer: {self.name}'; give {wanted}"
+
+    def extract(
+        self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
+    ) -> Extracted:
+        """The answer in the reply `text`, which is `bare` without markup; with `first_line` for a
+        reply that was cut off.
+        """
+        del first_line  # a short answer has one line
+        return short_answer(lambda line: self.read(line, form), self.nothing, text, bare, phrases)
+
+    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+        """The answer on a line, or why there is none."""
+        raise NotImplementedError
+
+    def compare(
+        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
+    ) -> Verdict:
+        """The verdict on an answer that was read; errors are measured from the first target."""
+        del form
+        right = any(str(one) in (read.value, reply[read.start : read.end]) for one in targets)
+        return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
+
+    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
+        """Further ways to write the right answer, each with its name."""
+        del target, form
+        yield from ()
+
+    def wrong(
+        self, target: Target, form: AnswerForm, accept: Sequence[str]
+    ) -> Iterator[tuple[str, str, float | None]]:
+        """Wrong answers that miss by little: name, answer and the absolute error it should have."""
+        del form
+        right = {str(target), *accept}
+        if " " not in str(target):
+            yield "other symbol", next(one for one in "7890123456" if one not in right), None
+            return
+        words = str(target).split()
+        for name, parts in (("one word short", words[:-1]), ("one word long", [*words, words[-1]])):
+            if " ".join(parts) not in right:
+                yield name, " ".join(parts), None
+
+
+class Integer(AnswerType):
+    """See `integers`."""
+
+    name = "integer"
+    meaning = "a whole number"
+    target = "whole number"
+    right = "is the same number"
+    stored = int
+    nothing = NO_NUMBER
+    plain = r"0|[1-9][0-9]{0,17}"
+
+    def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
+        del form
+        if not isinstance(target, int) or isinstance(target, bool):
+            return self.unfit(target, "a whole number", name)
+        if is_too_long(target):
+            return (
+                f"the {name} has more than {MOST_DIGITS:,} digits; 'answer: text' takes longer ones"
+            )
+        return None
+
+    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+        del form
+        return integer(line.bare, own_line=line.own_line)
+
+    def compare(
+        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
+    ) -> Verdict:
+        del reply, form
+        error = int(read.value or 0) - int(targets[0])
+        outcome = right_or_wrong(right=not error)
+        return Verdict(outcome, read.value, read.start, read.end, signed_error=error)
+
+    def wrong(
+        self, target: Target, form: AnswerForm, accept: Sequence[str]
+    ) -> Iterator[tuple[str, str, float | None]]:
+        del form, accept
+        yield "one too many", str(int(target) + 1), 1
+        yield "one too few", str(int(target) - 1), 1
+
+
+class Number(AnswerType):
+    """See `integers`."""
+
+    name = "number"
+    meaning = "a number with a decimal point, within a tolerance"
+    target = "number"
+    right = "differs by no more than the tolerance"
+    stored = float
+    nothing = NO_NUMBER
+    fields = ("tolerance", "relative_tolerance")
+
+    def value(self, given: Target | Sequence[str]) -> Target:
+        return float(given) if isinstance(given, int) else super().value(given)
+
+    def fits(self, target: object) -> bool:
+        return isinstance(target, float | int)
+
+    def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
+        del form
+        if not isinstance(target, int | float) or isinstance(target, bool):
+            return self.unfit(target, "a number", name)
+        try:
+            finite = math.isfinite(target)
+        except OverflowError:
+            finite = False
+        return None if finite else f"the {name} is not a finite number of at most 308 digits"
+
+    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+        del form
+        return decimal(line.bare, own_line=line.own_line)
+
+    def compare(
+        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
+    ) -> Verdict:
+        del reply
+        value, target = float(read.value or 0), float(targets[0])
+        error = value - target
+        most = _allowed(target, form) + _ROUNDING * max(abs(value), abs(target))
+        outcome = right_or_wrong(right=abs(error) <= most)
+        return Verdict(outcome, read.value, read.start, read.end, signed_error=error)
+
+    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
+        number = float(target)
+        yield "scientific", f"{number:.16e}"
+        yield "highest within the tolerance", repr(number + _allowed(number, form))
+        yield "lowest within the tolerance", repr(number - _allowed(number, form))
+
+    def wrong(
+        self, target: Target, form: AnswerForm, accept: Sequence[str]
+    ) -> Iterator[tuple[str, str, float | None]]:
+        del accept
+        number = float(target)
+        missed = 2 * _allowed(number, form) or abs(number) / 1000 or 0.001
+        for name, answer in (("too high", number + missed), ("too low", number - missed)):
+            yield name, repr(answer), abs(answer - number)
+
+
+def _allowed(target: float, form: AnswerForm) -> float:
+    return max(form.tolerance or 0.0, (form.relative_tolerance or 0.0) * abs(target))
+
+
+class Symbol(AnswerType):
+    """See `extraction`."""
+
+    name = "symbol"
+    meaning = "one token without spaces, found also inside a sentence"
+    target = "text without spaces"
+    right = "is the same token"
+    nothing = NO_SYMBOL
+    plain = r"[A-Za-z0-9]"
+    accepts = True
+
+    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+        del form
+        return symbol(line)
+
+
+class Text(AnswerType):
+    """See `extraction`."""
+
+    name = "text"
+    meaning = "everything after the answer phrase, word for word"
+    target = "text"
+    right = "is the same words in the same order"
+    accepts = True
+    free = True
+
+    def extract(
+        self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
+    ) -> Extracted:
+        del form
+        return text_answer(text, bare, phrases, first_line=first_line)
+
+    def compare(
+        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
+    ) -> Verdict:
+        del reply, form
+        text, verdicts = str(read.value), []
+        for target in targets:
+            words = tidy(str(target)).split()
+            verdicts.append(compare_parts(text, text.split(), words, read.start, read.end))
+        return next((one for one in verdicts if one.outcome == "correct"), verdicts[0])
+
+
+class Choice(AnswerType):
+    """See `choices`."""
+
+    name = "choice"
+    meaning = "one of `options`"
+    target = "one of `options`"
+    right = "is the same option"
+    nothing = NO_OPTION
+    fields = ("options", "letters")
+    needed = ("options",)
+    accepts = True
+
+    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+        letters, options = bool(form.letters), form.options or ()
+        return choice(line.bare, options, letters=letters, own_line=not line.by_phrase)
+
+    def compare(
+        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
+    ) -> Verdict:
+        del reply, form
+        right = read.value in targets
+        return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
+
+    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
+        yield "in capitals", str(target).upper()
+        if form.letters:
+            letter = LETTERS[(form.options or ()).index(str(target))]
+            yield "letter", letter
+            yield "letter in brackets", f"({letter})"
+            yield "letter and text", f"{letter}) {target}"
+
+    def wrong(
+        self, target: Target, form: AnswerForm, accept: Sequence[str]
+    ) -> Iterator[tuple[str, str, float | None]]:
+        right = {folded(text) for text in (str(target), *accept)}
+        for letter, option in zip(LETTERS, form.options or (), strict=False):
+            if folded(option) not in right:
+                yield f"option {option!r}", option, None
+                if form.letters:
+                    yield f"letter {letter}", letter, None
+
+
+class List(AnswerType):
+    """See `lists`."""
+
+    name = "list"
+    meaning = "items between commas"
+    target = "list of texts"
+    right = "has the same items"
+    fields = ("ordered",)
+    free = True
+
+    def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
+        del form
+        items = target.split(",") if isinstance(target, str) else target
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            return self.unfit(target, "a list of texts, or one text with commas", name)
+        for item in items:
+            if not item.strip():
+                return f"an item of the {name} is empty text, which no reply can show"
+            if "," in item or "\n" in item:
+                return f"the item {item!r} has a comma or a line break, which separates items"
+        return None if items else f"the {name} is an empty list, which no reply can show"
+
+    def extract(
+        self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
+    ) -> Extracted:
+        del form, first_line
+        return list_answer(text, bare, phrases)
+
+    def compare(
+        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
+    ) -> Verdict:
+        del reply
+        text, start, end = str(read.value), read.start, read.end
+        items, target = text.split(lists.SEPARATOR), tidy_items(str(targets[0]))
+        if form.ordered is not False:
+            return compare_parts(text, items, target, start, end)
+        both, longer = lists.shared(items, target), max(len(items), len(target))
+        return Verdict(
+            right_or_wrong(right=both == longer),
+            text,
+            start,
+            end,
+            similarity=both / longer,
+            ended=ended(items, target),
+        )
+
+    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
+        items = str(target).split(lists.SEPARATOR)
+        quoted = ", ".join(f'"{item}"' for item in items)
+        yield "brackets and quotes", f"[{quoted}]"
+        yield "bullets", "".join(f"\n- {item}" for item in items)
+        if form.ordered is False:
+            yield "other order", ", ".join(reversed(items))
+
+    def wrong(
+        self, target: Target, form: AnswerForm, accept: Sequence[str]
+    ) -> Iterator[tuple[str, str, float | None]]:
+        del accept
+        items = str(target).split(lists.SEPARATOR)
+        if len(items) > 1:
+            yield "one item short", ", ".join(items[:-1]), None
+        yield "one item long", ", ".join([*items, items[-1]]), None
+        turned = items[::-1]
+        if form.ordered is not False and turned != items:
+            yield "other order", ", ".join(turned), None
+
+
+TYPES: Mapping[str, AnswerType] = {kind.name: kind() for kind in AnswerType.__subclasses__()}
+"""Name -> type, in the order of the documentation."""
+
+
+@lru_cache(maxsize=64)
+def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
+    plain = TYPES[kind].plain
+    if not plain or not re.fullmatch(r"[A-Za-z]+(?: [A-Za-z]+)*:", phrase):
+        return None
+    return re.compile(rf"{phrase} ({plain})\.?(\n?)")
+
+
+def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
+    """The result of `extract_any`, if the last line is only the phrase and a short answer."""
+    pattern = _plain_pattern(answer.type, answer.phrase)
+    begin = reply.rfind(answer.phrase) if pattern else -1
+    if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
+        return None
+    match = pattern.fullmatch(reply, begin)
+    if not match or without_thoughts(reply) != reply:
+        return None
+    start, end = match.span(1)
+    value = TYPES[answer.type].stored(match[1])
+    return Extracted(value, start, end, by_phrase=True, whole=bool(match[2]))
+
+
+def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extracted:
+    """The answer in `reply`, by the rules in the docstring of `extraction`. Never raises.
+
+    With `first_line` a text is only the first line with text after the phrase: for cut-off replies.
+    """
+    return _extract_plain(reply, answer) or extract_any(reply, answer, first_line=first_line)
+
+
+def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
+    """`extract` without the fast path for plain replies."""
+    text = without_thoughts(reply)
+    bare = without_markup(text)
+    if not bare.strip():
+        only_thoughts = reply.strip() and not text.strip()
+        why = "nothing but thinking" if only_thoughts else "the reply is empty"
+        return Extracted(None, why=why)
+    pattern, for_bare = phrase_pattern(answer.phrase)
+    phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
+    return TYPES[answer.type].extract(answer, text, bare, phrases, first_line=first_line)

@@ -1,0 +1,100 @@
+"""The verdict on one sample, from its reply and its target.
+
+A pure function, so scoring again from the journal needs no model. A reply without an answer is
+never scored as `incorrect`: it has another outcome, with a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from .answers import TYPES, extract
+from .markup import without_thoughts
+from .outcomes import FAILURES, Outcome
+from .verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .answers import AnswerForm
+    from .verdict import Target
+
+Scorer: TypeAlias = "Callable[[str, Target], tuple[Outcome, str]]"
+"""A task's own scorer: reply without thinking, and target -> outcome and reason."""
+
+
+_UNABLE = (
+    r"(?:can(?: ?not|'t)|won't|will not|(?:am|'m) (?:unable|not able) to) (?:\w+ )?"
+    r"(?:help|assist|comply|fulfill?|provide|answer|engage|continue|participate|do (?:that|this))\b"
+)
+_REFUSAL = re.compile(
+    r"(?:(?:(?:i am|i'm) (?:very |so |really )?sorry|sorry|unfortunately|i apologi[sz]e)[,.; ]*)?"
+    rf"(?:but |however,? )?i ?{_UNABLE}"
+    rf"|as an ai\b[^.\n]{{0,60}}(?:unable|not able|{_UNABLE})",
+    re.IGNORECASE,
+)
+_OPENING = 200
+
+
+def judge(
+    *,
+    text: str,
+    finish_reason: str,
+    refusal: str | None,
+    failure: str | None,
+    target: Target,
+    answer: AnswerForm,
+    accept: Sequence[str] = (),
+    scorer: Scorer | None = None,
+) -> Verdict:
+    """The verdict on one sample. Never raises, whatever `text` is, unless a `scorer` does.
+
+    `accept` has further right answers of a symbol, a text or a choice. `failure` is the name of the
+    outcome that is recorded instead of a reply; any other text is an error. A cut-off reply is
+    judged only if it has the phrase and a complete answer. A refusal in words counts only if no
+    answer was read. A text or a list without the phrase could be any words, so there a refusal
+    counts unless the answer is correct.
+
+    A task's own `scorer` judges what is left: a whole reply with text besides its thinking.
+    """
+    if failure is not None:
+        known = failure in FAILURES
+        return Verdict(Outcome.named(failure) if known else Outcome.ERROR, why=failure)
+    if refusal:
+        return Verdict(Outcome.REFUSED, why=refusal)
+    if finish_reason == "content_filter":
+        return Verdict(Outcome.REFUSED, why="a content filter")
+    cut_off = finish_reason == "length"
+    if scorer is not None:
+        return _judge_by(scorer, text, target, cut_off=cut_off)
+    extracted = extract(text, answer, first_line=cut_off)
+    if cut_off and not (extracted.by_phrase and extracted.whole):
+        return Verdict(Outcome.TRUNCATED, why="cut off before the answer was whole")
+    kind = TYPES[answer.type]
+    sure = extracted.value is not None and (extracted.by_phrase or not kind.free)
+    verdict = (
+        Verdict(Outcome.UNPARSED, why=extracted.why)
+        if extracted.value is None
+        else kind.compare(extracted, text, (target, *accept), answer)
+    )
+    if not sure and verdict.outcome is not Outcome.CORRECT and _refuses(text):
+        return Verdict(Outcome.REFUSED, why="a refusal in words")
+    return verdict
+
+
+def _judge_by(scorer: Scorer, text: str, target: Target, *, cut_off: bool) -> Verdict:
+    if cut_off:
+        return Verdict(Outcome.TRUNCATED, why="cut off")
+    reply = without_thoughts(text).strip()
+    if not reply:
+        return Verdict(Outcome.UNPARSED, why="nothing but thinking" if text.strip() else "no text")
+    outcome, why = scorer(reply, target)
+    if outcome is not Outcome.CORRECT and _refuses(text):
+        return Verdict(Outcome.REFUSED, why="a refusal in words")
+    return Verdict(outcome, why=why)
+
+
+def _refuses(text: str) -> bool:
+    opening = without_thoughts(text).lstrip(' \n\t*_#>"')[:_OPENING].replace("\u2019", "'")
+    return bool(_REFUSAL.match(opening))
