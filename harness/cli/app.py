@@ -41,8 +41,8 @@ from eyechart.providers.close_match import did_you_mean
 
 
 class _Verbs(TyperGroup):
-    """The verbs. An error that is meant for the user is printed as its lines and sets the exit
-    code; with `--debug` it is a traceback.
+    """The verbs. An error for the user is printed as its lines and sets the exit code; with
+    `--debug` it is a traceback.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:  # contexts of typer's own click
@@ -177,7 +177,7 @@ def command() -> Any:
 
 
 def main() -> None:
-    """The entry point: an error that the user can mend is one line, with `--debug` a traceback."""
+    """The entry point. An error that the user can mend is one line, with `--debug` a traceback."""
     # the embedded model keeps the cores busy itself; OpenBLAS reads this when numpy is imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     open_streams()

@@ -33,7 +33,7 @@ def export(
     output: Path,
     limits: FileLimits = FileLimits(),  # noqa: B008  frozen
 ) -> int:
-    """Writes a request of OpenAI's Batch form for each sample without an answer; returns the exit
+    """Writes a request in OpenAI's Batch form for each sample without an answer; returns the exit
     code.
     """
     form = open_batch_form(options.name, options.model_settings())
@@ -63,12 +63,12 @@ def export(
 
 
 def _warn_of_old_files(output: Path, written: Sequence[Path]) -> None:
-    """Warns of files of an earlier export: samples in them would be paid for twice."""
+    """Warns of files of an earlier export, since samples in them would be paid for twice."""
     numbered = output.parent.glob(f"{output.stem}-*{output.suffix}")
     for path in sorted({output, *numbered} - set(written)):
         if path.exists():
             overlap = "its samples may be among these" if written else "its samples need no request"
-            warn(f"{path} is of an earlier export: {overlap}")
+            warn(f"{path} comes from an earlier export: {overlap}")
 
 
 def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
@@ -94,10 +94,10 @@ def import_replies(
     files: Sequence[Path], out: Path, tasks: str, *, run_kept_code: bool = False
 ) -> int:
     """Writes the replies into the journals of the runs they belong to, judges those runs and prints
-    their tables. The exit code says whether a reply is missing.
+    their tables. Returns the exit code, which says whether a reply is missing.
 
-    A run may come from a stranger: samples are made again by built-in tasks, by files that `tasks`
-    names, as `--task` does, and by code that the run kept with `run_kept_code` alone.
+    A run may come from a stranger. Samples are made again by built-in tasks, by files that `tasks`
+    names, as `--task` does, and only with `run_kept_code` by code that the run kept.
     """
 
     def task_of(folder: Path, manifest: Manifest) -> Task:

@@ -36,7 +36,7 @@ FAILURES: dict[str, set[Change]] = {
     "different": {"worse", "better"},
     "not-equivalent": {"worse", "better", "undecided"},
 }
-"""Value of `--fail-if` -> what makes the command fail."""
+"""Value of `--fail-if` -> the verdicts that make the command fail."""
 _TWO = 2
 
 
@@ -55,8 +55,8 @@ def compare(
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
 
-    Of several runs each pair is compared. The code is `INCOMPLETE` where `fail_if` names what
-    became of a run compared with the first, or of the second condition compared with the first.
+    Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
+    run compared with the first run, or on the second condition compared with the first.
     """
     check_output("-o", output)
     if output is not None and output.suffix != ".csv":
@@ -108,7 +108,7 @@ def _is_comparison(path: Path) -> bool:
 
 
 def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> None:
-    """Raises `UsageError` for options that cannot be."""
+    """Raises `UsageError` for options that contradict each other or the runs."""
     if axis is None and runs < _TWO:
         raise UsageError(
             f"compare needs two runs or more, not {runs}; "
@@ -121,8 +121,8 @@ def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> N
 
 
 def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
-    """The note on lines that two runs do not share; empty where there are none, for more runs, and
-    for adaptive ones, which choose their lines.
+    """The note on lines that only one of two runs has. Empty for more runs, for adaptive runs,
+    which choose their lines, and if there are no such lines.
     """
     if len(runs) != _TWO or any(run.manifest.adaptive for run in runs):
         return ""
@@ -147,7 +147,7 @@ def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
 def _comparisons(
     runs: Sequence[JudgedRun], axis: str | None, threshold: Threshold
 ) -> list[Comparison]:
-    """Of two runs, or of two conditions of each run."""
+    """The comparisons of the runs, or of two conditions of each run."""
     if axis is None:
         return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
     ((name, values),) = read_axes([axis]).items()
@@ -199,7 +199,7 @@ def _document(
 
 
 def _finite(octaves: float) -> float | None:
-    """To as many decimals as in files; `None` for what is not limited."""
+    """A number with as many decimals as in files; `None` if it is not limited."""
     return round(octaves, DIGITS) if math.isfinite(octaves) else None
 
 
@@ -229,7 +229,7 @@ def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
 
 
 def _area(area: PairedArea | None) -> dict[str, float | None]:
-    """The difference of two areas, empty where there are none."""
+    """The difference of two areas; empty if there are no areas."""
     names = ("area_difference", "area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
     if area is None:
         return dict.fromkeys(names)

@@ -26,8 +26,8 @@ _LEAST_P = 0.001
 
 
 def print_comparison(comparison: Comparison, margin: float) -> None:
-    """Prints two tables for each condition, of its lines and of both effective lengths and areas;
-    then what was found.
+    """Prints two tables for each condition: its lines, then the effective lengths and areas. Prints
+    the finding at the end.
     """
     for compared in comparison.conditions:
         sides = f"{comparison.first} against {comparison.second}"
@@ -71,7 +71,7 @@ def _second(row: AnyLength) -> int:
 
 
 def _pairs(rows: list[AnyLength]) -> int | None:
-    """The number of pairs of all lines; `None` where it differs."""
+    """The number of pairs on every line; `None` if it differs between lines."""
     counts = {row.n for row in rows}
     return counts.pop() if len(counts) == 1 else None
 
@@ -131,7 +131,7 @@ def _factor_cell(length: LengthDifference) -> str:
 
 
 def factor_text(length: LengthDifference) -> str:
-    """The factor between two lengths; a dash where it is not limited."""
+    """The factor between two lengths; a dash if it is not limited."""
     middle = factors(length)[0]
     return "-" if middle is None else number_text(middle)
 
@@ -147,14 +147,16 @@ def factor_span(length: LengthDifference) -> str:
 
 
 def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
-    """Says what a factor is, where it is not the ratio of the two lengths that are printed."""
+    """Explains what a factor is, if one is printed that is not the ratio of the two lengths beside
+    it.
+    """
     if differs_from_ratio(lengths):
         tell(NOTE)
 
 
 def print_ranking(ranking: Ranking, margin: float) -> None:
-    """Prints the runs by effective length under letters, each pair of them, and what became of each
-    run, compared with the one that was named first; then what was found.
+    """Prints the runs by effective length under letters, then each pair of them, then the verdict
+    on each run compared with the one named first, and the finding.
     """
     names = letters(len(ranking.runs))
     task, count = ranking.runs[0].run.manifest.task, len(ranking.runs)
@@ -196,7 +198,7 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
 
 
 def _area_points(area: PairedArea | None) -> str:
-    """The difference of two areas with the interval that equivalence goes by."""
+    """The difference of two areas, with the interval that decides equivalence."""
     if area is None:
         return "-"
     low, high = area.equivalence_ci

@@ -55,7 +55,7 @@ def _files(begun: str) -> list[str]:
 
 
 def _models(begun: str) -> list[str]:
-    """Built-in models, those whose facts are known, and providers that plugins add."""
+    """Built-in models, models with known facts, and providers that plugins add."""
     from eyechart.providers.catalog.endpoints import DEFAULT
     from eyechart.providers.catalog.model_facts import known_models
     from eyechart.providers.descriptors import BUILT_IN

@@ -1,7 +1,7 @@
 """The files with defaults of options: `bench.toml`, or `[tool.eyechart]` in `pyproject.toml`.
 
-A file may have come with somebody else's folder: `harness.face.trust` says what it needs a
-confirmation for.
+A file may have come with somebody else's folder; `harness.face.trust` decides which values need a
+confirmation.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from eyechart.providers.close_match import closest, did_you_mean
 PREFIX = "EYECHART_"
 """The variable of `--max-tokens` is `EYECHART_MAX_TOKENS`."""
 BENCH, PROJECT = "bench.toml", "pyproject.toml"
-"""Where the first is there, the second is not read."""
+"""The files, in order of reading; if one exists, later ones are not read."""
 _HEADER = "tool.eyechart"
-"""The table in the second."""
+"""The table in the second file."""
 FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
 ONCE = ("accept-server", "dry-run", "ask-server", "fresh", "repeat", "shard", "trust", "json")
@@ -57,7 +57,7 @@ def options_of_run() -> dict[str, Any]:
 
 
 def unknown_variables(names: Iterable[str]) -> Iterator[str]:
-    """What to say of names of variables that begin like ours and are none."""
+    """A line for each environment variable that begins with our prefix and belongs to no option."""
     given = [name for name in names if name.startswith(PREFIX)]
     known = [*map(variable, options_of_run()), *FILES] if given else []
     ends = [name.removeprefix(PREFIX) for name in known]
@@ -71,9 +71,8 @@ def unknown_variables(names: Iterable[str]) -> Iterator[str]:
 def read_defaults(
     folder: Path, of: Collection[str] | None = None, say: Callable[[str], None] = lambda _line: None
 ) -> dict[str, Default]:
-    """Option -> its default in the file of a folder; with `of` those of these options alone.
-
-    `say` takes a line on mistakes that concern none of them.
+    """Option -> its default in the file of a folder; with `of`, only for these options. `say` gets
+    a line about mistakes that concern other options.
 
     Raises:
         UsageError: the file cannot be read, or has a key or a value that no option can have.
@@ -137,7 +136,7 @@ def _table(path: Path, text: str, header: str) -> Iterator[tuple[str, Any]]:
 
 
 def _line(text: str, header: str, key: str) -> int:
-    """The line of a key in a table; the first where it is written in an unusual way."""
+    """The line of a key in a table; the first line if the key is written in an unusual way."""
     table = ""
     for number, line in enumerate(text.split("\n"), start=1):
         if found := re.match(r"\s*\[([^\[\]]+)\]\s*(#.*)?$", line):
@@ -150,7 +149,9 @@ def _line(text: str, header: str, key: str) -> int:
 
 
 def _problem(option: str, value: object) -> str | None:
-    """Why a file cannot have this; never with the value, which may be a key."""
+    """Why a file cannot have this key or value. The text never has the value, which may be a
+    key.
+    """
     known = options_of_run()
     if option in ONCE:
         return f"{option!r} is for one command: give it on the command line"
@@ -166,8 +167,8 @@ def _problem(option: str, value: object) -> str | None:
 
 
 def doubt(folder: Path, option: str, value: object, *, can_confirm: bool) -> str | None:
-    """Why the default of an option in a file of `folder` needs a confirmation, and how it is given;
-    `None` if it needs none. `can_confirm` is whether the verb has the option for that.
+    """Why the default of an option in a file of `folder` needs a confirmation, with the way to give
+    one; `None` if it needs none. `can_confirm`: whether the verb has the option for a confirmation.
     """
     from eyechart.harness.face.trust import TRUST, WHY_NOT, is_outside, why_model, why_tasks
 
@@ -213,7 +214,7 @@ def _type_problem(option: str, value: object, wanted: Any) -> str | None:
 
 
 def _as_option(option: str, value: Any) -> Any:
-    """The value as the parser takes it."""
+    """The value in the form that the parser takes."""
     if option == "axis" and isinstance(value, dict):
         return [f"{axis}={','.join(_texts(names))}" for axis, names in value.items()]
     if "list[" in str(options_of_run()[option]):

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """`value` as JSON, in characters that no terminal obeys; what is no number is null."""
+    """`value` as JSON, in characters that no terminal interprets; a float that is not finite is
+    null.
+    """
     text = json.dumps(_plain(value), indent=indent, allow_nan=False)
     return text.replace("\x7f", "\\u007f")
 
@@ -35,7 +37,7 @@ def print_document(document: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """`value` of Python's own types; a number of NumPy becomes one of Python."""
+    """`value` as Python's own type, if it is a number of NumPy."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -115,14 +117,14 @@ def score(
 
 @contextmanager
 def captured() -> Iterator[io.StringIO]:
-    """Keeps what is printed on stdout from being printed."""
+    """Catches what is printed on stdout, so that it does not appear."""
     with redirect_stdout(io.StringIO()) as printed:
         yield printed
 
 
 def imported(work: Callable[[], int]) -> int:
-    """Does the work of `bench import`, which prints a table for each run and the path of its file;
-    prints the runs as a document. Returns the exit code.
+    """Does the work of `bench import` and prints the runs as a document, in place of its tables.
+    Returns the exit code.
     """
     from eyechart.harness.analysis.judged_run import read_run
     from eyechart.harness.analysis.results import TABLE
@@ -136,8 +138,8 @@ def imported(work: Callable[[], int]) -> int:
 
 
 def files(work: Callable[[], int], *, as_json: bool) -> int:
-    """Does the work of a verb that prints nothing but the files that it writes; with `as_json` they
-    are a document. Returns the exit code.
+    """Does the work of a verb that prints only the files that it writes; with `as_json` they are a
+    document. Returns the exit code.
     """
     if not as_json:
         return work()

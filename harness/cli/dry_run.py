@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
 
 _BEGINNING, _END = 1000, 500
-"""Characters of a long prompt that are shown at its beginning, and at its end."""
+"""Characters of a long prompt that are shown, at its beginning and at its end."""
 _HALF_CENT = 0.005
 _NEAR = 0.05
-"""Falls below it are shown in tenths of a percent."""
+"""Accuracies whose distance to `FROM` is smaller are shown in tenths of a percent."""
 
 
 def dry_run(
@@ -43,8 +43,8 @@ def dry_run(
     as_json: bool = False,
 ) -> int:
     """Prints for each model the requests and the cost of the runs, and a prompt of each; sends
-    nothing, unless `asks_server`. With a `chooser` the requests are those of all waves up to
-    the next one.
+    nothing, unless `asks_server`. With a `chooser`, the requests are those of all waves up to the
+    next one.
     """
     take_logs()
     made: Forecasts = {}
@@ -145,7 +145,7 @@ def _of_budget(budget: float, expected: float, most: float) -> str:
 
 
 def _shown(sample: Sample) -> str:
-    """The prompt; of a long one the beginning and the end, and how to see all of it."""
+    """The prompt; for a long one, its beginning and end, and how to see all of it."""
     prompt = sample.prompt
     between = len(prompt) - _BEGINNING - _END
     if between <= _END:
@@ -155,7 +155,7 @@ def _shown(sample: Sample) -> str:
 
 
 def _can_show(found: CanShow) -> tuple[str, str, str]:
-    """The same in three lines."""
+    """What a comparison can show, in three lines."""
     better = f"{100 * FROM:g} %"
     tests = f"{found.tests} tests" if found.tests > 1 else "1 test"
     at_length = (
@@ -180,7 +180,7 @@ def _percent(share: float) -> str:
 
 def _left(preview: Preview, *, is_fresh: bool) -> str:
     """The note on how many samples of the plan have answers, do not fit, and will be asked; empty
-    where all of them will.
+    if all will be.
     """
     request = preview.request
     size, unsent = request.plan.size, request.plan.size - preview.forecast.requests
@@ -196,9 +196,7 @@ def _left(preview: Preview, *, is_fresh: bool) -> str:
 
 
 def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptive: bool) -> None:
-    """Prints the cost of all runs; with `is_adaptive` that of all waves up to the next
-    ones.
-    """
+    """Prints the cost of all runs; with `is_adaptive`, that of all waves up to the next ones."""
     model, prices = options.model, options.model.prices
     if prices is not None:
         costs = [forecast.dollars(prices) for forecast in forecasts]

@@ -1,4 +1,4 @@
-"""What is printed of an error that the user can mend, and the exit code that it sets."""
+"""The lines and the exit code for an error that the user can mend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eyechart.providers.base import ProviderError
 
 Failure: TypeAlias = EyechartError | ProviderError | OSError | MemoryError
 _MEANT = {"--limit": "--samples", "--max-samples": "--samples", "--n": "--samples"}
-"""Option of other harnesses -> ours."""
+"""Option of other harnesses -> our option."""
 _RUNS = ("RUN", "RUN…")
 """Arguments that are folders of runs."""
 FAILURES = (EyechartError, ProviderError, OSError, MemoryError)
@@ -39,7 +39,7 @@ def lines_of(error: Failure) -> list[str]:
 
 
 def said_of_parsing(error: Any) -> str:
-    """One line for an error of the parser, which is of whichever click typer uses."""
+    """One line for an error of the parser, which may come from one of two click packages."""
     message = str(error.format_message()).rstrip(".")
     message = message[:1].lower() + message[1:]
     option = getattr(error, "option_name", None)

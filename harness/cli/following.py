@@ -1,4 +1,4 @@
-"""The command that a user may want next."""
+"""The command that a user may want next, printed as a hint."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from eyechart.harness.analysis.judged_run import JudgedRun
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What the next command depends on, of one run."""
+    """The facts about one run that the next command depends on."""
 
     folder: Path
     task: tuple[str, str]
-    """Its name and digest."""
+    """Name and digest of its task."""
     repeat: bool
     shard: bool
     missing: bool
@@ -24,9 +24,9 @@ class Followed:
     incorrect: bool
     """Whether there is a wrong answer."""
     command: str
-    """The last command line that asked it; empty where there is none."""
+    """The last command line that asked the run; empty if there is none."""
     axis: str
-    """An axis with two of its values, to compare; empty where there is none."""
+    """An axis with two of its values, for a comparison; empty if there is none."""
 
 
 def followed(run: JudgedRun) -> Followed:
@@ -48,9 +48,9 @@ def followed(run: JudgedRun) -> Followed:
 def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     """`next: ` and a complete command about `runs`, of which there is at least one.
 
-    An incomplete run is continued, unless all that was wanted has just been `asked`; a repeat is
-    compared with its run, shards are merged, conditions of one run and runs of one task are
-    compared with each other; else samples are shown, or a page is made.
+    An incomplete run is continued, unless everything wanted has just been `asked`. A repeat is
+    compared with its run, and shards are merged. Conditions of one run, or runs of one task, are
+    compared. Otherwise samples are shown, or a page is made.
     """
     for run in runs:
         if run.missing and run.command and not asked:
@@ -72,7 +72,9 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
 
 
 def after_comparison(runs: Sequence[JudgedRun]) -> list[str]:
-    """`next: ` and the command that makes a page of those that are no repeats, if there are any."""
+    """`next: ` and the command that makes a page of the runs that are no repeats; empty if all are
+    repeats.
+    """
     kept = [run.folder for run in runs if not run.manifest.repeat]
     return [_page(kept)] if kept else []
 
@@ -86,8 +88,8 @@ def _next(*words: object) -> str:
 
 
 def _axis(run: JudgedRun) -> str:
-    """An axis with the first two of its values that the run has under equal conditions; empty if
-    there is none.
+    """An axis with the first two values that the run has under equal conditions; empty if there is
+    none.
     """
     for axis in run.spec.axes:
         for condition in run.conditions:

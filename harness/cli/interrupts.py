@@ -12,7 +12,7 @@ _LOADING = "<frozen importlib"
 
 
 def end_at_once() -> None:
-    """Makes an interrupt end the process with one line; for the time when no work is under way.
+    """Makes an interrupt end the process with one line, while no work is under way.
 
     A `KeyboardInterrupt` while a module is loaded could be printed as that module's error, or
     caught there and lost. Under nohup, where interrupts are ignored, they stay ignored.

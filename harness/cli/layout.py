@@ -1,6 +1,7 @@
 """Tables that fit the width of the terminal: columns in blocks, letters for long names.
 
-No cell is ever cut or wrapped: what does not fit beside the rest goes into a block below.
+No cell is ever cut or wrapped: a column that does not fit beside the others goes into a block
+below.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rich.text import Text
 from eyechart.harness.cli.terminal import NARROWEST, one_line, width
 
 _AROUND = 3
-"""Columns that a cell takes beside its text: a space on both sides, and a border."""
+"""Extra columns of a cell: a space on both sides, and a border."""
 CellText: TypeAlias = str | Text
 
 
@@ -42,7 +43,7 @@ class Column:
 
 
 def table_width() -> int:
-    """Columns that a table may take: those of the terminal, and 80 where there is none."""
+    """Most columns of a table: those of the terminal, or 80 if there is none."""
     return width() or NARROWEST
 
 
@@ -52,8 +53,8 @@ def fits(columns: Sequence[Column]) -> bool:
 
 
 def blocks(keys: Sequence[Column], columns: Sequence[Column]) -> Iterator[list[Column]]:
-    """The columns in blocks that fit, `keys` at the beginning of each; a column that does not fit
-    beside the keys has a block of its own.
+    """The columns in blocks that fit, each with `keys` first. A column that does not fit beside the
+    keys has a block of its own.
     """
     block = [*keys]
     for column in columns:
@@ -93,7 +94,7 @@ def letters(count: int) -> list[str]:
 
 
 def joined(parts: Sequence[str], gap: str = "  ") -> list[str]:
-    """`parts` in lines that fit; none of them is broken."""
+    """`parts` joined in lines that fit; no part is broken."""
     lines: list[str] = []
     for part in map(one_line, parts):
         longer = f"{lines[-1]}{gap}{part}" if lines else part

@@ -56,8 +56,8 @@ def leaderboard(
     threshold: Threshold,
     as_json: bool,
 ) -> int:
-    """Merges runs into a leaderboard's file, table and page; prints the ranks of the runs that are
-    here, and what is left out and why.
+    """Merges runs into a leaderboard's file, table and page. Prints the ranks of these runs, and
+    what was left out and why.
     """
     if output is None:
         output = out / "leaderboard.csv"
@@ -282,7 +282,7 @@ def _models(places: Sequence[Place]) -> Column:
 
 
 def _show_places(threshold: Threshold, places: Sequence[Place], keys: Sequence[Column]) -> None:
-    """A table of effective lengths, and what the star in it means."""
+    """A table of effective lengths, and the meaning of its star."""
     columns = [
         Column([f"sees to ({threshold_text(threshold)})"], [*map(_length, places)]),
         Column([INTERVAL], [*map(_interval, places)], "left"),
@@ -294,14 +294,14 @@ def _show_places(threshold: Threshold, places: Sequence[Place], keys: Sequence[C
 
 
 def _length(place: Place) -> str:
-    """With a star where there is no single threshold."""
+    """The effective length, with a star if there is no single threshold."""
     if place.estimate is None:
         return "-"
     return f"{place.estimate.length}{'' if place.estimate.one_threshold else ' *'}"
 
 
 def _interval(place: Place) -> str:
-    """With a remark where the replies are few."""
+    """The interval, with a note if the replies are few."""
     if place.estimate is None:
         return "-"
     parts = span_text(place.estimate.length_ci), few_replies(place.estimate.scored)

@@ -1,4 +1,4 @@
-"""Lists that the verbs print: a record a line, or less where the terminal is too narrow."""
+"""Lists that the verbs print: a record on each line, or on several lines of a narrow terminal."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MERGE_EXAMPLES = examples(
     "bench merge results/runs/tiny/counting/ones@1-*/shards/*",
 )
 _NAMED = 8
-"""Shards that a line names, at most."""
+"""Most shards that a line names."""
 
 
 def merge(
@@ -91,8 +91,8 @@ def merge(
 def _merged(
     folders: Sequence[Path], output: Path | None, unread: list[str]
 ) -> list[tuple[list[Part], Merged]]:
-    """The parts of each run that was merged, and what came of it; the problem of each that cannot
-    be merged is added to `unread`.
+    """The parts and the result of each merged run; the problem of each run that cannot be merged is
+    added to `unread`.
     """
     from eyechart.harness.journal.merge import merge as merge_parts
     from eyechart.harness.journal.parts import find_parts
@@ -149,7 +149,7 @@ def _judged(folder: Path, tasks: str, *, run_kept_code: bool) -> JudgedRun:
 
 
 def _report(merged: Merged) -> None:
-    """Says what was merged."""
+    """Prints what was merged."""
     chosen = merged.chosen
     parts = "1 folder" if merged.parts == 1 else f"{merged.parts} folders"
     what = f"{parts} merged" if merged.is_changed else f"{parts} merged before, nothing is new"
@@ -164,7 +164,9 @@ def _report(merged: Merged) -> None:
 
 
 def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
-    """Says what has no reply, and which shards are not there; those that are `unread` are."""
+    """Prints which samples have no reply, and which shards are missing. Shards among `unread` are
+    not missing.
+    """
     from eyechart.harness.journal.shards import shard_folder
     from eyechart.harness.shard import Shard
 

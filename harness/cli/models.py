@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
-    """What came of one model."""
+    """The result of one model."""
 
     model: str
-    """Its label."""
+    """The model's label."""
     exit_code: int
-    """The exit code that it would have set alone."""
+    """The exit code that the model would have set alone."""
     why: str
-    """Why it is not complete; empty where it is."""
+    """Why the model is not complete; empty if it is."""
 
 
 def warn_of_unknown(models: Sequence[RunOptions]) -> None:
-    """Says which models nobody knows and what was probably meant. They are asked all the same, as a
-    vendor may have a model that no list has yet.
+    """Warns of unknown models and names those that were probably meant. They are asked all the
+    same, since a vendor may have a model that no list has yet.
     """
     for name in dict.fromkeys(options.name for options in models if not options.base_urls):
         if (likely := near(name.provider, name.model)) is not None:
@@ -55,7 +55,7 @@ def run_models(
     as_json: bool = False,
 ) -> int:
     """Runs the plans on each model; returns the highest exit code. The failure of one model does
-    not stop the others, unless `debug`: then it is raised.
+    not stop the others, unless `debug` is set: then it is raised.
     """
     asked = list(_ask_each(plans, models, chooser, debug=debug, as_json=as_json))
     results = [result for result, _ in asked]
@@ -88,7 +88,7 @@ def _ask_each(
     debug: bool,
     as_json: bool,
 ) -> Iterator[tuple[ModelResult, RunsOfModel | None]]:
-    """The result of each model, with its runs where it was asked."""
+    """The result of each model, with its runs if it was asked."""
     budget = Budget(limit=models[0].budget, requests=models[0].max_requests)
     interrupted = False
     for options in models:

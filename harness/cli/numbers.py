@@ -1,4 +1,4 @@
-"""Numbers of the command line, and what is said of what is none."""
+"""Parsers for numbers on the command line."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from eyechart.harness.bounds import BOUNDS, Bound, shown
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
-    """The parser of an option whose value is a whole number within these bounds."""
+    """A parser for whole numbers within these bounds."""
     return _parser(int, Bound(least, most))
 
 
 def whole_of(option: str) -> Callable[[str | int], int]:
-    """The parser of an option whose value is a whole number that a run can have."""
+    """A parser for whole numbers that a run can have."""
     return _parser(int, BOUNDS[option])
 
 
 def number_of(option: str) -> Callable[[str | float], float]:
-    """The parser of an option whose value is a number that a run can have."""
+    """A parser for numbers that a run can have."""
     return _parser(float, BOUNDS[option])
 
 
 def number() -> Callable[[str | float], float]:
-    """The parser of an option whose value is a finite number."""
+    """A parser for finite numbers."""
 
     def parse(given: str | float) -> float:
         value = math.nan

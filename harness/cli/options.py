@@ -21,20 +21,22 @@ def examples(*lines: str) -> str:
 
 
 def listed(given: Sequence[str]) -> list[str]:
-    """The names of an option that takes several, with commas or as the option again; each once."""
+    """The names in an option that takes several, separated by commas or given again; each once."""
     return list(dict.fromkeys(name.strip() for option in given for name in option.split(",")))
 
 
 def command_of(context: typer.Context) -> str:
-    """The command with the options that come from a file or the environment; "" where none does."""
+    """The command line completed by options from a file or the environment; "" if there are
+    none.
+    """
     verb: Any = context.command  # a `harness.cli.settings.Verb`
     settings = verb.settings(context)
     return shlex.join(["bench", *sys.argv[1:], *settings]) if settings else ""
 
 
 def said_of_default_axes(context: typer.Context) -> Callable[[str], None] | None:
-    """Warns of an axis that tasks lack, where the axes come from a file or the environment: they
-    are for the tasks that have them. `None` where the command line names the axes.
+    """A function that warns of an axis that tasks lack, if the axes come from a file or the
+    environment: these are only for tasks that have them. `None` if the command line names the axes.
     """
     verb: Any = context.command  # a `harness.cli.settings.Verb`
     place = verb.place(context, "axis")

@@ -1,4 +1,6 @@
-"""What a dry run knows of a run: its requests, their forecast, and what they can show."""
+"""What a dry run knows about a run: its requests, their forecast, and which differences they can
+show.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,13 @@ class Waves:
     """What an adaptive run may ask after the next wave."""
 
     precision: float
-    """Octaves to which each effective length is to be known."""
+    """Octaves to which each effective length shall be known."""
     most_samples: int
-    """Samples of the task that may be asked, on the lines that are known."""
+    """Most samples of the task on the lines that are known."""
     longer_lines: bool
-    """Whether longer lines may follow, when the server has said how long its window is."""
+    """Whether longer lines may follow when the server has reported its window."""
     most_of_command: int | None
-    """Samples that the command may ask of all tasks, if it has a limit."""
+    """Most samples that the command may ask of all tasks, if it has a limit."""
 
     def __str__(self) -> str:
         limit = f"{self.most_samples:,} samples of this task"
@@ -59,10 +61,10 @@ class Waves:
 
 @dataclass(frozen=True, slots=True)
 class CanShow:
-    """What a comparison of two such runs finds with a power of 80 %; `None` where nothing."""
+    """What a comparison of two such runs finds with a power of 80 %; `None` if nothing."""
 
     tests: int
-    """How many tests are corrected for."""
+    """Number of tests in the correction."""
     fall: float | None
     """The smallest fall at one length from the accuracy `FROM`."""
     factor: float | None
@@ -81,19 +83,19 @@ class Preview:
 
     @property
     def answered(self) -> int:
-        """How many samples of the plan have answers."""
+        """How many planned samples have answers."""
         plan = self.request.plan
         answers = _answers(self.request.folder, plan)
         return sum(answers.count_in(key, size, plan.shard) for key, size in plan.sizes.items())
 
 
 def _answers(folder: Path, plan: Plan) -> Answered:
-    """Which samples of a plan are answered in the folder of its run."""
+    """Which planned samples are answered in the run's folder."""
     return Journal(folder, warn).answered(plan.lines, line_start(plan.seed, plan.task.name))
 
 
 def _is_asked(folder: Path, plan: Plan) -> bool:
-    """Whether nothing of the plan is left to ask: each sample is answered, or does not fit."""
+    """Whether nothing is left to ask: each sample is answered, or does not fit."""
     answers = _answers(folder, plan)
     return all(
         answers.has(key, index) or answers.unsent.has(key, index)
@@ -103,7 +105,7 @@ def _is_asked(folder: Path, plan: Plan) -> bool:
 
 
 Forecasts: TypeAlias = dict[Hashable, tuple[Mapping[CellKey, CellFit], Forecast]]
-"""Fits and forecasts by all that they depend on where nothing counts tokens."""
+"""Cached fits and forecasts, by everything that they depend on if nothing counts tokens."""
 
 
 def previews_of(
@@ -114,8 +116,8 @@ def previews_of(
     *,
     asks_server: bool = False,
 ) -> list[Preview]:
-    """A preview of each run of a model; opens a connection only with `asks_server`. What holds for
-    further models is kept in `made`.
+    """A preview of each run of a model; opens a connection only with `asks_server`. `made` caches
+    results for further models.
     """
     requests = options.requests(plans)
     waves: Sequence[Waves | None] = [None] * len(requests)
@@ -132,7 +134,7 @@ def previews_of(
 
 
 def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
-    """The result of a coroutine that waits for nothing."""
+    """The result of a coroutine that never waits."""
     try:
         coroutine.send(None)
     except StopIteration as done:
@@ -143,9 +145,7 @@ def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
 
 
 def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
-    """The waves of a run up to the one that is asked next; with `--fresh` the first wave of a run
-    that has nothing yet.
-    """
+    """The waves of a run up to the next one; with `--fresh`, the first wave of a new run."""
     if options.fresh:
         return request.plan.with_counts(chooser.of_new_run(request, options.max_requests))
     budget = Budget(requests=options.max_requests)
@@ -162,7 +162,7 @@ def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -
 
 
 def not_known(options: RunOptions, *, asks_server: bool) -> str:
-    """What a dry run does not know of a server that it has not asked; "" where nothing."""
+    """What a dry run does not know because it has not asked the server; "" if nothing."""
     if asks_server or not _has_server(options):
         return ""
     return (
@@ -172,7 +172,7 @@ def not_known(options: RunOptions, *, asks_server: bool) -> str:
 
 
 def _has_server(options: RunOptions) -> bool:
-    """Whether there is a server that says its window and counts tokens."""
+    """Whether there is a server that reports its window and counts tokens."""
     return options.name.descriptor.counts_tokens == "server" and bool(options.base_urls)
 
 
@@ -218,7 +218,7 @@ async def _counted(
 
 
 def _earlier_facts(folder: Path) -> Mapping[str, object]:
-    """What the server said of itself in an earlier command of the run, its window among it."""
+    """The facts that the server gave in an earlier command of the run, such as its window."""
     return read_manifest(folder).server if (folder / MANIFEST).exists() else {}
 
 
@@ -254,7 +254,7 @@ async def _preview(
 
 
 def can_show(plan: Plan) -> CanShow:
-    """What a comparison of two runs of a full plan finds."""
+    """What a comparison of two full runs of a plan finds."""
     sizes = plan.sizes
     first = plan.conditions[0]
     lines = [(line, size) for (condition, line), size in sizes.items() if condition == first]

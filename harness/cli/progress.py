@@ -31,7 +31,7 @@ _REFRESH_S = 0.2
 
 
 def new_bar() -> Progress:
-    """A line for each run on stderr; nothing where stderr is no terminal."""
+    """A line for each run on stderr; nothing if stderr is no terminal."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=10),
@@ -49,10 +49,10 @@ def new_bar() -> Progress:
 
 
 class LiveProgress:
-    """One run on one line of stderr; nothing where stderr is no terminal."""
+    """One run on one line of stderr; nothing if stderr is no terminal."""
 
     def __init__(self, name: str, shared: Progress | None = None) -> None:
-        """`shared` has other runs as well, a line each."""
+        """`shared` shows other runs as well, one on each line."""
         self._name = one_line(name)
         self._watcher: asyncio.Task[None] | None = None
         self._shared = shared
@@ -94,10 +94,10 @@ class LiveProgress:
 
 
 class LiveDisplay:
-    """Shows the runs of a command, one after another, where stderr is a terminal."""
+    """Shows the runs of a command one after another, if stderr is a terminal."""
 
     def judge(self, request: RunRequest) -> Judge | None:
-        """The function that decides whether a reply is correct; `None` where nothing is shown."""
+        """The function that decides whether a reply is correct; `None` if nothing is shown."""
         if not sys.stderr.isatty():
             return None
         answer, scorer = request.plan.task.spec.answer, request.plan.task.scorer
@@ -121,7 +121,7 @@ class LiveDisplay:
 
 
 class TogetherDisplay(LiveDisplay):
-    """Shows runs of several models at the same time, and says when each has ended."""
+    """Shows runs of several models at the same time, and tells when each has ended."""
 
     def __init__(self) -> None:
         self._bar = new_bar()
@@ -140,12 +140,12 @@ class TogetherDisplay(LiveDisplay):
                 say(f"{name}: {progress.answered:,} of {progress.total:,} answered{failed}")
 
     def close(self) -> None:
-        """Takes the lines off the screen."""
+        """Removes the lines from the screen."""
         self._bar.stop()
 
 
 def fields(progress: run_progress.Progress) -> dict[str, Any]:
-    """What a line shows. Of an adaptive run no share is shown, since its end is not known."""
+    """The values on a line. An adaptive run shows no share, since its total is not known."""
     total, left_s = progress.total, progress.left_s
     return {
         "total": None if progress.is_adaptive else total,
@@ -157,8 +157,8 @@ def fields(progress: run_progress.Progress) -> dict[str, Any]:
 
 
 def state(progress: run_progress.Progress) -> str:
-    """Rate, retries and failures, what is known, accuracy, cost and connections so far; what is 0
-    or empty is left out. A narrow terminal cuts off the end.
+    """Rate, retries and failures, adaptive knowledge, accuracy, cost and connections so far,
+    without values that are 0 or empty. A narrow terminal cuts off the end.
     """
     parts = [f"{progress.done / max(progress.elapsed_s, 1e-9):.0f}/s"]
     if progress.retries:

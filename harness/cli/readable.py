@@ -1,4 +1,4 @@
-"""The runs in several folders, where one that cannot be read takes none of the others with it."""
+"""Reads runs in several folders; a run that cannot be read does not stop the others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ T = TypeVar("T")
 
 
 def each_readable(folders: Iterable[S], read: Callable[[S], T], unread: list[str]) -> Iterator[T]:
-    """What `read` gives for each folder. What cannot be read is left out: its problem is added to
-    `unread`, and at the end all problems there are said.
+    """What `read` gives for each folder.
+
+    Problems of folders that cannot be read are added to `unread`, and at the end all of them are
+    printed.
 
     Raises:
         JournalError: nothing can be read; it has a line for each problem.

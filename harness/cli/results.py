@@ -71,8 +71,8 @@ def show_run(
     threshold: Threshold = Threshold(),
     conditions: Collection[Condition] | None = None,
 ) -> Followed:
-    """Writes the result files of a run; prints its tables, of `conditions` only if given, and what
-    was found; returns what the next command depends on.
+    """Writes the result files of a run and prints its tables, only of `conditions` if given, and
+    its finding. Returns what the next command depends on.
     """
     path = write_results(judged_run, threshold)
     print_table(judged_run, threshold, conditions)
@@ -102,7 +102,7 @@ def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) 
 
 
 def without_repeats(folders: Sequence[Path]) -> list[Path]:
-    """The folders without those of repeats, which are said, and each once.
+    """The folders without repeats, each once; says which repeats were left out.
 
     Raises:
         UsageError: all of them are repeats.

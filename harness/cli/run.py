@@ -1,4 +1,4 @@
-"""`bench run`: from options and plans to runs, their tables and the exit code."""
+"""`bench run`: asks the runs, prints their tables, and sets the exit code."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A run that was begun, after its tables were shown."""
+    """A run of the command after its tables were shown."""
 
     missing: int
     """Samples of the plan without a reply."""
     followed: Followed
     document: dict[str, Any] | None
-    """What `--json` prints of it; `None` without that."""
+    """What `--json` prints about the run; `None` without `--json`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunsOfModel:
-    """What a command asked of one model."""
+    """What a command asked one model."""
 
     exit_code: int
     runs: Sequence[Shown]
     error: BaseException | None = None
-    """What ended the runs, if not an interrupt."""
+    """The error that ended the runs; `None` for an interrupt."""
 
 
 def run(
@@ -124,7 +124,7 @@ def show_asked(
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
-    """Says which repeats had nothing left to ask, how many samples were tried again, and how long
+    """Prints which repeats had nothing left to ask, how many samples were tried again, and how long
     the runs waited for that.
     """
     for outcome in outcomes:
@@ -148,8 +148,8 @@ def _report_ends(
     *,
     is_quiet: bool,
 ) -> bool:
-    """Prints what was found of each condition of adaptive runs, unless `is_quiet`, and which are
-    not known well enough because of `limit`; returns whether some are not.
+    """Prints the result for each condition of adaptive runs, unless `is_quiet`, and which are not
+    known well enough because of `limit`. Returns whether there are any of these.
     """
     unfinished: list[Unknown] = []
     for request in requests:
@@ -168,7 +168,7 @@ def _report_ends(
 
 
 def _share_log(logs: Sequence[Path]) -> None:
-    """Puts the log of the server, which answers all runs of a command, into each run's folder."""
+    """Copies the log of the server, which answers all runs of a command, into each run's folder."""
     for log in logs[1:]:
         if logs[0].exists() and not log.exists():
             with suppress(OSError):
@@ -208,7 +208,9 @@ def _show(request: RunRequest, *, as_json: bool) -> Shown:
 
 
 def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:
-    """The note that a run has more than a full plan of its conditions; `None` where it has not."""
+    """The note that a run has more samples than a full plan of its conditions; `None` if it has
+    not.
+    """
     asked = plan.sizes
     present = {
         cell.key: cell.samples for cell in run.manifest.cells if cell.condition in plan.conditions
@@ -247,7 +249,7 @@ def _missing(plan: Plan, run: JudgedRun) -> int:
 def _warn_of_missing(
     missing: int, outcomes: Sequence[RunOutcome], budget: Budget, same_command: str
 ) -> None:
-    """Prints how many samples have no reply, why, and what helps."""
+    """Prints how many samples have no reply, why, and what to do."""
     if limit := limit_of(budget, same_command):
         why, remedy = limit
     else:

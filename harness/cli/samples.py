@@ -19,10 +19,10 @@ from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.task.catalogue import installed_file
 
 MOST = 800
-"""Characters of a text that is shown whole."""
+"""Texts of at most this many characters are shown whole."""
 _BAR, _GOES_ON = "  | ", "  : "
 _LEFT, _RIGHT = ">>", "<<"
-"""Marks around the answer that was read in a reply."""
+"""Marks around the answer in a reply."""
 
 
 def samples(
@@ -88,7 +88,9 @@ def _print_sample(row: Mapping[str, Any], most: int | None) -> None:
 
 
 def _indented(text: str) -> Iterator[str]:
-    """The lines of `text` after a bar; what is too long for the terminal goes on after a colon."""
+    """The lines of `text` after a bar. A line that is too long for the terminal continues after a
+    colon.
+    """
     limit = width()
     for line in text.split("\n"):
         parts = [line] if limit is None else _parts(line, limit - len(_BAR))
@@ -97,8 +99,8 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def _parts(line: str, limit: int) -> list[str]:
-    """`line` in parts that fit, which together have every character of it; they end between words
-    where that is possible.
+    """`line` in parts that fit and that together have all of its characters. Parts end between
+    words if possible.
     """
     parts = textwrap.wrap(
         clean(line),

@@ -26,7 +26,7 @@ class Verb(TyperCommand):
     """A verb whose option `--out` has defaults."""
 
     asks = False
-    """Whether all options of the verb that `bench run` has too have defaults."""
+    """Whether defaults apply to all options that the verb shares with `bench run`."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -36,7 +36,9 @@ class Verb(TyperCommand):
             parameter.show_envvar = False
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the file first; says where a value comes from that cannot be."""
+        """Reads the file first; an error about a value names the place that the value comes
+        from.
+        """
         settable = self._settable()
         if settable and not ctx.resilient_parsing and not any(one in args for one in _HELP):
             self._file = read_defaults(Path(), None if self.asks else settable, warn)
@@ -63,7 +65,9 @@ class Verb(TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Says which options come from the file, and of a wrong value where it comes from."""
+        """Prints which options come from the file; an error about a value names the place that it
+        comes from.
+        """
         settable = self._settable().items()
         used = self._used(ctx)
         from_file = [
@@ -95,18 +99,20 @@ class Verb(TyperCommand):
         ]
 
     def place(self, ctx: Any, option: str) -> str:
-        """Where the value of an option comes from, unless from the command line."""
+        """Where the value of an option comes from; "" for the command line."""
         source = _source(ctx, self._settable()[option])
         if source == "ENVIRONMENT":
             return variable(option)
         return self._file[option].place if source == "DEFAULT_MAP" else ""
 
     def _used(self, ctx: Any) -> Collection[str]:
-        """The options whose defaults the command uses; a study has its own settings."""
+        """The options whose defaults the command uses; none for a study, which has its own
+        settings.
+        """
         return {"out"} if ctx.params.get("study") else self._settable()
 
     def _refuse_doubtful(self, ctx: Any) -> None:
-        """Raises `UsageError` where a value that is used needs a confirmation and has none."""
+        """Raises `UsageError` if a value that is used needs a confirmation and has none."""
         used = self._used(ctx)
         for option, default in self._file.items():
             if option in used and self.place(ctx, option) == default.place:
@@ -132,7 +138,7 @@ class AskingVerb(Verb):
 
 
 def as_arguments(option: str, value: object) -> list[str]:
-    """An option with its value as on a command line; a switch that is off is nothing."""
+    """An option with its value as on a command line; empty for a switch that is off."""
     if value is None or value is False:
         return []
     if value is True:
@@ -142,7 +148,7 @@ def as_arguments(option: str, value: object) -> list[str]:
 
 
 def _options_in(error: UsageError | SetupError) -> set[str]:
-    """The long options that an error is about: those that it names, else its own."""
+    """The long options that an error names, else its own option."""
     named = set(re.findall(r"--([a-z][a-z-]*[a-z])", lines_of(error)[0]))
     if isinstance(error, SetupError):
         return named or {"model"}

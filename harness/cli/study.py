@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FIELDS = {*StudySpec.model_fields, *StudyModel.model_fields, *StudyTask.model_fields}
 """Keys of a study's file, at any place."""
 STUDY, MANIFEST, LEADERBOARD = "study.yaml", "study.json", "leaderboard.csv"
-"""In a study's folder: its file as it was asked last, what came of it, and the ranks."""
+"""Files in a study's folder: the study as it was last asked, its results, and the ranks."""
 
 
 def read(
@@ -76,7 +76,7 @@ def _chooser(runs: StudyRuns) -> AdaptiveChooser | None:
 
 
 def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
-    """Prints what the study would ask and what it would cost, a row a model; sends nothing, unless
+    """Prints what the study would ask and its cost, one row for each model. Sends nothing, unless
     `asks_server`. The failure of one model does not stop the others.
     """
     from eyechart.harness.cli.dry_run_document import dry_run_document
@@ -140,7 +140,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
 
 
 class _Total:
-    """What a model would be asked by all plans."""
+    """The sum of what all plans would ask of a model."""
 
     def __init__(self, options: RunOptions, previews: Sequence[Any]) -> None:
         self.options = options
@@ -156,12 +156,12 @@ class _Total:
 
     @property
     def about(self) -> str:
-        """The expected cost; `-` where no prices are known."""
+        """The expected cost; `-` if no prices are known."""
         return "-" if self.dollars is None else f"{self.dollars[0]:.2f}"
 
     @property
     def most(self) -> str:
-        """The worst case."""
+        """The highest cost."""
         return "-" if self.dollars is None else f"{self.dollars[1]:.2f}"
 
 
@@ -174,7 +174,7 @@ def _conditions(plan: Any) -> str:
 
 def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
     """Asks all models of a study at the same time; writes its page and its leaderboard. The failure
-    of one model does not stop the others, unless `debug`: then it is raised.
+    of one model does not stop the others, unless `debug` is set: then it is raised.
     """
     chooser = _chooser(runs)
     warn_of_unknown(runs.models)
@@ -232,7 +232,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
 
 
 def _code(failed: Sequence[ModelResult], models: int) -> int:
-    """The exit code: that of a usage error only where no model could be asked."""
+    """The exit code; that of a usage error only if no model could be asked."""
     codes = {result.exit_code for result in failed}
     if not codes or INTERRUPTED in codes:
         return max(codes, default=COMPLETE)
@@ -251,7 +251,7 @@ def _judged(
     *,
     debug: bool,
 ) -> ModelResult:
-    """Judges the runs of a model, which are added to `shown`."""
+    """Judges the runs of a model and adds them to `shown`."""
     label = job.options.model.label
     try:
         of_model = show_asked(asked, job.requests, job.options, job.budget, chooser, is_quiet=True)
@@ -267,8 +267,8 @@ def _judged(
 
 
 def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path], out: Path) -> list[Path]:
-    """Writes the study's file as it was asked, and what came of it by this command and by earlier
-    ones; returns the folders of all runs.
+    """Writes the study's file as it was asked, and the results of this and earlier commands;
+    returns the folders of all runs.
     """
     with only_writer(folder / MANIFEST, warn):
         models, known = _before(folder / MANIFEST)
@@ -295,7 +295,7 @@ def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path], out: Path) -> 
 
 
 def _before(path: Path) -> tuple[list[str], list[str]]:
-    """The models and the runs of earlier commands, which `study.json` names."""
+    """The models and the runs of earlier commands, from `study.json`."""
     if not path.exists():
         return [], []
     try:
@@ -334,8 +334,8 @@ def show_study(name: str, *, trusts: bool) -> None:
 
 
 def check_studies(names: Sequence[str], *, trusts: bool, as_json: bool) -> int:
-    """Checks studies; prints what each would ask, or its mistakes. The code of the tasks that they
-    name is executed, with `trusts` also that of files of the user's own.
+    """Checks studies; prints what each would ask, or its mistakes. Executes the code of the tasks
+    that they name, and with `trusts` also that of the user's own files.
     """
     code = COMPLETE
     documents: list[dict[str, Any]] = []

@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GOOD, FAIR = 85, 50
-"""Percent from which an accuracy is green, or yellow."""
+"""Percentages from which an accuracy is green, or yellow."""
 ACCURACY = "accuracy, %"
 _SCORED = "n"
-"""The number of scored samples, beside an accuracy."""
+"""The header of the number of scored samples, beside an accuracy."""
 INTERVAL = "95 % interval"
 _MOST_BLOCKS = 4
-"""Blocks of accuracies under letters that can be read, at most."""
+"""Most blocks of accuracies under letters that a reader can follow."""
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """What is shown of one condition."""
+    """The texts of one condition in a table."""
 
     judged: JudgedCondition
     axes: dict[str, str]
     """The axes that vary in the table, and its values on them."""
     header: str
-    """Above the accuracies; the same for all conditions of a table."""
+    """The headers of the accuracies; the same for all conditions of a table."""
     accuracies: list[Text]
-    """Line by line; with the number of scored samples where that differs in the table."""
+    """The accuracy on each line; with the number of scored samples if that differs in the table."""
     summary: dict[str, CellText]
     """Name -> text; the same names for all conditions of a table."""
 
@@ -57,12 +57,12 @@ def print_table(
     conditions: Collection[Condition] | None = None,
 ) -> None:
     """Prints on stdout, for each condition, or each of `conditions`, the accuracy on every line
-    with the ends of its 95 % interval, and the effective length; says how many are not shown. Where
-    the accuracies are not of equally many samples, their numbers stand beside them.
+    with the ends of its 95 % interval, and the effective length; prints how many are not shown. If
+    the accuracies have different numbers of samples, these are shown beside them.
 
-    Conditions are columns if these fit; else rows, if the lines fit; else columns in blocks under
-    letters, below a legend; and where these blocks would be too many to read, a list without the
-    accuracies, the longest effective length first.
+    Conditions are columns if they fit, else rows if these fit, else columns in blocks under letters
+    with a legend above. If there would be too many blocks, the table is a list without accuracies,
+    the longest effective length first.
     """
     judged = [
         part for key, part in run.conditions.items() if conditions is None or key in conditions
@@ -125,7 +125,7 @@ def interval_text(accuracy: float, low: float, high: float) -> str:
 
 
 def accuracy_text(cell: Mapping[Any, Any] | pd.Series[float]) -> Text:
-    """The accuracy of a cell in percent with its interval; a dash where nothing was scored."""
+    """The accuracy of a cell in percent with its interval; a dash if nothing was scored."""
     if not cell["n"]:
         return Text("-", "dim")
     percent = 100 * cell["accuracy"]

@@ -72,7 +72,7 @@ def _shown(task: Task) -> dict[str, Any]:
 
 
 def sample_document(task: Task, sample: Sample) -> dict[str, Any]:
-    """One sample with its prompt and what is right."""
+    """One sample with its prompt and its right answers."""
     return {
         "id": sample.id,
         "condition": sample.condition,

@@ -1,9 +1,10 @@
-"""The only module that prints: results to stdout, messages to stderr; it knows how wide.
+"""The only module that prints: results to stdout, messages to stderr. It also knows the width of
+the terminal.
 
-Text from servers, files and other people's code ends up on a terminal, and a terminal obeys control
-characters: they clear the screen, rename the window, or make a line look like one of ours. So every
-text is printed with its control characters escaped, and line breaks within a line too. A text of
-several lines is passed as several arguments.
+Text from servers, files and other people's code can contain control characters. On a terminal they
+clear the screen, rename the window, or make a line look like one of ours. So all control characters
+in printed text are escaped, and line breaks within a line too. A text of several lines is passed as
+several arguments.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ _ESCAPED = {
 }
 _STANDARD = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
 NARROWEST = 80
-"""Columns that a line may always take."""
+"""Columns that a line may take in any case."""
 _UNLIMITED = 10_000
-"""Columns that are given to rich: tables are made to fit before, so that it wraps and cuts none."""
+"""Width that rich is given. Tables are made to fit before, so rich must neither wrap nor cut
+them.
+"""
 _write_errors: list[Exception] = []
 """The first error of a write to stdout since `open_streams`."""
 
@@ -77,8 +80,9 @@ def show(*parts: RenderableType) -> None:
 
 
 def width(stream: TextIO | None = None) -> int | None:
-    """Columns of the terminal on `stream`, which is stdout by default, at least 80; elsewhere those
-    that the variable `COLUMNS` names. `None` where neither is known: text is then not wrapped.
+    """Columns of the terminal on `stream`, at least 80; without a terminal, the value of the
+    variable `COLUMNS`. `None` if neither is known: text is then not wrapped. `stream` is stdout by
+    default.
     """
     stream = stream or sys.stdout
     given = os.environ.get("COLUMNS", "")
@@ -144,7 +148,7 @@ class _SafeStream(io.TextIOBase):
 
 
 class _Clean:
-    """Something that rich prints, whose texts are cleaned after rich has laid it out."""
+    """Something that rich prints. Its texts are cleaned after rich has laid it out."""
 
     def __init__(self, part: RenderableType) -> None:
         self._part = part

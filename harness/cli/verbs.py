@@ -1,5 +1,5 @@
-"""The work of the verbs `tasks` and `models`. `run` has a module of its own, and the verbs that
-read runs are in `results`.
+"""The work of the verbs `tasks` and `models`. `run` has a module of its own; the verbs that read
+runs are in `results`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from eyechart.providers.plugins import BUILT_IN
 
 
 def check_output(option: str, path: Path | None) -> None:
-    """Raises `UsageError` where `path` is a folder or a device, which no file may replace."""
+    """Raises `UsageError` if `path` is a folder or a device, which no file may replace."""
     if path is None:
         return
     if path.is_dir():
@@ -52,8 +52,9 @@ def list_tasks() -> None:
 
 
 def installed_tasks() -> Iterator[tuple[str, Task]]:
-    """Each task that is built in or that a plugin adds, with where it comes from. Warns of plugins
-    that cannot be used and of their files with mistakes.
+    """Each task that is built in or that a plugin adds, with its origin.
+
+    Warns of plugins that cannot be used, and of mistakes in their files.
     """
     for name, path in built_in_files().items():
         yield BUILT_IN, open_task(name, path, trial=False)
@@ -106,10 +107,10 @@ def _echo_prompts(task: Task) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What became of the check of a task."""
+    """The result of the check of a task."""
 
     task: Task | None
-    """`None` where the file cannot be opened."""
+    """`None` if the file cannot be opened."""
     problems: list[str]
     unusual: list[str]
 
@@ -159,7 +160,7 @@ def check_tasks(names: str) -> int:
 
 
 def update_prices() -> None:
-    """Fetches the newest list of prices, and says where it is kept.
+    """Fetches the newest list of prices, and prints where it is stored.
 
     Raises:
         UpdateError: there is no network, or what came is no list.
@@ -173,8 +174,8 @@ def update_prices() -> None:
 
 
 def list_models() -> None:
-    """Prints a line for each provider: what it is, what it needs and, where there are plugins,
-    where it comes from. Raises `SetupError` for a mistake in one of the user's files.
+    """Prints a line for each provider: what it is, what it needs and, if there are plugins, where
+    it comes from. Raises `SetupError` for a mistake in one of the user's files.
     """
     from eyechart.providers.catalog.model_facts import model_facts
     from eyechart.providers.registry import listed

@@ -1,1 +1,1 @@
-"""What the command line and Python share: runs and their samples, without printing."""
+"""Runs and their samples, for both the command line and Python; nothing here prints."""

@@ -22,20 +22,22 @@ from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
 
 _BATCH_WAVE = 120
-"""Samples of a condition in a wave, where each wave may take a day."""
+"""Samples of a condition in a wave, if each wave may take a day."""
 _FACTOR = 1.45
-"""How much longer the longest sample of a further line is than that of the line before."""
+"""How much longer the longest sample of each further line is than that of the line before, as a
+factor.
+"""
 _DIGITS_A_TOKEN = 3
-"""Digits that a tokenizer takes together, at most; `estimate_tokens` counts each."""
+"""Most digits that a tokenizer joins to one token; `estimate_tokens` counts each digit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A condition whose effective length is not as well known as wanted."""
+    """A condition whose effective length is not known as well as wanted."""
 
     text: str
     remedy: str
-    """What helps; empty where the same command goes on."""
+    """What helps; empty if the same command continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class AdaptiveChooser:
 
     aim: Aim
     further: bool
-    """Whether there are lines beyond the task's, as far as the model's window is known."""
+    """Whether lines beyond the task's may be added, as far as the model's window is known."""
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
@@ -66,19 +68,19 @@ class AdaptiveChooser:
         )
 
     def _aim(self, request: RunRequest) -> Aim:
-        """The aim for a run, whose samples or items limit what can be asked of a line."""
+        """The aim for a run. Its samples or items limit what can be asked of a line."""
         plan = request.plan
         items = {line: plan.task.items_at(line.length) for line in plan.lines}
         known = {line: number for line, number in items.items() if number is not None}
         return replace(self.aim, most_samples=plan.samples, items=known)
 
     def of_new_run(self, request: RunRequest, most: int | None) -> Mapping[CellKey, int]:
-        """The first wave of a run that has nothing yet, whatever its folder has."""
+        """The first wave of a run without samples, whatever its folder has."""
         return self._chosen(request, None, most).counts
 
     def most(self, request: RunRequest, *, is_fresh: bool) -> tuple[int, bool]:
-        """How many samples of a run may be asked in all, on the lines that are known; and whether
-        longer ones may follow, as the window is not known before the server is asked.
+        """Most samples of a run, on the lines that are known; and whether longer lines may follow,
+        because the window is not known before the server is asked.
         """
         run = None if is_fresh else _present(request)
         size = replace(request.plan, lines=self.lines(request, run)).size
@@ -103,8 +105,8 @@ class AdaptiveChooser:
     def ends(
         self, request: RunRequest, planned: RunRequest | None
     ) -> dict[Condition, str | Unknown]:
-        """Condition -> what was found of it, or why that is not enough. `planned` is the run with
-        its last wave; `None` where it was not begun.
+        """Condition -> its result, or why the result is not precise enough. `planned` is the run
+        with its last wave; `None` if it was not begun.
         """
         choice = self._choice(request, None)
         present = {} if planned is None else planned.plan.sizes
@@ -121,7 +123,7 @@ class AdaptiveChooser:
         }
 
     def _unknown(self, step: Step, *, goes_on: bool) -> Unknown:
-        """What there is to say of a condition that is not known as well as wanted."""
+        """The message about a condition that is not known as well as wanted."""
         if goes_on:
             needs = "lines in doubt need" if step.is_narrow else "it needs"
             return Unknown(f"{step.found}; {needs} more samples", "")
@@ -130,8 +132,8 @@ class AdaptiveChooser:
         return Unknown(step.why, more + " or raise --precision" * helps)
 
     def unknown(self, ends: Sequence[Unknown], limit: str, goes_on: str) -> Iterator[str]:
-        """What to say of conditions that are not known well enough, and what helps; `limit` is what
-        the command ended at, and `goes_on` what asks more.
+        """The message about conditions that are not known well enough, and what helps. `limit` is
+        the limit at which the command ended, `goes_on` the way to ask more.
         """
         for remedy, count in Counter(end.remedy for end in ends).items():
             are = "conditions are" if count > 1 else "condition is"
@@ -142,7 +144,7 @@ class AdaptiveChooser:
 
 def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser | None:
     """The chooser that the options ask for; `further` as in `AdaptiveChooser`. `None` with
-    `--repeat`, which asks the samples again that were chosen.
+    `--repeat`, which asks the samples again that the run has.
     """
     if options.repeat:
         return None
@@ -164,10 +166,10 @@ def _known(choice: Choice) -> str:
 
 
 def _present(request: RunRequest) -> JudgedRun | None:
-    """The run as its folder has it, with its samples in order, so that it does not matter which
-    reply came first; `None` where there is none.
+    """The run as its folder has it, with its samples in order, so that the order of replies does
+    not matter; `None` if there is none.
 
-    Of a full plan only what has an answer counts, and what lies before it.
+    In a full plan, only answered samples count, and all samples before them.
     """
     if not (request.folder / MANIFEST).exists():
         return None
@@ -186,8 +188,8 @@ def _present(request: RunRequest) -> JudgedRun | None:
 
 
 def _further_lines(request: RunRequest, window: int) -> list[Line]:
-    """Lines that go on from the plan's last one, up to the first that no condition has room for,
-    or to the longest that the task can make.
+    """Lines after the plan's last one, up to the first that no condition has room for, or to the
+    longest that the task can make.
     """
     plan = request.plan
     last = plan.lines[-1]

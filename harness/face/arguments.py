@@ -22,13 +22,13 @@ _OPTIONS = {
     "model-arg": "model_args",
     "vllm-arg": "server_args",
 }
-"""Option of the command line -> the argument, where its name is another."""
+"""Option of the command line -> the argument in Python, if its name is another one."""
 _EXAMPLE = "{'separator': 'comma'}"
 
 
 def in_python(text: str, call: Callable[..., object]) -> str:
-    """A message with the names of the arguments of `call` in place of options of the command line.
-    A switch is shown with its value, as it is written.
+    """A message in which the arguments of `call` replace options of the command line. A switch is
+    shown with its value, as it is written in Python.
     """
     known = signature(call).parameters
 
@@ -43,7 +43,7 @@ def in_python(text: str, call: Callable[..., object]) -> str:
 
 @contextmanager
 def naming_arguments(call: Callable[..., object]) -> Iterator[None]:
-    """Errors name the arguments of `call`, and not options of the command line."""
+    """Makes errors name the arguments of `call` instead of options of the command line."""
     try:
         yield
     except EyechartError as error:
@@ -60,7 +60,7 @@ def whole(name: str, given: int) -> int: ...
 @overload
 def whole(name: str, given: int | None) -> int | None: ...
 def whole(name: str, given: int | None) -> int | None:
-    """The argument as an `int`; raises `UsageError` where no run can have it."""
+    """The argument as an `int`; raises `UsageError` if no run can have it."""
     if given is None:
         return None
     if problem := BOUNDS[name].problem(given):
@@ -73,7 +73,7 @@ def number(name: str, given: float) -> float: ...
 @overload
 def number(name: str, given: float | None) -> float | None: ...
 def number(name: str, given: float | None) -> float | None:
-    """The argument as a `float`; raises `UsageError` where no run can have it."""
+    """The argument as a `float`; raises `UsageError` if no run can have it."""
     if given is None:
         return None
     if problem := BOUNDS[name].problem(given):
@@ -82,7 +82,7 @@ def number(name: str, given: float | None) -> float | None:
 
 
 def share(name: str, given: float) -> float:
-    """The argument as a `float`; raises `UsageError` where it is no number."""
+    """The argument as a `float`; raises `UsageError` if it is no number."""
     if isinstance(given, Real) and not isinstance(given, bool):
         with suppress(OverflowError):
             return float(given)
@@ -107,7 +107,7 @@ def _present(name: str, given: Any) -> Any:
 
 
 def switch(name: str, given: object) -> bool:
-    """The argument as a `bool`; raises `UsageError` where it is none."""
+    """The argument as a `bool`; raises `UsageError` if it is none."""
     if not isinstance(given, bool):
         raise UsageError(f"{name} must be True or False, not {shown(given)}")
     return given
@@ -118,7 +118,7 @@ def text(name: str, given: str) -> str: ...
 @overload
 def text(name: str, given: str | None) -> str | None: ...
 def text(name: str, given: str | None) -> str | None:
-    """The argument; raises `UsageError` where it is no text that UTF-8 has."""
+    """The argument; raises `UsageError` if it is no text or cannot be encoded in UTF-8."""
     if given is not None:
         if not isinstance(given, str):
             raise UsageError(f"{name} must be a text, not {shown(given)}")
@@ -127,7 +127,7 @@ def text(name: str, given: str | None) -> str | None:
 
 
 def required(name: str, given: str) -> str:
-    """The argument; raises `UsageError` where it is no text or an empty one."""
+    """The argument; raises `UsageError` if it is no text or is empty."""
     if not isinstance(given, str) or not given.strip():
         raise UsageError(f"{name} must be a text that is not empty, not {shown(given)}")
     return text(name, given)
@@ -143,7 +143,7 @@ def texts(name: str, given: str | Sequence[str]) -> list[str]:
 
 
 def path(name: str, given: str | Path) -> Path:
-    """The argument as a path; raises `UsageError` for what names no file or folder."""
+    """The argument as a path; raises `UsageError` for a value that names no file or folder."""
     if not isinstance(given, str | os.PathLike) or not str(given):
         raise UsageError(f"{name} must be a path, not {shown(given)}; '.' is this folder")
     if "\0" in str(given):
@@ -156,7 +156,7 @@ def path(name: str, given: str | Path) -> Path:
 
 
 def values_of(name: str, given: Mapping[str, str | Sequence[str]] | None) -> dict[str, list[str]]:
-    """Axis -> its values; raises `UsageError` for what is no mapping to names of values."""
+    """Axis -> its values; raises `UsageError` for a value that is no mapping to names of values."""
     values = {axis: texts(f"{name}[{axis!r}]", one) for axis, one in _by_axis(name, given)}
     if empty := [axis for axis, wanted in values.items() if not wanted]:
         raise UsageError(f"{name} has no value of {empty[0]!r}; 'all' is every value")
@@ -164,7 +164,7 @@ def values_of(name: str, given: Mapping[str, str | Sequence[str]] | None) -> dic
 
 
 def texts_by_axis(name: str, given: Mapping[str, str] | None) -> dict[str, str]:
-    """Axis -> its value; raises `UsageError` for what is no mapping to names of values."""
+    """Axis -> its value; raises `UsageError` for a value that is no mapping to names of values."""
     return {axis: required(f"{name}[{axis!r}]", one) for axis, one in _by_axis(name, given)}
 
 
@@ -176,7 +176,7 @@ def _by_axis(name: str, given: Mapping[str, Any] | None) -> Iterator[tuple[str, 
 
 
 def lengths_of(given: Any) -> list[int]:
-    """The lengths of samples that are chosen; raises `UsageError` for what is none."""
+    """The lengths of the chosen samples; raises `UsageError` for a value that is no length."""
     if isinstance(given, Integral):
         given = [given]
     if isinstance(given, Sequence) and not given:

@@ -13,8 +13,8 @@ WIDTH, HEIGHT = 480, 280
 
 def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
     """Accuracy over length with its intervals, a line for each condition; and each effective length
-    with its interval, at the threshold. An end of an interval that is outside of the tested lengths
-    is drawn at their end.
+    with its interval, at the threshold. An end of an interval outside the tested lengths is drawn
+    at the nearest of them.
     """
     curves = pd.concat(
         judged.scored_cells.assign(condition=judged.label)[
@@ -76,7 +76,7 @@ def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
 
 
 def _estimates(run: JudgedRun, threshold: Threshold, domain: list[float]) -> pd.DataFrame:
-    """A row for each effective length: where it is drawn, and as text."""
+    """A row for each effective length: its place in the chart, and its text."""
     rows = []
     for judged in run.conditions.values():
         estimate = judged.effective_length(threshold)

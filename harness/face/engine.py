@@ -1,4 +1,4 @@
-"""Asking: the one way in which the command line and Python send the requests of a command."""
+"""Sends the requests of a command; the command line and Python both use it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from eyechart.providers.plugins import ENGINES, named
 from eyechart.providers.registry import open_batch_form, open_batches
 
 _LOOP_STOPPED = "Event loop stopped before Future completed."
-"""What asyncio and uvloop say where code that runs in a loop stops it."""
+"""The message of asyncio and uvloop if code inside a loop stops the loop."""
 Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine to its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of the runs of a command; of the runs that were put back, nothing did."""
+    """The result of asking the runs of a command. Runs that were put back have no result."""
 
     outcomes: Sequence[RunOutcome]
     """The runs that were begun, also those that were put back."""
     put_back: frozenset[Path]
-    """Folders of the old runs that are back, because no sample was answered."""
+    """Folders of old runs that are back in their place, because the new run got no answer."""
     has_moved: bool
     """Whether `--fresh` has moved an old run that is not back."""
     ended_by: BaseException | None
@@ -43,7 +43,7 @@ class Asked:
 
     @property
     def begun(self) -> dict[Path, RunRequest]:
-        """The runs that have something to show, by folder, each with all that was asked of it."""
+        """The runs that have results, by folder, each with its request."""
         requests = [outcome.request for outcome in self.outcomes]
         return {
             request.folder: request for request in requests if request.folder not in self.put_back
@@ -51,7 +51,7 @@ class Asked:
 
 
 def _nothing(_: str) -> None:
-    """Says nothing."""
+    """Ignores a message."""
 
 
 def ask(
@@ -66,9 +66,11 @@ def ask(
     choose: Chooser | None = None,
     announce: Warn = _nothing,
 ) -> Asked:
-    """Asks what is pending of `requests`, with one provider, by `loop`; with `choose` the runs are
-    adaptive. An error while they are asked is not raised: what was answered can be shown first.
-    `announce` takes a line that says where the requests go, before any of them is sent.
+    """Asks the pending samples of `requests`, with one provider, in `loop`; with `choose` the runs
+    are adaptive.
+
+    An error while they are asked is not raised, so that answers can be shown first. `announce` gets
+    a line that says where the requests go, before any of them is sent.
 
     Raises:
         ProviderError: the provider cannot be opened.
@@ -88,13 +90,13 @@ def ask(
 
 
 def _announce(options: RunOptions, say: Warn) -> None:
-    """Says at which server a model is asked, and which key goes along."""
+    """Tells which server is asked, and which key is sent to it."""
     if (where := options.destination) is not None:
         say(f"{options.model.label} is asked at {where}")
 
 
 def _stopped_by(options: RunOptions, error: BaseException) -> StopRunError | None:
-    """The error that names the plugin which stopped the event loop; `None` for other errors."""
+    """An error that names the plugin which stopped the event loop; `None` for other errors."""
     plugin = options.name.plugin
     if plugin is None or str(error) != _LOOP_STOPPED or not isinstance(error, RuntimeError):
         return None
@@ -102,8 +104,8 @@ def _stopped_by(options: RunOptions, error: BaseException) -> StopRunError | Non
 
 
 def limit_of(budget: Budget, same: str) -> tuple[str, str] | None:
-    """Which limit ended the runs of a command, and what goes on; `None` if none did. `same` names
-    the command, given again.
+    """The limit that ended the runs of a command, and how to continue; `None` if no limit did.
+    `same` names the repeated command.
     """
     if budget.exhausted:
         over = "may not pay for more" if budget.full else "is spent"
@@ -115,7 +117,7 @@ def limit_of(budget: Budget, same: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is asked of one model, beside others."""
+    """The requests for one model that is asked at the same time as others."""
 
     requests: Sequence[RunRequest]
     options: RunOptions
@@ -137,8 +139,10 @@ def ask_together(
     warn: Warn,
     announce: Warn = _nothing,
 ) -> list[Asked]:
-    """Asks several models at the same time, each with limits of its own; those that compute on this
-    machine one after another. An error of one does not stop the others; an interrupt stops all.
+    """Asks several models at the same time, each with its own limits; models on this machine one
+    after another.
+
+    An error of one does not stop the others; an interrupt stops all.
     """
     under_way = [_UnderWay(job, display, say, warn, announce) for job in jobs]
     here = [one for one in under_way if one.job.computes_here]
@@ -164,7 +168,7 @@ async def _in_turn(lane: Sequence[_UnderWay]) -> None:
 
 
 class _UnderWay:
-    """A job while it is asked."""
+    """A job that is being asked."""
 
     def __init__(self, job: Job, display: Display, say: Warn, warn: Warn, announce: Warn) -> None:
         self.job = job
@@ -178,7 +182,7 @@ class _UnderWay:
         self._engine: Engine | None = None
 
     async def ask(self) -> None:
-        """Asks all of it; keeps the error that ends it, if it is no cancellation."""
+        """Asks everything; stores the error that ends it, except for a cancellation."""
         job = self.job
         try:
             self._engine = _engine(
@@ -198,7 +202,7 @@ class _UnderWay:
         self.is_done = True
 
     def asked(self) -> Asked:
-        """What came of it."""
+        """The result so far."""
         put_back = frozenset(self._old_runs.restore())
         outcomes = () if self._engine is None else self._engine.outcomes
         return Asked(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)

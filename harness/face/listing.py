@@ -1,4 +1,4 @@
-"""The runs under a folder, and how far each is."""
+"""Lists the runs under a folder, with how many samples each has."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ListedRun:
     task_version: int
     settings: dict[str, Any]
     shard: str
-    """Which of its rows these are, as `3/16`; empty of a whole run."""
+    """The rows of a shard, such as `3/16`; empty for a whole run."""
     recorded: bool
-    """Whether the replies were recorded elsewhere, and not asked."""
+    """Whether the replies were recorded elsewhere."""
     answered: int
-    """Planned samples with an answer, and those that are known not to fit the window."""
+    """Planned samples with an answer, and planned samples that are known not to fit the window."""
     planned: int
     updated: str
     """When its manifest was last changed, in UTC."""
@@ -40,8 +40,8 @@ class ListedRun:
 
 
 def list_runs(out: Path, warn: Warn) -> Iterator[ListedRun]:
-    """The runs under `out`, by folder, and the shards that have replies which their runs lack;
-    `warn` is called for each that cannot be read.
+    """The runs under `out`, by folder, and the shards with replies that their runs lack. `warn` is
+    called for each run that cannot be read.
     """
     for folder in sorted([*find_runs(out), *unmerged_shards(out)]):
         try:

@@ -71,9 +71,9 @@ class Run:
         task: Task | None = None,
         prompts: Prompts | None = None,
     ) -> None:
-        """`task` is the task that was asked, if that is at hand; else `prompts` are used."""
+        """`task` is the task that was asked, if it is available; otherwise `prompts` are used."""
         self.judged = judged
-        """What all of this is taken from."""
+        """The judged run behind all of these values."""
         self.threshold = threshold
         self._prompts = Prompts(task) if task is not None else prompts or prompts_of(judged)
 
@@ -122,7 +122,7 @@ class Run:
         condition: dict[str, str] | None = None,
     ) -> pd.DataFrame:
         """The rows of `samples` with these outcomes, lengths and values, as `bench samples` prints
-        them; what is left out is not limited.
+        them. An argument that is not given sets no limit.
 
         Raises:
             UsageError: there is no such outcome, axis or value.
@@ -223,7 +223,7 @@ class RunComparison:
 
     def __init__(self, comparison: Comparison, margin: float) -> None:
         self.comparison = comparison
-        """What all of this is taken from."""
+        """The comparison behind all of these values."""
         self.margin = share("margin", margin)
         if not 0 < self.margin < 1:
             raise UsageError(
@@ -232,7 +232,9 @@ class RunComparison:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """What `bench compare` writes: each line, effective length and area, with their tests."""
+        """What `bench compare -o` writes: each line, effective length and area, with their
+        tests.
+        """
         return comparison_table([self.comparison], self.margin)
 
     @property
@@ -242,7 +244,9 @@ class RunComparison:
 
     @property
     def change(self) -> Change:
-        """Whether the second is worse than the first, better, equivalent, or that is undecided."""
+        """The verdict on the second compared with the first: worse, better, equivalent or
+        undecided.
+        """
         return self.comparison.change(self.margin)
 
     def __repr__(self) -> str:
@@ -264,7 +268,8 @@ def load_run(
     """The run in `folder`, judged again.
 
     Prompts are made again from built-in tasks, from files that `tasks` names, as `--task` does, and
-    from what the run kept. Code that came with the run is executed only with `run_kept_code`.
+    from the files that the run kept. Code that came with the run is executed only with
+    `run_kept_code`.
 
     Raises:
         JournalError: there is no run, or it cannot be read.

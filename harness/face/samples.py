@@ -1,4 +1,4 @@
-"""The samples of a run to look at: chosen by outcome, length and condition, each with its texts."""
+"""Chooses samples of a run by outcome, length and condition, and shows them with their texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Choice:
     lengths: Collection[int] = ()
     """Nominal lengths of lines, or true lengths of samples."""
     conditions: Sequence[Mapping[str, str]] = ()
-    """Values on some of the axes; a sample is wanted where its condition has those of one entry."""
+    """Values on some axes; a sample is wanted if its condition has the values of one entry."""
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for an outcome that no record has."""
@@ -32,7 +32,7 @@ class Choice:
                 raise UsageError(f"no outcome {outcome!r}; known: {', '.join(RECORDED)}")
 
     def check(self, spec: TaskSpec) -> None:
-        """Raises `UsageError` for an axis or a value that the task has not."""
+        """Raises `UsageError` for an axis or a value that the task lacks."""
         for condition in self.conditions:
             for axis, value in condition.items():
                 if axis not in spec.axes:
@@ -84,7 +84,7 @@ def choose(run: JudgedRun, choice: Choice) -> list[int]:
 
 @dataclass(frozen=True)
 class ShownSample:
-    """One sample that has a record, with its prompt where that can be made again."""
+    """One sample that has a record, with its prompt if that can be made again."""
 
     cell: Cell
     detail: Detail
@@ -92,7 +92,7 @@ class ShownSample:
 
     @property
     def why(self) -> str:
-        """Why it has its outcome; "" where it is correct."""
+        """Why the sample has its outcome; "" if it is correct."""
         failure = self.detail.record.failure
         if failure is not None:
             return f"{failure.type}: {failure.message}" if failure.message else failure.kind
@@ -101,7 +101,7 @@ class ShownSample:
         return "" if right else reason(verdict, self.detail.record.target)
 
     def row(self) -> dict[str, Any]:
-        """All there is to know of it; `reply[answer_start:answer_end]` is the answer read."""
+        """All fields of the sample; `reply[answer_start:answer_end]` is the answer."""
         record, verdict = self.detail.record, self.detail.verdict
         read = verdict.answer is not None
         return {

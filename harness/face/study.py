@@ -1,4 +1,4 @@
-"""A study as runs: which models are asked which plans, with which options."""
+"""The runs of a study: its models, their plans and their options."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class StudyRuns:
     plans: Sequence[Plan]
     models: Sequence[RunOptions]
     finds_longer: bool
-    """Whether an adaptive study may choose lines that no file names."""
+    """Whether an adaptive study may add lines that its file does not name."""
 
     @property
     def digest(self) -> str:
-        """The hash of what is asked."""
+        """The hash of everything that is asked."""
         return self.study.spec.digest(
             {
                 plan.task.name: {
@@ -53,7 +53,7 @@ class StudyRuns:
         return self.study.spec.label(self.digest)
 
     def asks(self, task: str, cell: Cell) -> bool:
-        """Whether a cell of a run of `task` is the study's; a run may have more, from other
+        """Whether the study asks a cell of a run of `task`; a run may have more cells, from other
         commands.
         """
         for plan in self.plans:
@@ -63,7 +63,7 @@ class StudyRuns:
         return False
 
     def folder(self, out: Path) -> Path:
-        """Where its page and its leaderboard are."""
+        """The folder of the study's page and leaderboard."""
         return out / "studies" / self.label
 
 
@@ -78,8 +78,8 @@ def study_runs(
     trusts: bool = False,
     accept_server: bool = False,
 ) -> StudyRuns:
-    """The runs of a study; `models` stand in place of those of its file, and `budget` of its own.
-    With `trusts` it may name addresses, code and files elsewhere.
+    """The runs of a study; `models` replace those of its file, and `budget` its budget. With
+    `trusts` it may name addresses, code and files elsewhere.
 
     Raises:
         StudyFileError: a task or model of the file cannot be asked.
@@ -126,8 +126,8 @@ def study_runs(
 
 
 def _refuse_doubtful(study: Study, models: Sequence[StudyModel]) -> None:
-    """Raises `StudyFileError` where the file, which may be another's, needs a confirmation; no code
-    that it names is executed.
+    """Raises `StudyFileError` if the file needs a confirmation, since it may come from somebody
+    else. Executes no code that it names.
     """
     folder = study.path.parent
     doubts = [
@@ -150,7 +150,7 @@ def _refuse_doubtful(study: Study, models: Sequence[StudyModel]) -> None:
 
 
 def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
-    """Why a model of a study needs a confirmation."""
+    """Why a model of a study needs a confirmation; `None` if it does not."""
     if why := why_model(folder, model.name):
         yield why
     for key, arguments in (("vllm-arg", model.vllm_arg), ("model-arg", model.model_arg)):
@@ -167,7 +167,7 @@ def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
 
 
 def _in_file(message: str) -> str:
-    """A message about options, for who wrote a file."""
+    """A message about options in the words of a study's file."""
     for option, key in (("--vllm-arg", "vllm_arg"), ("--model-arg", "model_arg")):
         message = message.replace(option, key)
     return message.replace("--name", "called").replace("--base-url", "base_url")
@@ -214,7 +214,7 @@ def _options(
     settings: Callable[[str | None], Settings],
     common: Mapping[str, Any],
 ) -> list[RunOptions]:
-    """The options of a model; several where it has several efforts or interventions."""
+    """The options of a model; several if it has several efforts or interventions."""
     spec = study.spec
     return [
         RunOptions.from_command(
@@ -243,7 +243,7 @@ def _options(
 
 
 def _each(values: Sequence[str] | None) -> Sequence[str | None]:
-    """The values, or that there is none."""
+    """The values, or one `None` if there are none."""
     return values or (None,)
 
 

@@ -1,4 +1,5 @@
-"""What a file that may be somebody else's needs a confirmation for.
+"""Decides which settings in a file need a confirmation, because somebody else may have written the
+file.
 
 A study, `bench.toml` and `[tool.eyechart]` can come with a stranger's folder. Such a file must not
 send a key to an address that it names, load code, or reach outside its folder, unless the command
@@ -22,11 +23,11 @@ WHY_NOT: Mapping[str, str] = {
     "ray-address": "names a cluster that code and keys would be sent to",
     "vllm-arg": "can load code",
 }
-"""Option that always needs a confirmation -> why."""
+"""Option that always needs a confirmation -> the reason."""
 
 
 def is_outside(folder: Path, path: str) -> bool:
-    """Whether a path leads out of `folder`, also through a link."""
+    """Whether a path leads outside `folder`, also through a link."""
     try:
         return not Path(path).expanduser().resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):  # no such user, a loop of links, no file's name
@@ -35,6 +36,7 @@ def is_outside(folder: Path, path: str) -> bool:
 
 def why_model(folder: Path, name: str) -> str | None:
     """Why the name of a model in a file of `folder` needs a confirmation; `None` if it does not.
+
     A name that is no path, such as that of a model on a hub, needs none.
     """
     given = name.partition("/")[2]
@@ -53,7 +55,7 @@ def _exists(path: str) -> bool:
 def why_tasks(folder: Path, names: str) -> Iterator[str]:
     """Why tasks that a file of `folder` names need a confirmation; their code is not executed.
 
-    A name of no task needs none: the command says so, and opens none of the others.
+    A name that is no task needs none: the command reports it, and opens no task.
 
     Raises:
         TaskFileError: a task file has mistakes, so what it would do is not known.

@@ -1,4 +1,4 @@
-"""Variants of one model: how it is served, changed and asked."""
+"""Variants of one model: how it is served, changed or asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eyechart.providers.registry import owner_of
 
 _EFFORT = re.compile(r"[a-z]{1,20}")
 _VERSION = re.compile(r"[0-9]+|default|latest")
-"""What follows an @ in names of models at vendors."""
+"""Names after an @ that vendors use in names of models."""
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,39}")
 
 
@@ -22,10 +22,10 @@ _NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][\w.+=-]*(/[A-Za-z0-9][\w.+=-]*)*",
 
 
 def read_name(name: str | None, base_urls: Sequence[str]) -> str:
-    """The user's name for a model at a server of his own; empty where he gives none.
+    """The user's name for a model at the user's server; empty if none is given.
 
     Raises:
-        UsageError: there is no such server, no folder can have the name, or it is another model's.
+        UsageError: no server is given, no folder can have the name, or another model has it.
     """
     if name is None:
         return ""
@@ -44,17 +44,17 @@ def read_name(name: str | None, base_urls: Sequence[str]) -> str:
 
 
 def check_word(effort: str | None) -> None:
-    """Raises `UsageError` for what cannot be a reasoning effort."""
+    """Raises `UsageError` for a word that cannot be a reasoning effort."""
     if effort is not None and not _EFFORT.fullmatch(effort):
         raise UsageError(f"--effort is a word such as low, medium or high, not {effort!r}")
 
 
 def variant_of(label: str | None, effort: str | None, intervention: str | None = None) -> str:
-    """The variant of a model that is served as `label` says, changed by `intervention` and asked
-    for this reasoning effort; "" where none is given.
+    """The name of a model's variant, from its label, its intervention and its reasoning effort; ""
+    if none is given.
 
     Raises:
-        UsageError: a label that no folder can have.
+        UsageError: no folder can have the label.
     """
     if label is not None and not _LABEL.fullmatch(label):
         raise UsageError(
@@ -84,7 +84,7 @@ def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:
 def refuse_other_arguments(
     out: Path, model: ResolvedModel, label: str | None, server_args: Sequence[str]
 ) -> None:
-    """Raises `UsageError` where a run of the same label has other arguments of the server."""
+    """Raises `UsageError` if a run with the same label has other arguments of the server."""
     if label is None:
         return
     for folder in find_runs(out, model.label):

@@ -17,7 +17,9 @@ from eyechart.harness.spec.answer import Target
 
 
 class Answered:
-    """An index of the samples that have an answer, with a 64-bit mark of prompt and target each."""
+    """An index of the samples that have an answer. Each has a 64-bit mark, a hash of its prompt and
+    target.
+    """
 
     def __init__(self, finder: LineFinder) -> None:
         self._finder = finder
@@ -25,7 +27,7 @@ class Answered:
 
     @cached_property
     def unsent(self) -> Answered:
-        """Samples that were not sent, because the prompt was too long for the context window."""
+        """Samples that were not sent, because their prompt is longer than the context window."""
         return Answered(self._finder)
 
     @cached_property
@@ -36,12 +38,14 @@ class Answered:
         return Answered(self._finder)
 
     def note(self, sample: Sample) -> None:
-        """Adds `sample`, which was answered."""
+        """Adds `sample` as answered."""
         mark = _mark(sample.prompt_hash, sample.target)
         self.add(sample.condition, sample.length, sample.index, mark)
 
-    def key_of(self, sample: Sample) -> CellKey:
-        """A cell that has `sample`, whatever line it was made on; else the cell of its length."""
+    def cell_key(self, sample: Sample) -> CellKey:
+        """The key of a planned cell that contains `sample`; without one, that of the exact line of
+        its length.
+        """
         lines = self._finder.find(sample.length, sample.index)
         return sample.condition, lines[0] if lines else Line.exact(sample.length)
 
@@ -55,16 +59,18 @@ class Answered:
         return hashes[index] if index < len(hashes) else 0
 
     def add(self, condition: Condition, length: int, index: int, mark: int) -> None:
-        """Adds a sample, or replaces its mark: in each cell that has it, else under its length."""
+        """Adds a sample to each cell that contains it, else under its length; replaces an earlier
+        mark.
+        """
         lines = self._finder.find(length, index) or (Line.exact(length),)
         self._add(condition, lines, index, mark)
 
     def add_record(self, record: Record, mark: int) -> None:
-        """Adds the sample of a record, as `add`."""
+        """Adds the sample of a record, see `add`."""
         self._add(record.condition, self._lines_of(record), record.index, mark)
 
     def note_record(self, record: Record) -> None:
-        """Adds the sample of a record, which was answered."""
+        """Adds the sample of a record as answered."""
         self.add_record(record, _mark(record.prompt_hash, record.target))
 
     def has_record(self, record: Record) -> bool:
@@ -135,8 +141,8 @@ def text_mark(text: str) -> int:
 def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Answered:
     """The index of the run in `folder`: samples with a record that is not an error.
 
-    They are not asked again. `warn` is called with a message for each unreadable line of the file.
-    `lines` are those of the cells that will be asked for; `start`: see `Line.length_of`.
+    These are not asked again. `warn` is called with a message for each unreadable line of the file.
+    `lines` are those of the cells that will be asked; `start`: see `Line.length_of`.
     """
     index = Answered(LineFinder(lines, start))
     for record in read_records(folder, warn):

@@ -1,4 +1,4 @@
-"""Opens files of others, replaces files atomically, and syncs them to the disk on request."""
+"""Opens files that others made, replaces files atomically, and syncs them to the disk."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
-    """A file that replaces the one at `path`, as `replace_file` does, once the context ends without
-    an error; the context must let go of the old one.
+    """A context with a new file, which replaces the one at `path` if the context ends without an
+    error, see `replace_file`. The old file must be closed by then.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -98,7 +98,7 @@ def _remove_partials(path: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """Whether the process with this id runs on this machine; true where that is unknown."""
+    """Whether the process with this id runs on this machine; true if that is unknown."""
     if sys.platform == "win32":
         return True
     try:

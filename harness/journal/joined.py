@@ -1,4 +1,4 @@
-"""The manifest of a merged run: what its parts have in common, and what they are together."""
+"""The manifest of a merged run, made from the manifests of its parts."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def joined(parts: Sequence[Part]) -> Manifest:
 
 
 def _check_chosen(parts: Sequence[Part]) -> None:
-    """Raises `JournalError` where samples were chosen in one part by replies that others lack, and
-    for recorded replies, whose numbers follow from the rows of a file.
+    """Raises `JournalError` for adaptive parts, since the replies of one part have chosen its
+    samples, and for recorded replies, since their numbers follow from the rows of a file.
     """
     first = parts[0]
     for part in parts[1:]:
@@ -73,7 +73,7 @@ def _check_chosen(parts: Sequence[Part]) -> None:
 
 
 def _kept(parts: Sequence[Part]) -> str:
-    """The kept file of the task, which must be the same."""
+    """The name of the kept file of the task, which must be the same in all parts."""
     known = [part for part in parts if part.manifest.kept]
     for part in known[1:]:
         if part.manifest.kept != known[0].manifest.kept:
@@ -86,7 +86,7 @@ def _kept(parts: Sequence[Part]) -> str:
 
 
 def _server(parts: Sequence[Part]) -> dict[str, Any]:
-    """The facts of the servers, which must be the same but for their addresses."""
+    """The facts of the servers, which must be equal in all parts except for addresses."""
     known = [part for part in parts if part.manifest.server]
     if not known:
         return {}
@@ -104,7 +104,7 @@ def _server(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _answered_by(parts: Sequence[Part]) -> list[str]:
-    """The names of the model in the replies, of which two parts must share one."""
+    """The names of the model in the replies; two parts must share at least one."""
     known = [part for part in parts if part.manifest.answered_by]
     for part in known[1:]:
         names, others = known[0].manifest.answered_by, part.manifest.answered_by
@@ -117,7 +117,9 @@ def _answered_by(parts: Sequence[Part]) -> list[str]:
 
 
 def _whole(command: str) -> str:
-    """A command without its shard: with it, it would not ask what the merged run lacks."""
+    """A command without its option `--shard`, so that it asks everything that the merged run
+    lacks.
+    """
     if not command.startswith("bench "):
         return re.sub(r", shard='[0-9/]+'", "", command)
     if "--shard" not in command:
@@ -133,7 +135,9 @@ def _whole(command: str) -> str:
 
 
 def _cells(parts: Sequence[Part]) -> list[Cell]:
-    """The cells of all parts, each with the most samples and with its fingerprint where known."""
+    """The cells of all parts, each with its largest number of samples, and with its fingerprint if
+    known.
+    """
     cells: dict[CellKey, Cell] = {}
     for part in parts:
         for cell in part.manifest.cells:
@@ -148,7 +152,7 @@ def _fingerprint(cell: Cell, parts: Sequence[tuple[Part, Mapping[CellKey, Cell]]
     """The sum of all of a cell's samples, from the sums of shards that have all rows together.
 
     Raises:
-        JournalError: two parts have other sums of the same rows.
+        JournalError: two parts have different sums of the same rows.
     """
     sums: dict[range, tuple[int, Part]] = {}
     whole = range(cell.samples)

@@ -1,7 +1,7 @@
-"""The file from which a run's items came, kept in the run's folder: `kept/<hash>-<name>`.
+"""A copy of the file that a run's items came from: `kept/<hash>-<name>` in the run's folder.
 
-A run is shown with its prompts although its task file has changed or is gone. A generator is code,
-and a run may come from a stranger: nothing here executes it.
+With it a run can be shown with its prompts after its task file has changed or is gone. A generator
+is code, and a run may come from a stranger: nothing here executes it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def content_hash(content: bytes) -> str:
 
 
 def keep(folder: Path, source: Path) -> str:
-    """Keeps a copy of `source` in the run's `folder`, once; returns the name of the copy, or ""
-    where `source` is larger than `MAX_KEPT_BYTES`, cannot be read or contains a known key.
+    """Keeps a copy of `source` in the run's `folder`, once. Returns the name of the copy, or "" if
+    `source` is larger than `MAX_KEPT_BYTES`, cannot be read or contains a known key.
 
     Raises:
         JournalError: the copy cannot be written.
@@ -47,7 +47,7 @@ def keep(folder: Path, source: Path) -> str:
 
 
 def read_kept(folder: Path, name: str) -> bytes | None:
-    """The content of a kept file; `None` where it is missing, or is not what was kept."""
+    """The content of a kept file; `None` if it is missing or was changed."""
     content = _small_file(folder / KEPT / name) if name else None
     if content is None or not name.startswith(f"{content_hash(content)[:_DIGITS]}-"):
         return None

@@ -1,4 +1,4 @@
-"""Finds the lines that a sample is on, from its true length and its index."""
+"""Finds the lines that contain a sample, from its true length and its index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eyechart.harness.spec import Line
 
 
 class LineFinder:
-    """The lines of a run, which may overlap where several commands asked for them."""
+    """The lines of a run. They may overlap if several commands asked for them."""
 
     def __init__(self, lines: Iterable[Line], start: int) -> None:
         """`start`: see `Line.length_of`."""
@@ -29,8 +29,8 @@ class LineFinder:
         return [line for line in candidates if line.length_of(index, self._start) == length]
 
     def of(self, record: Record) -> Sequence[Line]:
-        """The lines that the sample of a record is on; that of a reply recorded elsewhere is on
-        the line that the record names.
+        """The lines that contain the sample of a record. A reply recorded elsewhere is on the line
+        that its record names.
         """
         if record.line is None:
             return self.find(record.length, record.index)

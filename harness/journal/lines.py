@@ -1,4 +1,4 @@
-"""The lines of files that nobody vouches for: a line that is too long is never in memory."""
+"""Reads lines of untrusted files; a line that is too long is never held in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's manifest: the task, model and settings that define the run, and its plan."""
+"""A run's manifest: the task, the model and the settings that define the run, and its plan."""
 
 from __future__ import annotations
 
@@ -50,22 +50,25 @@ class Manifest:
     served_as: str = ""
     """`provider/model` as it was asked, if `model` is a name that the user gave it."""
     repeat: int = 0
-    """Which repeat of the run in the folder above this is; 0 for a run that is no repeat."""
+    """Number of this repeat of the run in the folder above; 0 for a run that is no repeat."""
     shard: str = ""
-    """Which rows were asked, as `3/16`: the fingerprints are those of these rows, and the other
-    rows of the cells are in other shards; "" for a run that is no shard."""
+    """The rows of a shard, such as `3/16`; "" for a run that is no shard. Fingerprints cover these
+    rows; the other rows of the cells are in other shards.
+    """
     merged: dict[str, int] = field(default_factory=dict)
-    """The run's shards that were merged into it: folder name -> bytes of the journal then."""
+    """The shards that were merged into the run: folder name -> bytes of the journal at that
+    time.
+    """
     file: str = ""
     """Path of the task file, if it is the user's own."""
     kept: str = ""
     """Name of the kept file that the items came from, see `journal.kept`."""
     recorded: Recorded | None = None
-    """Where the replies come from; `None` of a run that was asked."""
+    """Where recorded replies come from; `None` for a run that was asked."""
     server: dict[str, Any] = field(default_factory=dict)
     """Facts that the provider gives about the model and its server, with all its addresses."""
     accepted: list[str] = field(default_factory=list)
-    """Addresses that did not say which model they have, and that the user accepted."""
+    """Addresses that the user accepted although they did not say which model they have."""
     answered_by: list[str] = field(default_factory=list)
     """The names of the model in its replies."""
     software: dict[str, str] = field(default_factory=dict)
@@ -77,8 +80,7 @@ class Manifest:
     fingerprint: str | None = None
     """Hash of the dataset; `None` until the fingerprint of every cell is known."""
     adaptive: list[Condition] = field(default_factory=list)
-    """Conditions whose samples were last chosen by the answers so far; no full plan of them
-    followed."""
+    """Conditions whose samples were last chosen by the replies, and not planned in full since."""
     commands: list[str] = field(default_factory=list)
     created: str = ""
     updated: str = ""
@@ -95,7 +97,7 @@ class Manifest:
 
     @property
     def label(self) -> str:
-        """The model, and which repeat this is."""
+        """The model, and the number of the repeat if it is one."""
         return f"{self.model} (repeat {self.repeat})" if self.repeat else self.model
 
     @property
@@ -110,15 +112,15 @@ class Manifest:
     def plan_cells(
         self, asked: Sequence[Cell], *, adaptive: bool = False, keeps_all: bool = False
     ) -> None:
-        """Adds the cells that a command asks for to the plan.
+        """Adds the cells that a command asks to the plan, and removes others.
 
-        What is removed has its answers in the journal still, for a command that asks for it again;
-        complete cells of full plans stay, and with `keeps_all` everything does:
+        Answers to removed cells stay in the journal. Complete cells of full plans are never
+        removed, and with `keeps_all` no cell is:
 
         - a full plan replaces the adaptive plan of the conditions it asks for; if it is a part of
           the plan, the rest of the full plans is removed;
         - an `adaptive` plan replaces a full plan of the conditions it asks for, and grows in later
-          waves. A condition of which it asks nothing but complete cells stays full.
+          waves. If it asks only complete cells of a condition, the condition stays full.
         """
         completed = {cell.key: cell.samples for cell in self.completed}
         conditions = {cell.condition for cell in asked}
@@ -198,7 +200,9 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
 
 
 def folder_of(out: Path, manifest: Manifest) -> Path:
-    """The folder under `out` of the run that has this manifest, or is a shard with it."""
+    """The folder under `out` of the run with this manifest, or of the run that this shard belongs
+    to.
+    """
     recorded = manifest.recorded is not None
     settings = Settings() if recorded else Settings(**manifest.settings)
     task = manifest.task, manifest.task_version, manifest.task_digest
@@ -231,7 +235,9 @@ def repeat_folder(run: Path, number: int) -> Path:
 
 
 def is_repeat(folder: Path) -> bool:
-    """Whether `folder` is that of a repeat: it lies below `repeats` in the folder of a run."""
+    """Whether `folder` is that of a repeat, that is, lies below `repeats` in the folder of a
+    run.
+    """
     return folder.parent.name == REPEATS and (folder.parent.parent / MANIFEST).exists()
 
 
@@ -249,8 +255,10 @@ def find_shards(out: Path) -> list[Path]:
 
 
 def folders_below(top: Path) -> list[Path]:
-    """The folders below `top` of runs, repeats and shards, sorted: those with a manifest, sound or
-    not, or with replies alone, and those that cannot be opened. `read_manifest` says what is wrong.
+    """The folders below `top` of runs, repeats and shards, sorted.
+
+    They have a manifest, valid or not, or only replies, or cannot be opened; `read_manifest` says
+    what is wrong.
     """
     found: list[Path] = []
 
@@ -266,8 +274,8 @@ def folders_below(top: Path) -> list[Path]:
 
 
 def unmerged_shards(out: Path) -> list[Path]:
-    """The folders of the shards under `out` that have replies which their runs lack, sorted; none
-    of a run whose manifest cannot be read.
+    """The folders of the shards under `out` with replies that their runs lack, sorted. Runs whose
+    manifest cannot be read are left out.
     """
     shards = []
     for run in sorted({folder.parents[1] for folder in find_shards(out)}):
@@ -295,7 +303,7 @@ def shards_of(run: Path) -> list[Path]:
 
 
 def journal_size(folder: Path) -> int:
-    """Bytes of the journal in `folder`; 0 where there is none."""
+    """Bytes of the journal in `folder`; 0 if there is none."""
     try:
         return (folder / SAMPLES).stat().st_size
     except OSError:  # reading it says what is wrong
@@ -303,7 +311,8 @@ def journal_size(folder: Path) -> int:
 
 
 def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
-    """Reads the manifest of the run in `folder`; `to_continue` is of a command that asks more.
+    """Reads the manifest of the run in `folder`; `to_continue` is for a command that asks more
+    samples.
 
     Raises:
         JournalError: there is no run, or its manifest is invalid; the error names the first field.

@@ -1,8 +1,8 @@
 """Merges the parts of a run into one folder. The parts stay as they are.
 
-Only an index of the samples is in memory, of 25 bytes each; lines are copied as they are. A merge
-that is killed leaves the folder as it was, or with a plan of which some samples have no record yet:
-the next merge completes it.
+Only an index of the samples is in memory, of 25 bytes each; lines are copied as they are. If a
+merge is killed, the folder is unchanged, or has a plan with samples that have no record yet; the
+next merge completes it.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ _BUFFER = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A run after its parts were merged."""
+    """The result of a merge."""
 
     folder: Path
     parts: int
-    """Besides what was there before."""
+    """New records, besides those that the folder had."""
     chosen: Chosen
     is_changed: bool
-    """Whether the folder was not as it is before."""
+    """Whether the merge changed the folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """The lines of a part's journal that are chosen."""
+    """The chosen lines of a part's journal."""
 
     folder: Path
     flags: bytearray
-    """By line, from 0: 1 for a chosen one."""
+    """One byte for each line, from 0: 1 if it is chosen."""
 
     def copy(self, target: BinaryIO) -> None:
         """Appends the chosen lines to `target`."""
@@ -71,7 +71,8 @@ class _Lines:
 
 
 def merge(parts: Sequence[Part], target: Path, warn: Warn) -> Merged:
-    """Merges `parts` with the run in `target`, where there is one; an equal run is not written.
+    """Merges `parts` into `target`, with the run that is there. Nothing is written if the run would
+    not change.
 
     Raises:
         JournalError: the parts do not belong together, or `target` cannot be written.
@@ -130,8 +131,10 @@ def _chosen(
 
 
 def _sizes(parts: Sequence[Part], target: Path) -> dict[str, int]:
-    """The bytes of the journals of those `parts` that are shards of `target`, by folder name. The
-    journals are read after this, so one that grows meanwhile counts as not merged.
+    """Folder name -> bytes of the journal, for those `parts` that are shards of `target`.
+
+    The sizes are taken before the journals are read, so a journal that grows meanwhile counts as
+    not merged.
     """
     home = (target / SHARDS).resolve()
     return {
@@ -142,7 +145,7 @@ def _sizes(parts: Sequence[Part], target: Path) -> dict[str, int]:
 
 
 def _is_same(one: Manifest, other: Manifest) -> bool:
-    """Whether two manifests say the same."""
+    """Whether two manifests are equal in everything that a merge sets."""
     return replace(one, updated="") == replace(other, updated="")
 
 

@@ -1,4 +1,4 @@
-"""The parts that runs are merged from: runs and shards, found in the folders that a user names."""
+"""The parts of runs to be merged: runs and shards, found in the folders that a user names."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ from eyechart.harness.shard import WHOLE, Shard
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A run, or a shard of one, that is to be merged."""
+    """A run, or a shard of one, to be merged."""
 
     folder: Path
     manifest: Manifest
 
     @property
     def run(self) -> Path:
-        """The folder of the run that it is, or is a shard of."""
+        """The folder of the run, or of the run that the shard belongs to."""
         return self.folder.parents[1] if is_shard(self.folder.resolve()) else self.folder
 
     @property
     def shard(self) -> Shard:
-        """Its rows."""
+        """The rows of the part."""
         return Shard.read(self.manifest.shard) if self.manifest.shard else WHOLE
 
 
 def find_parts(folders: Sequence[Path], unread: list[str]) -> list[list[Part]]:
-    """The parts in `folders`, those of each run together; a run brings its shards. A part that
-    cannot be read is left out, and its problem is added to `unread`.
-
-    A folder is that of a run or of a shard, or one with many runs, such as an `--out`. Folders of
-    runs that are named one by one must be of one run.
+    """The parts in `folders`, grouped by run; a run's folder includes its shards. A part that
+    cannot be read is left out, and its problem is added to `unread`. A folder is a run, a shard, or
+    a folder with many runs, such as an `--out`. Runs that are named one by one must be parts of the
+    same run.
 
     Raises:
         JournalError: a folder has no run, or a run is not the same as the others that were named.
@@ -68,7 +67,7 @@ def find_parts(folders: Sequence[Path], unread: list[str]) -> list[list[Part]]:
 
 
 def _of_run(folder: Path) -> list[Path]:
-    """The folders of a run and of its shards; empty where `folder` is of no run."""
+    """The folders of a run and of its shards; empty if `folder` is neither a run nor a shard."""
     if is_repeat(folder.resolve()):
         raise JournalError(f"{folder} is a repeat of a run, and repeats are not merged")
     run = [folder] if os.path.lexists(folder / MANIFEST) or journal_size(folder) else []
@@ -76,7 +75,7 @@ def _of_run(folder: Path) -> list[Path]:
 
 
 def _below(folder: Path) -> list[Path]:
-    """The folders of the runs in an `--out`, or in any other folder, and of runs that have only
+    """The folders of all runs in an `--out` or another folder, and of runs that have only
     shards.
     """
     top = folder / "runs" if (folder / "runs").is_dir() else folder
@@ -103,7 +102,7 @@ def _grouped(parts: Iterable[Part]) -> list[list[Part]]:
 
 
 def _difference(one: Manifest, other: Manifest) -> str:
-    """What tells two runs apart; empty of parts of one run."""
+    """In what two runs differ; empty if they are parts of one run."""
     for name, first, second in _identity(one, other):
         if first != second:
             return f"{name} is {first!r} and {second!r}"
@@ -113,7 +112,7 @@ def _difference(one: Manifest, other: Manifest) -> str:
 
 
 def _identity(one: Manifest, other: Manifest) -> Iterator[tuple[str, object, object]]:
-    """What makes a run, in the words of a user."""
+    """The properties that identify a run, in words for users."""
     yield "the model", one.model, other.model
     yield "the model's name at its server", one.served_as, other.served_as
     yield "the task", one.task, other.task

@@ -57,7 +57,9 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     target: Target
     prompt_hash: str
     line: int | None = None
-    """Nominal length of the line of a reply recorded elsewhere, whose length no index gives."""
+    """Nominal length of the line, for a reply recorded elsewhere, whose length does not follow from
+    its index.
+    """
     accept: tuple[str, ...] | None = None
     """Other correct answers."""
     reply: str | None = None
@@ -70,7 +72,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     chars: int | None = None
     """Characters of the prompt."""
     attempts: int | None = None
-    """Times the sample was asked; 0 where it is known not to fit the window."""
+    """How often the sample was asked; 0 if it was known not to fit the window."""
     at: float | None = None
     """When the record was written, in seconds since 1970."""
     prompt_tokens: int | None = None
@@ -78,23 +80,25 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     thought_tokens: int | None = None
-    """Those of the prompt from a cache and into it, and those of the reply's thinking."""
+    """Tokens of the prompt that a cache had, tokens that were written to a cache, and tokens of the
+    reply's thinking.
+    """
     tier: str | None = None
-    """The vendor's tier that served the request."""
+    """The vendor's tier in which the request was served."""
     latency_s: float | None = None
     dropped_params: tuple[str, ...] | None = None
-    """Parameters that the model does not take and that were left out."""
+    """Parameters that were left out because the model does not take them."""
     logprobs: tuple[tuple[str, float | None], ...] | None = None
     """Each token of the reply with its log probability."""
     batch: str | None = None
     """Id of the batch that the reply came from."""
     prompt: str | None = None
-    """The prompt of a recorded reply, where it is known and not one of the task's own."""
+    """The prompt of a recorded reply, if it is known and not one of the task's own."""
     origin: str | None = None
-    """Mark of the row of the recorded file that the reply came from, see `satellites.recorded`."""
+    """Mark of the row in the recorded file, see `satellites.recorded`."""
 
     def __post_init__(self) -> None:
-        """Checks what resuming and judging rely on.
+        """Checks the values that resuming and judging need.
 
         Raises:
             ValueError: there is neither a reply nor a failure, or a required value is invalid.
@@ -125,7 +129,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 def record_of(
     sample: Sample, *, reply: str | None = None, failure: Failure | None = None
 ) -> Record:
-    """The record of a sample with its reply, or with why there is none."""
+    """The record of a sample with its reply or its failure."""
     return Record(
         id=sample.id,
         condition=sample.condition,
@@ -163,7 +167,7 @@ _OF_REPLY = frozenset(
 
 
 _DETAILS = _FIELDS[_FIELDS.index("failure") + 1 :]
-"""Fields that no answer depends on."""
+"""Fields that do not affect any answer."""
 _TYPES = get_type_hints(Record)
 
 
@@ -240,7 +244,7 @@ def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
 
 
 def numbered_records(folder: Path, warn: Warn | None = None) -> Iterator[tuple[int, Record]]:
-    """The same with the numbers of their lines, from 1."""
+    """The records with the numbers of their lines, from 1; see `read_records`."""
     path = folder / SAMPLES
     try:
         file = open_regular(path)

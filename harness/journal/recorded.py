@@ -1,4 +1,4 @@
-"""Where the replies of a recorded run come from, as its manifest says it."""
+"""The files of a recorded run, as its manifest lists them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class RecordedFile:
     size: int
     """Its bytes."""
     source: int
-    """Number of the file among those of the run, from 0; a file that has grown keeps it."""
+    """Number of the file among those of the run, from 0. A file that has grown keeps its number."""
     by: str = ""
-    """Who collected the replies; "" where that is not known."""
+    """Who collected the replies; "" if that is not known."""
     at: str = ""
-    """When they were collected: a year, a month or a date; "" where that is not known."""
+    """When the replies were collected: a year, a month or a date; "" if that is not known."""
 
 
 @dataclass(slots=True)
@@ -29,12 +29,12 @@ class Recorded:
 
     @property
     def latest(self) -> list[RecordedFile]:
-        """Each file as it was imported last."""
+        """Each file as it was last imported."""
         return list({file.source: file for file in self.files}.values())
 
     @property
     def at(self) -> str:
-        """When all replies were collected; "" where that is not known or not the same for all."""
+        """When all replies were collected; "" if that is not known or differs between files."""
         moments = {file.at for file in self.latest}
         return moments.pop() if len(moments) == 1 else ""
 

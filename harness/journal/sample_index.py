@@ -1,4 +1,4 @@
-"""Which record of each sample a merged run has, of the records of all its parts."""
+"""Chooses one record for each sample of a merged run, among the records of all its parts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from eyechart.harness.journal.record import Record
 from eyechart.harness.spec import MAX_SAMPLES, CellKey, Line
 
 _NOTHING, _ERROR, _UNSENT, _ANSWER = range(4)
-"""What a sample has, the best last; `_UNSENT` is a prompt that is known not to fit the window."""
+"""States of a sample, the best last. `_UNSENT`: its prompt is known not to fit the window."""
 _KINDS = 3
 _DIFFERENT, _REPLACED = 4, 8
-"""Marks: another part has another reply; another part has a failed request."""
+"""Marks of a sample: another part has a different reply; another part has a failed request."""
 _STATES = 16
 _LINE_BITS = 40
 
 
 class OtherPromptError(Exception):
-    """Two parts have answers to other prompts, or with other targets."""
+    """Two parts have answers to different prompts, or with different targets."""
 
     def __init__(self, identifier: str, part: int) -> None:
-        """`part` has the answer that is known."""
+        """`part` is the part whose answer came first."""
         super().__init__(identifier)
         self.identifier = identifier
         self.part = part
@@ -38,7 +38,7 @@ class _Cell:
 
     def __init__(self) -> None:
         self.place = array("Q")
-        """The part and the line of the record that is chosen."""
+        """Part and line of the chosen record."""
         self.at = array("d")
         self.prompt = array("I")
         self.reply = array("I")
@@ -54,16 +54,16 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """How many samples a merged run has, and from where."""
+    """How many samples a merged run has, and which parts they come from."""
 
     samples: int
     """Samples with a record."""
     errors: int
-    """Those among them whose request failed in every part that has them."""
+    """Samples among them whose request failed in every part that has them."""
     different: int
-    """Those to which parts have other replies."""
+    """Samples with different replies in several parts."""
     replaced: int
-    """Those with an answer in one part and a failed request in another."""
+    """Samples with an answer in one part and a failed request in another."""
 
 
 class SampleIndex:
@@ -79,10 +79,10 @@ class SampleIndex:
         self._cells: dict[CellKey, _Cell] = {}
 
     def note(self, part: int, line: int, record: Record) -> None:
-        """Chooses between a record and the one that is chosen so far; `part` and `line` number it.
+        """Chooses between this record and the one chosen so far; `part` and `line` are its numbers.
 
         Raises:
-            OtherPromptError: both are answers, and to other prompts.
+            OtherPromptError: both are answers, to different prompts.
         """
         index = record.index
         if index >= MAX_SAMPLES:
@@ -129,7 +129,7 @@ class SampleIndex:
 
     @property
     def chosen(self) -> Chosen:
-        """How many there are."""
+        """The counts of chosen samples."""
         counts = [0] * _STATES
         for cell in self._cells.values():
             for state in range(1, _STATES):

@@ -1,4 +1,4 @@
-"""The facts of a run's server: which of them say what its model is, and which only where it is."""
+"""Facts of a run's server: which ones identify its model, and which only say where it is."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import Any
 
 _ADDRESS = "base_url"
 _OF_MODEL = frozenset({"model", "root", "max_model_len", "owned_by", "meta"})
-"""What a server says of its model; servers without a list of models say nothing of it."""
+"""Facts by which a server identifies its model. A server without a list of models gives none of
+them.
+"""
 
 
 def addresses(server: Mapping[str, Any]) -> list[str]:
-    """The addresses at which the model was asked; none of a server that had no fixed address."""
+    """The addresses at which the model was asked; none for a server without a fixed address."""
     given = server.get(_ADDRESS)
     return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)]
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The names of the facts that differ, besides the address. What only one of the servers says of
-    its model is no difference.
+    """The names of the facts that differ, except the address. A fact that only one server gives is
+    no difference.
     """
     names = {*before, *now} - {_ADDRESS}
     if _says_model(before) != _says_model(now):
@@ -27,7 +29,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def unknown_addresses(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The new addresses where the model may be another one, as a server does not say what it is."""
+    """New addresses whose model may be another one, since a server does not identify it."""
     known = addresses(before)
     if not known or (_says_model(before) and _says_model(now)):
         return []
@@ -35,14 +37,14 @@ def unknown_addresses(before: Mapping[str, Any], now: Mapping[str, Any]) -> list
 
 
 def silent_one(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The addresses that do not say which model they have, for a message: of replicas, all."""
+    """The addresses that do not identify their model, for a message; for replicas, all of them."""
     silent = [*addresses(before)] if not _says_model(before) else []
     silent += [*addresses(now)] if not _says_model(now) else []
     return " or ".join(dict.fromkeys(silent))
 
 
 def together(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of both, with all their addresses."""
+    """The facts of both servers, with all their addresses."""
     kept = {} if _says_model(now) else {n: before[n] for n in _OF_MODEL & before.keys()}
     facts = {**kept, **now}
     both = sorted({*addresses(before), *addresses(now)})

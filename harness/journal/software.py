@@ -9,8 +9,8 @@ from eyechart.providers.plugins import Plugin
 
 
 def software(*plugins: Plugin | None) -> dict[str, str]:
-    """The versions of Eyechart and Python, and the platform, of this process; and the versions of
-    the distributions whose plugins are used.
+    """The versions of Eyechart, Python and the platform in this process, and of the distributions
+    whose plugins are used.
     """
     try:
         own = version("eyechart")

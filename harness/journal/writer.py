@@ -3,8 +3,9 @@
 `samples.jsonl` only grows. Each record is one line, written with a single unbuffered write, so
 `kill -9` loses no written record. A power cut loses at most the records of the last second: a
 thread syncs the file to the disk once a second, and closing the run syncs it too. The next writer
-removes an incomplete last line. An unreadable line loses only its own sample. Where another program
-deletes, replaces or cuts the file meanwhile, the next write says so, and saves what can be saved.
+removes an incomplete last line. An unreadable line loses only its own sample. If another program
+deletes, replaces or cuts the file meanwhile, the next write raises an error, and saves what can be
+saved.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ SYNC_S = 1.0
 """Seconds between two syncs to the disk."""
 
 _SAVED = "samples-{}.jsonl"
-"""Name of the file with the records of a run whose journal was replaced, by the process."""
+"""Name of the file with a run's records if its journal was replaced; it contains the process id."""
 _NEW_FOLDERS = 5
-"""Most folders that a new run creates: its own, the group's, model's and provider's, and `runs`."""
+"""Most folders that a new run creates: its own, the group's, the model's and the provider's, and
+`runs`.
+"""
 
 
 class Journal:
@@ -113,7 +116,7 @@ class Journal:
 
         Raises:
             JournalError: this record or an earlier one cannot be written, or another program
-                changed the file; then this record is written all the same.
+                changed the file; in that case this record is written nevertheless.
         """
         if self._sync_error is not None:
             self.sync()
@@ -135,8 +138,10 @@ class Journal:
             raise JournalError(change)
 
     def _other_change(self) -> str:
-        """What another program did to the file since the last write, and what helps; empty if
-        nothing. The records that can be saved are, and the next write goes where they are.
+        """What another program did to the file since the last write, with a remedy; empty if
+        nothing.
+
+        Records that can be saved are saved, and the next write goes to that file.
         """
         path = self._path
         try:
@@ -169,7 +174,7 @@ class Journal:
         )
 
     def _save(self, path: Path) -> None:
-        """Copies all records to a new file at `path`, to which the next writes go."""
+        """Copies all records to a new file at `path`, which the next writes use."""
         try:
             with self._sync_lock:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -214,14 +219,15 @@ class Journal:
                 self._sync_error = error
 
     def answered(self, lines: Iterable[Line], start: int) -> Answered:
-        """The index of the samples that have an answer, by the cells of `lines`; `start`: see
+        """The index of the samples that have an answer, by the cells of `lines`. `start`: see
         `Line.length_of`.
         """
         return answered(self.folder, self._warn, lines, start)
 
     @contextmanager
     def rewrite(self) -> Iterator[BinaryIO]:
-        """A file that replaces the journal once the context ends without an error.
+        """A context with a new file, which replaces the journal if the context ends without an
+        error.
 
         Raises:
             JournalError: it cannot be written; the journal is unchanged.

@@ -1,1 +1,3 @@
-"""What a run will ask: samples, requests, their cost, and the proof that a task can be judged."""
+"""Planning: the samples of a run, their requests and cost, and the proof that a task can be
+judged.
+"""

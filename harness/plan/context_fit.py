@@ -1,8 +1,7 @@
-"""Whether a cell's prompts and replies fit the model's window, and its longest reply: the one place
-that decides it.
+"""Decides whether a cell's prompts and replies fit the model's window and its longest reply.
 
-The prompts of a band differ in length, so its shortest and its longest one are measured and those
-in between are interpolated.
+No other module decides this. The prompts of a band differ in length, so the shortest and the
+longest one are measured, and those between are interpolated.
 """
 
 from __future__ import annotations
@@ -21,32 +20,34 @@ if TYPE_CHECKING:
     from eyechart.providers.base import Facts
 
 _TOLERANCE = 0.05
-"""How much samples of one length may differ in tokens."""
+"""Tokens by which samples of one length may differ."""
 _MAX_TOKEN_CHARACTERS = 16
-"""Characters of one token, at most, where no tokenizer counts."""
+"""Most characters of one token, where no tokenizer counts."""
 _DOT = "."
 """A text of one token."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextFit:
-    """Whether prompts of one length and their replies fit, and how much room replies have."""
+    """Whether prompts of one length and their replies fit, and how many tokens are left for
+    replies.
+    """
 
     tokens: int
-    """Of the prompt; at least so many where it is not `exact`."""
+    """Tokens of the prompt; a lower bound if not `exact`."""
     answer: int
-    """Of the shortest right reply; at least so many where it is not `exact`."""
+    """Tokens of the shortest right reply; a lower bound if not `exact`."""
     window: int | None
     exact: bool
     """Whether a tokenizer counted both."""
     max_reply: int | None = None
-    """Most tokens that the model gives in a reply, besides its thinking."""
+    """Most tokens of a reply, without thinking."""
     likely_answer: int = 0
-    """Of a right reply, estimated."""
+    """Estimated tokens of a right reply."""
 
     @property
     def fits(self) -> bool:
-        """False where no sample of this length can be answered."""
+        """False if no sample of this length can be answered."""
         return not self._is_too_long and not self._has_long_answer
 
     @property
@@ -61,7 +62,7 @@ class ContextFit:
 
     @property
     def may_be_cut(self) -> str:
-        """Why right replies are probably cut off; empty where they are not."""
+        """Why right replies are probably cut off; empty if they are not."""
         if self.max_reply is None or self.likely_answer <= self.max_reply:
             return ""
         return (
@@ -70,8 +71,8 @@ class ContextFit:
         )
 
     def at_most(self, budget: int) -> int:
-        """`budget`, or what the prompt leaves of the window, or what the model gives in a reply,
-        where that is less.
+        """The smallest of `budget`, the tokens that the prompt leaves of the window, and the
+        model's longest reply.
         """
         if self.max_reply is not None:
             budget = min(budget, self.max_reply)
@@ -116,12 +117,12 @@ class CellFit:
 
     @property
     def may_be_cut(self) -> str:
-        """Why right replies to samples that are sent are probably cut off; empty where none is."""
+        """Why right replies to the sent samples are probably cut off; empty if none is."""
         sent = self.longest if self.longest.fits else self.shortest
         return sent.may_be_cut if sent.fits else ""
 
     def __str__(self) -> str:
-        """Why samples are too long; empty where all fit."""
+        """Why samples are too long; empty if all fit."""
         if self.longest.fits:
             return ""
         if not self.shortest.fits:
@@ -137,10 +138,10 @@ async def context_fits(
     max_tokens: int | None = None,
 ) -> dict[CellKey, CellFit]:
     """The fit of each cell that may be too long for the window, or whose replies may be longer than
-    those of the model; none where neither is known.
+    the model's longest. Empty if the window and the longest reply are unknown.
 
-    `server` is what the server says of itself. Without a `provider` that counts tokens, a cell is
-    too long only where no tokenizer could make it fit.
+    `server` has the facts that the server gives. Without a `provider` that counts tokens, a cell is
+    too long only if no tokenizer could make it fit.
     """
     window, max_reply = model.window(server), model.max_reply
     if window is None and max_reply is None:
@@ -176,7 +177,7 @@ async def context_fits(
 
 
 async def _count(samples: Sequence[Sample], provider: Facts) -> list[tuple[int, int]] | None:
-    """Tokens of each prompt and of its shortest right reply; `None` if nothing counts them."""
+    """Tokens of each prompt and of its shortest right reply; `None` if nothing counts tokens."""
     if not samples:
         return []
     prompts = [sample.prompt for sample in samples]
@@ -191,7 +192,7 @@ async def _count(samples: Sequence[Sample], provider: Facts) -> list[tuple[int, 
 
 
 def _at_least(sample: Sample) -> tuple[int, int]:
-    """The same at least, where no tokenizer counts."""
+    """Lower bounds of both numbers, where no tokenizer counts."""
     return (
         len(sample.prompt) // _MAX_TOKEN_CHARACTERS,
         PHRASE_TOKENS + len(str(sample.target)) // _MAX_TOKEN_CHARACTERS,
@@ -199,5 +200,5 @@ def _at_least(sample: Sample) -> tuple[int, int]:
 
 
 def _first(plan: Plan, condition: Condition, length: int) -> Sample:
-    """The first sample of exactly this length."""
+    """The first sample with exactly this length."""
     return make_sample(plan.task, condition, Line.exact(length), 0, plan.seed)

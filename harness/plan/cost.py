@@ -15,32 +15,32 @@ from eyechart.providers.base import Reply, Usage
 from eyechart.providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Prices, rates_for
 
 PHRASE_TOKENS = 8
-"""What a reply is given for the phrase before its answer."""
+"""Tokens that a reply may use for the phrase before its answer."""
 _PIECE = re.compile(r"[^\W\d_]{1,5}|\d|[^\w\s]|_|\n")
 _NOTHING = Usage(0, 0)
 _SHOWN_BITS = 64
-"""Integers of up to so many bits are shown with all their digits."""
+"""Integers of at most this many bits are shown with all their digits."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of `text`, estimated without a tokenizer: one for each digit, sign and line end, and
-    one for every five letters of a word or part of them.
+    """Estimated tokens of `text` without a tokenizer: one for each digit, sign and line end, and
+    one for every five letters of a word, rounded up.
     """
     return sum(1 for _ in _PIECE.finditer(text))
 
 
 def likely_answer(sample: Sample) -> int:
-    """Tokens of the shortest right reply, estimated: the phrase and the target."""
+    """Estimated tokens of the shortest right reply: the phrase and the target."""
     return PHRASE_TOKENS + estimate_tokens(str(sample.target))
 
 
 def most_tokens(text: str) -> int:
-    """Tokens of `text` at most: its bytes, as a token has one at least."""
+    """An upper bound of the tokens of `text`: its bytes, since a token has at least one."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 class Used(Protocol):
-    """What an exchange took, where it is known: a `Usage`, or a record of a journal."""
+    """The token counts of an exchange, if known: a `Usage`, or a record of a journal."""
 
     @property
     def prompt_tokens(self) -> int | None: ...
@@ -59,8 +59,8 @@ class Used(Protocol):
 def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
     """Dollars of an exchange at a time, in seconds since 1970; `None` without its tokens.
 
-    What is not known counts as the dearest: the hour, and tokens that may have been written to a
-    cache, or thought, where these cost more than others.
+    Unknown details are priced at their dearest: the hour, and tokens that may have been written to
+    a cache or spent on thinking, if these cost more than others.
     """
     prompt, output = used.prompt_tokens, used.output_tokens
     if prompt is None or output is None:
@@ -89,7 +89,7 @@ def most_cost(rates: MostRates, prompt_tokens: float, output_tokens: int, n: int
 
 
 def sound_usage(usage: Usage | None, *, has_text: bool) -> Usage | None:
-    """`usage` where it can be true, else `None`; `has_text` says whether the reply has any.
+    """`usage` if it can be true, else `None`. `has_text`: whether the reply has a text.
 
     A figure cannot be true if it is not a whole number, is negative or is above 10^12, or if a
     reply with text has no tokens.
@@ -101,7 +101,7 @@ def sound_usage(usage: Usage | None, *, has_text: bool) -> Usage | None:
 
 
 class MaxUsage(NamedTuple):
-    """Most tokens that one request can take."""
+    """The most tokens that one request can take."""
 
     prompt: int
     output: int
@@ -111,9 +111,9 @@ class MaxUsage(NamedTuple):
 class Budget:
     """Dollars spent so far, their limit, and what requests in flight may still cost.
 
-    A request is sent only while what is spent and the worst case of all others in flight are below
-    the limit together, so in the end less than one request's worst case is spent above the limit.
-    The cost of a request is known only with its reply, so a rule that sends more requests breaks
+    A request is sent only while the dollars spent plus the worst case of all requests in flight are
+    below the limit. So at the end the limit is exceeded by less than one request's worst case. The
+    cost of a request is known only with its reply, so a rule that sends more requests would break
     this promise. Far from the limit no request waits; near it fewer and fewer are in flight, and at
     the end a single one: this is intended.
 
@@ -125,26 +125,29 @@ class Budget:
     prices: Prices | None = None
     limit: float | None = None
     requests: int | None = None
-    """Samples that may still be asked; `None` sets no limit. Attempts at one sample count once."""
+    """Samples that may still be asked; `None` sets no limit. Several attempts at one sample count
+    once.
+    """
     spent: float = 0.0
     full: bool = False
-    """Whether what is left of the limit is too little for any further request."""
+    """Whether the rest of the limit is too small for any further request."""
     prompt_scale: float = 1.0
     """Factor on the estimate of a prompt's most tokens: above 1 after a reply's usage has exceeded
     its estimate."""
     clock: Callable[[], float] = time
     """Seconds since 1970."""
     shared_with: list[Budget] = field(default_factory=list)
-    """Budgets of other models under the same limit, which are asked at the same time."""
+    """Budgets of other models that are asked at the same time, under the same limit."""
     _in_flight: Counter[MaxUsage] = field(default_factory=Counter)
     _totals: dict[MostRates, list[int]] = field(default_factory=dict)
-    """Rates -> tokens of prompts and of replies that the requests in flight with these rates take
-    at most, and their number."""
+    """Rates -> most tokens of prompts and of replies that the requests in flight with these rates
+    take, and their number.
+    """
     _waiting: deque[tuple[asyncio.Future[bool], MaxUsage]] = field(default_factory=deque)
 
     @property
     def exhausted(self) -> bool:
-        """Whether the dollars are spent, so that nothing more may be sent."""
+        """Whether the dollars are spent, so that no more requests may be sent."""
         return self.full or (self.limit is not None and self._all_spent >= self.limit)
 
     @property
@@ -157,7 +160,7 @@ class Budget:
         return self.requests is None or self.requests > 0
 
     def take_request(self) -> bool:
-        """Counts a sample as asked; `False` where no more may be."""
+        """Counts a sample as asked; `False` if no more may be asked."""
         if not self.has_requests:
             return False
         if self.requests is not None:
@@ -172,7 +175,7 @@ class Budget:
         return most_cost(self.prices.most(prompt), prompt, max_usage.output)
 
     def charge(self, usage: Usage) -> None:
-        """Adds an exchange, where prices are known."""
+        """Adds the cost of an exchange, if prices are known."""
         if self.prices is not None:
             self.spent += cost(self.prices, usage, self.clock()) or 0.0
 
@@ -186,7 +189,7 @@ class Budget:
 
     async def admit(self, max_usage: MaxUsage) -> bool:
         """Waits, first come first served, until such a request may be sent, and counts it as in
-        flight; `False` where the limit is spent.
+        flight. Returns `False` if the limit is spent.
 
         After `True` the caller must `release` it.
         """
@@ -205,13 +208,13 @@ class Budget:
             raise
 
     def release(self, max_usage: MaxUsage) -> None:
-        """A request is no longer in flight; its cost has been charged."""
+        """Counts a request as no longer in flight; its cost was charged before."""
         self._hold(max_usage, -1)
         for budget in (self, *self.shared_with):
             budget._let_in()  # noqa: SLF001  a budget like this one
 
     def _let_in(self) -> None:
-        """Lets those in that wait, first come first served, as long as there is room."""
+        """Lets waiting requests start, first come first served, as long as there is room."""
         while self._waiting and (self.exhausted or self._has_room()):
             turn, next_max_usage = self._waiting.popleft()
             if turn.done():  # it was cancelled
@@ -259,15 +262,15 @@ class UsageMeter:
     system: str = ""
     """Sent with every prompt."""
     think_tokens: int = 0
-    """Tokens that the provider lets a reply take besides its maximum."""
+    """Tokens that a reply may take besides its maximum, for thinking."""
     paced: bool = False
-    """Whether a token rate needs to know what replies took, also where no prices are known."""
+    """Whether a token rate needs the tokens of replies, even if no prices are known."""
     say: Callable[[str], None] = lambda _line: None
     """Takes a line that the user should see."""
     _has_warned: bool = False
 
     def asked(self, prompt: str) -> int:
-        """Tokens that are sent for `prompt`, estimated."""
+        """Estimated tokens that are sent for `prompt`."""
         return estimate_tokens(self.system) + estimate_tokens(prompt)
 
     def max_usage(self, prompt: str, max_tokens: int) -> MaxUsage:
@@ -276,8 +279,8 @@ class UsageMeter:
         return MaxUsage(sent, max_tokens + self.think_tokens)
 
     def settle(self, reply: Reply, prompt: str, max_tokens: int) -> tuple[Reply, Usage]:
-        """Charges a reply, by its own figures or else by an estimate; returns the reply without
-        figures that cannot be true, and what it took.
+        """Charges a reply by its own token counts, or else by an estimate. Returns the reply
+        without counts that cannot be true, and the usage that was charged.
         """
         usage = self._sound(reply.usage, len(reply.text) + len(reply.reasoning or ""))
         if usage is not reply.usage:
@@ -293,7 +296,9 @@ class UsageMeter:
         return reply, usage
 
     def settle_nothing(self, usage: Usage | None) -> Usage:
-        """Charges an exchange that brought no reply, by its figures if it has any; what it took."""
+        """Charges an exchange without a reply by its token counts, if it has any; returns the
+        usage.
+        """
         sound = self._sound(usage, 0)
         if sound is None:
             return _NOTHING
@@ -301,7 +306,9 @@ class UsageMeter:
         return sound
 
     def _estimate(self, reply: Reply, prompt: str, max_output: int) -> Usage:
-        """What a reply without figures took; one that was cut off took its whole maximum."""
+        """Estimated usage of a reply without token counts; a reply that was cut off took its whole
+        maximum.
+        """
         if self.budget.prices is None and not self.paced:
             return _NOTHING  # not needed
         output = estimate_tokens(f"{reply.reasoning or ''} {reply.text}")
@@ -321,7 +328,7 @@ class UsageMeter:
 
 
 def _figure(value: object) -> str:
-    """A figure as it is shown, however long."""
+    """A number as messages show it, shortened."""
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         digits = value.bit_length() * 30103 // 100_000 + 1
         return f"of about {digits:,} digits"

@@ -1,4 +1,4 @@
-"""What a run will take, estimated before anything is sent: tokens and dollars."""
+"""Estimates the tokens and dollars of a run before anything is sent."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from eyechart.providers.catalog.prices import Prices
 
 _MAX_COUNTED = 5000
-"""Plans of up to so many samples are added up sample by sample."""
+"""In plans of at most this many samples, every sample is counted."""
 _SAMPLES_OF_A_CELL = 3
-"""Samples of each cell that stand for all of them in longer plans."""
+"""In longer plans, samples of each cell that stand for the whole cell."""
 _SAMPLES_OF_A_BAND = 13
-"""The same where lengths differ. A Fibonacci number: after so many they are spread most evenly."""
+"""The same for cells with several lengths. It is a Fibonacci number: after so many samples the
+lengths are spread most evenly.
+"""
 
 
 class _Likely(NamedTuple):
@@ -44,23 +46,25 @@ class Forecast:
     characters: int
     prompt_tokens: int
     exact: bool
-    """Counted by the model's tokenizer, and not by the rule of `estimate_tokens`."""
+    """Whether the model's tokenizer counted, and not the rule of `estimate_tokens`."""
     most_prompt_tokens: int
-    """At most: the same number if a tokenizer counted, else the number of bytes."""
+    """An upper bound: equal if a tokenizer counted, else the number of bytes."""
     output_tokens: int
-    """Expected."""
+    """Expected tokens of replies."""
     thought_tokens: int
-    """Of these for reasoning, by an assumption."""
+    """Expected tokens among them for reasoning, by an assumption."""
     most_output_tokens: int
-    """At most: every reply uses its whole budget."""
+    """An upper bound: every reply uses its whole budget."""
     samples: Sequence[_Likely] = field(default=(), repr=False)
     _priced: list[tuple[Prices, tuple[float, float]]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
-    """The last prices with their dollars: thousands of variants of a model have the same prices."""
+    """The last prices with their dollars; cached because thousands of variants of a model share
+    prices.
+    """
 
     def dollars(self, prices: Prices) -> tuple[float, float]:
-        """Expected, at the prices of this hour and without caches; and at most."""
+        """Expected dollars, at the prices of this hour and without caches; and at most."""
         if not self._priced or self._priced[0][0] != prices:
             self._priced[:] = [(prices, self._dollars(prices))]
         return self._priced[0][1]
@@ -136,7 +140,7 @@ async def forecast(
 
 
 def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
-    """The first samples of each cell, and how many samples each of them stands for."""
+    """The first samples of each cell, each with the number of samples that it stands for."""
     for (condition, line), size in plan.sizes.items():
         rows = plan.shard.rows(size)
         first = rows[: _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND]
@@ -145,7 +149,7 @@ def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
 
 
 def _expected_output(sample: Sample) -> int:
-    """The answer alone, or half of the budget where the model is to reason first."""
+    """The answer alone, or half of the budget if the model reasons first."""
     if sample.condition.get("strategy", "direct") == "direct":
         return likely_answer(sample)
     return output_budget(sample) // 2

@@ -1,4 +1,4 @@
-"""What models would reply that know the answer to a sample, or miss it by little."""
+"""Replies that a model would give if it knew the answer to a sample, or missed it by little."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ PERFECT: Mapping[str, Speak] = {
         f"<think>Is it 12? {phrase} 13, no.</think>\n{phrase} {answer}"
     ),
 }
-"""Ways in which a model that knows the answer may write it."""
+"""Ways to write a right answer."""
 
 
 def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
-    """Replies that are right, each with the name of its way to be so. A target with quotation marks
-    is not put between such marks, since nobody could say which of them belong to it.
+    """Right replies, each with the name of its way of writing.
+
+    A target with quotation marks is not put in quotes, since nobody could say which marks belong to
+    it.
     """
     target = str(sample.target)
     for name, speak in PERFECT.items():
@@ -47,8 +49,8 @@ def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
 
 
 def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
-    """What the built-in model `oracle` knows: the id of a sample of `tasks` -> its length, a right
-    reply and a wrong one. Samples are made again from their ids.
+    """The knowledge of the built-in model `oracle`: the id of a sample of `tasks` -> its length, a
+    right reply and a wrong one. Samples are made again from their ids.
     """
     by_name = {task.name: task for task in tasks}
 
@@ -68,5 +70,5 @@ def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
 
 
 def wrong_answers(sample: Sample, answer: Answer) -> Iterator[tuple[str, str, float | None]]:
-    """Answers that miss by little, and the absolute error that they should have."""
+    """Answers that miss by little, with the absolute error that scoring must find."""
     return answer.kind.wrong(sample.target, answer, sample.accept)

@@ -1,9 +1,9 @@
-"""The task files of their own that a user has run on this machine: a private record.
+"""A private record of the task files that the user has run on this machine.
 
 A run's folder may come from a stranger, so the path of a task file in its manifest loads no code.
-This record is outside of all runs, in the user's cache folder: it has the path of each task file
-that the user named in a command, and hashes of the files with its code. Where a run has the same
-spec, and nothing has changed since, the file is opened again without being named.
+This record lies outside of all runs, in the user's cache folder. It has the path of each task file
+that the user named in a command, and hashes of the files with its code. If a run has the same spec
+and these files have not changed, the task is opened again without being named.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from eyechart.harness.task.catalogue import Task, open_task
 from eyechart.providers.catalog.price_list import cache_folder
 
 _MOST = 500
-"""Records that are kept; the oldest are removed."""
+"""Most records that are kept; older ones are removed."""
 
 
 def remember(task: Task) -> None:
-    """Records that the user has run `task`, unless it is installed. Where the folder cannot be
-    written, nothing is recorded.
+    """Records that the user has run `task`, unless it is installed. Does nothing if the folder
+    cannot be written.
     """
     if task.is_installed:
         return
@@ -46,8 +46,8 @@ def remember(task: Task) -> None:
 
 
 def remembered(name: str, digest: str) -> Task | None:
-    """The task with this digest of its spec that the user has run, if neither its file nor its code
-    has changed since; opened under `name`.
+    """The task with this spec digest that the user has run, opened under `name`; `None` if its file
+    or its code has changed.
     """
     records = _folder().glob(f"{_hash(digest)[:32]}-*.json")
     for record in sorted(records, key=lambda file: file.name):
@@ -61,7 +61,7 @@ def remembered(name: str, digest: str) -> Task | None:
 
 
 def _code(task: Task) -> list[Path]:
-    """The files from which the items of a task come, and its scorer."""
+    """The files with the code of a task: of its items and its scorer."""
     scorer = (task.spec.scorer or "").rpartition(":")[0]
     return [task.source, *([(task.path.parent / scorer).resolve()] if scorer else [])]
 

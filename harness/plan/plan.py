@@ -41,17 +41,17 @@ _EXAMPLE = "separators/two_symbols@1|separator=comma,share=half|length=20|seed=0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which samples of one task are wanted."""
+    """The planned samples of one task."""
 
     task: Task
     conditions: Sequence[Condition]
     lines: Sequence[Line]
     """Ascending."""
     samples: int
-    """Per cell; in an adaptive run at most."""
+    """Samples of each cell; in an adaptive run the most."""
     seed: int
     counts: Mapping[CellKey, int] | None = None
-    """Cell -> its samples, in an adaptive run; `None` where every cell has `samples`."""
+    """Cell -> its samples, in an adaptive run; `None` if every cell has `samples`."""
     shard: Shard = WHOLE
     """The rows that are asked."""
 
@@ -74,13 +74,13 @@ class Plan:
         return {key: size for key, size in sizes.items() if size}
 
     def cell_size(self, condition: Condition, line: Line) -> int:
-        """Samples in a cell; fewer than wanted where an items file has fewer."""
+        """Samples in a cell; fewer than planned if an items file has fewer."""
         wanted = self.samples if self.counts is None else self.counts.get((condition, line), 0)
         available = self.task.items_at(line.length)
         return wanted if available is None else min(wanted, available)
 
     def with_counts(self, counts: Mapping[CellKey, int]) -> Plan:
-        """The adaptive plan with so many samples in each cell, under the plan's conditions."""
+        """The adaptive plan with these numbers of samples in each cell."""
         kept = {key: size for key, size in counts.items() if key[0] in self.conditions and size}
         return replace(self, lines=sorted({line for _, line in kept}), counts=kept)
 
@@ -112,15 +112,15 @@ def plan(
     seed: int = 0,
     preset: str | None = None,
 ) -> Plan:
-    """The task's defaults, with its `preset` over them and the given options over both.
+    """The plan of a task: its defaults, overridden by its `preset`, and both by the given options.
 
     Given `lengths` are exact unless `spread` says otherwise; without them the spread of the preset
     or of the task holds. `axes` maps an axis to value names, or to `["all"]`; axes that the task
-    has not are left to the caller to complain about, since a group of tasks need not share them.
+    lacks are ignored here, since tasks of a group may have different axes; the caller checks them.
 
     Raises:
-        PlanError: a preset or an axis value that the task does not know, a length its items file
-            lacks, or bands of ready items.
+        PlanError: the task lacks the preset or an axis value, its items file lacks a
+            length, or bands are asked of ready items.
     """
     chosen = None if preset is None else preset_of(task, preset)
     own_spread: Spread = "none" if lengths else task.spec.usual_spread
@@ -175,7 +175,7 @@ def _chosen_values(task: Task, axes: Mapping[str, Sequence[str]]) -> dict[str, l
 
 
 def _conditions(values: Mapping[str, Iterable[str]]) -> list[Condition]:
-    """Every combination of values, axis by axis."""
+    """Every combination of the values of all axes."""
     return [Condition(zip(values, names, strict=True)) for names in product(*values.values())]
 
 
@@ -208,7 +208,7 @@ def make_sample(
     *,
     drawn: dict[int, Item] | None = None,
 ) -> Sample:
-    """One sample, from nothing but its place; `drawn` keeps the items of an index, by length."""
+    """One sample, made from its place alone. `drawn` caches the items of an index, by length."""
     length = line.length_of(index, line_start(seed, task.name))
     item = None if drawn is None else drawn.get(length)
     if item is None:
@@ -231,7 +231,7 @@ def task_of_id(identifier: str) -> str:
     """The name of the task of a sample.
 
     Raises:
-        PlanError: no sample id.
+        PlanError: `identifier` is not a sample id.
     """
     match = _ID.fullmatch(identifier)
     if match is None:
@@ -243,7 +243,7 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
     """The sample that `identifier` names, on the exact line of its length.
 
     Raises:
-        PlanError: no sample id, or one of another task, version or condition.
+        PlanError: `identifier` is not a sample id, or names another task, version or condition.
     """
     match = _ID.fullmatch(identifier)
     if match is None:
@@ -268,8 +268,8 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
 def sample_hash(sample: Sample) -> int:
     """SHA-256 of id, prompt and target, as a number below 2^256.
 
-    Numbers, because their sum modulo 2^256 is the fingerprint of a set of samples: it can be kept
-    while samples stream by and does not depend on their order.
+    The sum of these numbers modulo 2^256 is the fingerprint of a set of samples. It can be computed
+    while samples stream by, and does not depend on their order.
     """
     text = "\0".join((sample.id, sample.prompt, str(sample.target), *sample.accept))
     return int.from_bytes(hashlib.sha256(text.encode()).digest())
@@ -283,9 +283,9 @@ def fingerprint(samples: Iterable[Sample]) -> int:
 def output_budget(sample: Sample) -> int:
     """Tokens a reply may have under `--max-tokens auto`.
 
-    Room for the answer, where a token holds at least one character, and for what comes before it
-    by the axis `strategy`: a few sentences at `direct`, sixteen tokens a symbol at other values, a
-    page where the task has no such axis.
+    Enough for the answer, at one token a character, and for the text before it. That text depends
+    on the axis `strategy`: a few sentences for `direct`, sixteen tokens a symbol for other values,
+    a page if the task has no such axis.
     """
     answer = 32 + len(str(sample.target))
     strategy = sample.condition.get("strategy")

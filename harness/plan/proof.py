@@ -1,4 +1,4 @@
-"""Proves a task: its own extraction and scoring must judge known replies as what they are."""
+"""Proves a task: its extraction and scoring must judge known replies correctly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CUT_OFF = "Let me count one by one: the first is 1, the second is 2, the third"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A reply of an oracle that got another verdict than it should."""
+    """A known reply that got a wrong verdict."""
 
     sample_id: str
     oracle: str
@@ -37,18 +37,20 @@ class Failure:
 
 
 def failures(task: Task) -> Iterator[Failure]:
-    """What goes wrong on the first sample of each default condition and line.
+    """The failures on the first sample of each default condition and line.
 
-    What a task's own scorer finds right is its own affair: it only must not fail, and silence, a
-    refusal and a cut-off reply must be what they are.
+    A task's own scorer decides itself which answers are right. It only must not fail, and must not
+    accept silence, a refusal or a cut-off reply.
     """
     for sample in plan(task, samples=1):
         yield from _failures(task, sample)
 
 
 def repetition(task: Task) -> str | None:
-    """The mistake if a cell repeats the same prompts, so that its interval is too narrow; `None` if
-    it does not. Looks at the longest rows of the first default condition.
+    """The mistake if a cell repeats the same prompts, which makes its interval too narrow; `None`
+    if it does not.
+
+    Looks at the longest rows of the first default condition.
     """
     usual = plan(task)
     condition, line = usual.conditions[0], usual.lines[-1]

@@ -1,4 +1,4 @@
-"""What a provider is asked for a sample."""
+"""The request that a provider gets for a sample."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from eyechart.providers.base import Request
 
 
 def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
-    """What a provider is asked for `sample`."""
+    """The request for `sample`."""
     return Request(
         prompt=sample.prompt,
         max_tokens=max_tokens,

@@ -1,4 +1,4 @@
-"""What a command knows of its model before it asks anything; looked up once."""
+"""What a command knows about its model before it asks anything."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from eyechart.providers.catalog.prices import DEFAULT, Prices
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A model by its label, with the facts of the catalog."""
+    """A model with the facts that the catalog has about it."""
 
     label: str
     """How the model is written in tables and folders: `provider/model`, or `tiny`; with `@` and
     the variant after it, where there is one."""
     facts: ModelFacts
     prices: Prices | None
-    """Those that this command pays, in the tier that it asks for; `None` where they are not known.
-    """
+    """The prices that this command pays, in its tier; `None` if they are not known."""
     listed_window: int | None = None
-    """Most tokens of its prompts, as the list of prices says."""
+    """Most tokens of a prompt, by the list of prices."""
     variant: str = ""
-    """How it is served or asked; "" where nothing says so."""
+    """How the model is served or asked; "" if nothing says so."""
     served_as: str = ""
-    """`provider/model` where the label has a name of the user's in its place; else empty."""
+    """`provider/model`, if the label has a name of the user's instead; else empty."""
 
     @property
     def provider(self) -> str:
@@ -46,16 +45,18 @@ class ResolvedModel:
 
     @property
     def max_reply(self) -> int | None:
-        """Most tokens of a reply besides its thinking; `None` if that is not known."""
+        """Most tokens of a reply, without thinking; `None` if that is not known."""
         return self.facts.max_reply
 
     @property
     def has_tier_price(self) -> bool:
-        """Whether the price of the tier is known; else `prices` are the list prices."""
+        """Whether the price of the tier is known; otherwise `prices` are the list prices."""
         return self.prices is not None and self.prices.has(self.prices.tier)
 
     def window(self, server: Mapping[str, object]) -> int | None:
-        """Tokens of prompt and reply together, at most: what the server says, else the catalog."""
+        """Most tokens of prompt and reply together: as the server says, else as the catalog
+        says.
+        """
         window = server.get("max_model_len")
         if isinstance(window, int) and window:
             return window
@@ -63,7 +64,7 @@ class ResolvedModel:
 
 
 def is_effort(word: str) -> bool:
-    """Whether a vendor has a reasoning effort of this name."""
+    """Whether any vendor has a reasoning effort of this name."""
     return word in EFFORTS
 
 
@@ -76,10 +77,9 @@ def resolve_model(
     effort: str | None = None,
     called: str = "",
 ) -> ResolvedModel:
-    """Looks up the model of that name, for requests in a tier; `addresses` are those at which it
-    is asked, where they are not its provider's own, and `called` is the user's name for it.
-
-    Prices of the user come first, then those of the vendor that has the address.
+    """Looks up a model for requests in a tier. `addresses` are the user's, if not the provider's
+    own are asked. `called` is the user's name for the model. The user's own prices come first, then
+    those of the vendor that has the address.
     """
     facts = model_facts(name).at_effort(effort)
     provider, _, model = name.partition("/")

@@ -1,4 +1,4 @@
-"""What is unusual in a task although nothing in it is wrong."""
+"""Warns about what is unusual in a task without being wrong."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from eyechart.harness.task import prompt
 from eyechart.harness.task.catalogue import Task
 
 _TRIED = 3
-"""Samples of each line that are looked at."""
+"""Samples of each line that are checked."""
 _ODD = 2
-"""Symbols that may differ in nested rows: a task may put an odd one at each row's end or middle."""
+"""Symbols that may differ in nested rows: some tasks put an odd symbol at the end or the middle of
+each row.
+"""
 
 _TARGETS = 1000
-"""Samples whose targets are looked at, at most."""
+"""Most samples whose targets are checked."""
 _DRAWN = 20
-"""Samples of a generator for each condition and line, at least."""
+"""Least samples of a generator for each condition and line."""
 _SHOWN = 40
-"""Characters of a target."""
+"""Most characters of a target in a message."""
 
 
 def warnings(task: Task) -> Iterator[str]:
@@ -37,7 +39,7 @@ def warnings(task: Task) -> Iterator[str]:
 
 
 def _joined_symbols(planned: Plan) -> Iterator[str]:
-    """Conditions that write symbols of several characters without anything between them."""
+    """Warns of conditions that write symbols of several characters without a separator."""
     task = planned.task
     if "sequence" not in prompt.used_names(task.spec.prompt):
         return
@@ -67,7 +69,9 @@ def _is_joined(task: Task, condition: Condition, item: Item) -> bool:
 
 
 def _rows_not_nested(planned: Plan) -> Iterator[str]:
-    """A generator whose longer rows do not begin with the shorter row of the same index."""
+    """Warns of a generator whose longer rows do not begin with the shorter row of the same
+    index.
+    """
     task = planned.task
     lengths = [line.length for line in planned.lines]
     if task.spec.items is not None or len(lengths) < 2:  # noqa: PLR2004  a pair
@@ -87,7 +91,9 @@ def _rows_not_nested(planned: Plan) -> Iterator[str]:
 
 
 def _one_target(planned: Plan) -> Iterator[str]:
-    """A task whose samples all have the same right answer, which may be so for a control."""
+    """Warns of a task whose samples all have the same right answer. In a control this is
+    intended.
+    """
     first, looked = None, 0
     for target in islice(_targets(planned), _TARGETS):
         if looked and target != first:
@@ -105,8 +111,10 @@ def _one_target(planned: Plan) -> Iterator[str]:
 
 
 def _targets(planned: Plan) -> Iterator[Target | Sequence[str]]:
-    """The right answers of samples. A generator also makes some of another length, since the rows
-    of one length may be equal by design, and at least so many that chance does not make all equal.
+    """The right answers of samples.
+
+    A generator also makes samples of another length, since the rows of one length may be equal by
+    design, and enough samples that they are not all equal by chance.
     """
     task = planned.task
     is_made = task.spec.items is None

@@ -1,1 +1,1 @@
-"""Asks a model: limits, retries, a pool of workers, one task's run."""
+"""Asks a model: limits, retries, a pool of workers, the run of one task."""

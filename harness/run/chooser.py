@@ -1,7 +1,8 @@
-"""The waves of an adaptive run: each is chosen by the answers that the run's folder has by then.
+"""The waves of an adaptive run. Each is chosen by the answers that the run's folder has at that
+time.
 
-A wave that was begun is asked to its end before the next one is chosen, also by a later command, so
-a run that was killed asks the samples that it would have asked anyway.
+A wave that was begun is asked to its end before the next one is chosen, also by a later command. So
+a run that was killed asks the same samples as one that was not.
 """
 
 from __future__ import annotations
@@ -20,27 +21,28 @@ from eyechart.harness.spec import CellKey
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """What a chooser decides."""
+    """The decision of a chooser."""
 
     counts: Mapping[CellKey, int]
-    """Cell -> its samples, in the plan with the next wave; as before where nothing more is to be
-    asked."""
+    """Cell -> its samples, in the plan with the next wave; unchanged if nothing more is to be
+    asked.
+    """
     known: str = ""
-    """What is known before the wave, for a display."""
+    """What is known before the wave, as text for a display."""
 
 
 class Chooser(Protocol):
     """Chooses the next wave of a run."""
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
-        """A function of the run's folder and of `request` as the command made it; the wave has
-        `most` new samples at most.
+        """Chooses by the run's folder and by `request` as the command made it. The wave has at most
+        `most` new samples.
         """
         ...
 
 
 def first_plan(request: RunRequest, choose: Chooser, budget: Budget) -> Plan:
-    """The wave that an earlier command began, else a new one."""
+    """The wave that an earlier command began, or else a new one."""
     if (request.folder / MANIFEST).exists():
         manifest = read_manifest(request.folder, to_continue=True)
         begun = request.plan.with_counts(
@@ -62,8 +64,8 @@ def next_plan(
     budget: Budget,
     progress: Progress | None = None,
 ) -> Plan | None:
-    """The `present` plan with the next wave; `None` where nothing more is to be asked, or may be
-    for what is left of the budget. `progress` is told what is known.
+    """The `present` plan with the next wave; `None` if nothing more is to be asked, or the budget
+    does not allow more. Shows in `progress` what is known.
     """
     if budget.exhausted or not budget.has_requests:
         return None

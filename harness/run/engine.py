@@ -63,8 +63,8 @@ class RunEngine:
         warn: Warn,
         choose: Chooser | None = None,
     ) -> None:
-        """The provider is closed when `run` ends; `old_runs` are moved when it has answered. With
-        `choose` the runs are adaptive.
+        """The provider is closed when `run` ends; `old_runs` are moved when the server has
+        answered. With `choose` the runs are adaptive.
         """
         self._requests = requests
         self._provider = provider
@@ -129,8 +129,9 @@ class RunEngine:
                     await self._ask_on(run, request, choose)
 
     async def _ask_on(self, run: TaskRun, request: RunRequest, choose: Chooser) -> None:
-        """Asks the waves after the first one, until one asks and gets no answer. Of a wave that an
-        earlier plan asked all is known already.
+        """Asks the waves after the first one, until a wave gets no answer.
+
+        A wave whose samples were asked by an earlier plan is known already.
         """
         while plan := next_plan(request, run.plan, choose, self._budget, run.progress):
             before = run.new

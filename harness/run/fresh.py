@@ -1,5 +1,5 @@
-"""`--fresh`: a command's old runs move to `replaced/` once the server has answered, and move back
-where the new run got no answer.
+"""`--fresh`: moves old runs to `replaced/` once the server has answered, and moves them back if the
+new run got no answer.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class OldRuns:
                     request.server_log.hardlink_to(replaced / SERVER_LOG)
 
     def restore(self) -> set[Path]:
-        """Moves those runs back whose new run has neither an answer nor a batch, and says so;
+        """Moves back each old run whose new run has neither an answer nor a batch, and says so;
         returns their folders.
         """
         restored = set()
@@ -80,6 +80,6 @@ class OldRuns:
 
 
 def _has_answers(folder: Path) -> bool:
-    """Whether a run has an answer or a batch, which was paid for."""
+    """Whether a run has an answer or a batch, which were paid for."""
     records = read_records(folder)
     return (folder / PENDING_FILE).exists() or not all(record.is_error for record in records)

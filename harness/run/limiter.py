@@ -9,17 +9,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 _FIRST, _FIRST_SHARE = 16, 1 / 8
-"""Requests in flight at first: this number, or this share of the maximum if it is larger."""
+"""Requests in flight at the beginning: this number, or this share of the maximum if that is
+larger.
+"""
 _LATENCY_WEIGHT = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
 _MAX_SLEEP_S = 0.25
-"""Longest sleep before the token rate is looked at again: replies may have used fewer tokens."""
+"""Longest sleep before the token rate is checked again, since replies may have used fewer
+tokens.
+"""
 _SHARE_WEIGHT = 1 / 8
-"""Weight of the newest reply in the share of their maximum that requests are expected to use."""
+"""Weight of the newest reply in the moving average of the share that replies use of their
+maximum.
+"""
 _STORM = 3
-"""Overloads, one after another and without a reply between them, from which on the limit is halved
-and a pause that the server asks for holds for all requests. Before, only the request that was
-refused waits.
+"""Number of overloads without a reply between them that make a storm: then the limit is halved, and
+a pause that the server asks for holds for all requests. Before, only the refused request waits.
 """
 _LONE_CUT, _CUT = 7 / 8, 1 / 2
 """Factors of the limit after an overload among replies, and in a storm."""
@@ -27,8 +32,9 @@ _CLOCK_S = 1e-6
 """Shortest latency that a clock can measure."""
 _TOO_SLOW = 2.0
 _NO_GAIN = 0.8
-"""The limit stops growing where replies take more than twice as long as at the best limit, and
-where this factor is more than 0.8 times the factor by which the limit has grown since."""
+"""The limit stops growing if replies take more than twice as long as at the best limit, and this
+factor is more than 0.8 times the factor by which the limit has grown since.
+"""
 
 
 class RateLimiter:
@@ -44,7 +50,7 @@ class RateLimiter:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`rpm` and `tpm` are requests and tokens a minute, at most; `None` sets no limit."""
+        """`rpm` and `tpm` are the most requests and tokens a minute; `None` sets no limit."""
         self._clock = clock
         self._sleep = sleep
         self._requests = None if rpm is None else _Pace(rpm / 60)
@@ -54,14 +60,14 @@ class RateLimiter:
         self._paused_until_s = float("-inf")
 
     def is_open(self, now_s: float) -> bool:
-        """Whether a request may be sent at once: there are no rates and no pause."""
+        """Whether a request may be sent at once, because there is neither a rate nor a pause."""
         return self._requests is None and self._tokens is None and now_s >= self._paused_until_s
 
     async def wait(self, max_tokens: int) -> tuple[float, float]:
         """Waits until a request of at most `max_tokens` may be sent. Returns the time after the
         wait, and the tokens that the rate counts for the request.
 
-        Requests wait one after another, so that the true use of an earlier reply shifts all of
+        Requests wait one after another, so that the true usage of an earlier reply shifts all of
         them.
         """
         async with self._lock:
@@ -106,14 +112,14 @@ class Permit:
     """When the permission was given."""
     max_tokens: int = 0
     expected_tokens: float = 0.0
-    """Tokens that the rate has counted for it."""
+    """Tokens that the rate has counted for the request."""
 
     def on_success(self, latency_s: float) -> None:
         """A reply came after `latency_s`."""
         self.limiter.grow(latency_s)
 
     def on_overload(self, pause_s: float = 0.0) -> None:
-        """The server was overloaded, and asks for a pause of `pause_s` seconds."""
+        """The server was overloaded, and asked for a pause of `pause_s` seconds."""
         self.limiter.shrink(self.sent_s, pause_s)
 
     def settle(self, tokens: int) -> None:
@@ -194,7 +200,7 @@ class AdaptiveLimiter:
         self._wake()
 
     def grow(self, latency_s: float) -> None:
-        """Raises the limit after a reply, unless more requests at once would only wait longer."""
+        """Raises the limit after a reply, unless more requests in flight would only wait longer."""
         self._replies += 1
         self._overloads = 0
         last_s = latency_s if self._latency_s is None else self._latency_s
@@ -207,7 +213,7 @@ class AdaptiveLimiter:
             self._wake()
 
     def _saturated(self) -> bool:
-        """Whether more requests at once would only wait longer."""
+        """Whether more requests in flight would only wait longer."""
         slower = (self._latency_s or 0.0) / max(self._best_s, _CLOCK_S)
         return slower > _TOO_SLOW and slower > _NO_GAIN * self._limit / self._best_limit
 
@@ -244,9 +250,9 @@ class _Pace:
         """When the next request may leave."""
 
     def take(self, amount: float, now_s: float) -> None:
-        """Counts `amount`."""
+        """Counts `amount` units."""
         self.free_at_s = max(self.free_at_s, now_s) + amount / self._per_s
 
     def correct(self, amount: float) -> None:
-        """Counts `amount` more, or less where it is negative."""
+        """Counts `amount` more units, or fewer if it is negative."""
         self.free_at_s += amount / self._per_s

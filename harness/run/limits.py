@@ -20,32 +20,36 @@ class RunLimits:
     """How many requests are sent at once, how often they are repeated, and when a run stops."""
 
     max_connections: int = 64
-    """Requests in flight at once, at most."""
+    """Most requests in flight."""
     first_connections: int | None = None
     """Requests in flight at the beginning; `None` leaves it to the limiter."""
     rpm: float | None = None
-    """Requests a minute, at most."""
+    """Most requests a minute."""
     tpm: float | None = None
-    """Tokens a minute, of prompts and replies, at most."""
+    """Most tokens of prompts and replies a minute."""
     max_attempts: int = 6
-    """Attempts at one sample; those that the server answers with a rate limit do not count."""
+    """Most attempts at one sample. Attempts that the server answers with a rate limit do not
+    count.
+    """
     max_rate_limited: int = 100
-    """Attempts at one sample that the server may answer with a rate limit (429)."""
+    """Most attempts at one sample that the server may answer with a rate limit (429)."""
     max_elapsed_s: float = 900.0
-    """Time for one sample, waits included. A server that asks for a longer pause ends the run."""
+    """Seconds for one sample, with waits. If a server asks for a longer pause, the run ends."""
     initial_backoff_s: float = 1.0
-    """Wait before the second attempt; it doubles before each further one."""
+    """Seconds before the second attempt. The wait doubles before each further one."""
     max_backoff_s: float = 60.0
-    """The longest of these waits; a server that asks for a longer one gets it."""
+    """The longest of these waits. If a server asks for a longer one, it gets that."""
     connect_timeout_s: float = 10.0
-    """The run stops where no connection can be made for so long and the server never answered."""
+    """The run stops if no connection can be made for so long and the server never answered."""
     outage_timeout_s: float = 120.0
-    """The same where it answered before. Meanwhile attempts to connect do not count."""
+    """The run stops if no connection can be made for so long and the server answered before.
+    Attempts to connect do not count meanwhile.
+    """
     drain_timeout_s: float = 30.0
-    """Requests that are in flight when the run stops get this long to finish."""
+    """Seconds for requests in flight to finish when the run stops."""
     interrupt_drain_s: float = 10.0
-    """The same where the user interrupts the run."""
+    """Seconds for requests in flight to finish when the user interrupts the run."""
     stall_timeout_s: float = 1200.0
-    """The run stops after this long without any answer, where attempts fail meanwhile."""
+    """The run stops after so many seconds without any answer, if attempts fail meanwhile."""
     max_consecutive_failures: int = 20
     """The run stops after so many samples in a row without a reply."""

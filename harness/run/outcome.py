@@ -1,4 +1,4 @@
-"""What came of one run of a command."""
+"""The result of one run of a command."""
 
 from __future__ import annotations
 

@@ -44,9 +44,8 @@ async def ask_all(
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
     `progress.budget` decides which requests may be sent; when it is spent, no more are sent.
-    `system` is sent with every prompt; `think_tokens` are what the provider lets a reply take
-    besides its maximum. `rates` go on from an earlier call with the same limits. `say` takes lines
-    that the user should see.
+    `system` is sent with every prompt. `think_tokens` may be used by a reply besides its maximum.
+    `rates` continue from an earlier call with the same limits. `say` gets lines for the user.
 
     Raises:
         StopRunError: the provider says that the run cannot go on, or nothing is answered any more.
@@ -84,18 +83,18 @@ async def ask_all(
 
 
 _NOTICE_AFTER_S = 1.0
-"""How long an interrupted run waits for replies before it says so."""
+"""Seconds for which an interrupted run waits for replies before it tells the user."""
 _CHUNK = 64
 _CHUNK_CHARS = 100_000
 _CHUNK_S = 0.05
-"""Where a chunk of samples ends that are made together: at this number of samples, of characters
-in their prompts, or of seconds.
+"""Limits of a chunk of samples that are made together: samples, characters of their prompts,
+seconds.
 """
 
 
 @dataclass(slots=True)
 class WorkerPool:
-    """The workers of a run, and what they share."""
+    """The workers of a run, and their shared state."""
 
     samples: Iterator[tuple[Sample, int]]
     client: RetryingClient
@@ -103,9 +102,9 @@ class WorkerPool:
     temperature: float
     seed: int
     sample_error: Exception | None = None
-    """Why a sample could not be made."""
+    """The error of a sample that could not be made."""
     reported: set[str] = field(default_factory=set)
-    """Messages of errors that the user was told of, or that will be raised."""
+    """Messages of errors that the user has seen, or that will be raised."""
     workers: list[asyncio.Task[None]] = field(default_factory=list)
     deadline: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
 
@@ -122,7 +121,7 @@ class WorkerPool:
     def _in_chunks(self) -> Iterator[tuple[Sample, int]]:
         """The samples, made a chunk at a time.
 
-        Made between two requests, a sample takes twice as long, since the processor's caches have
+        A sample made between two requests takes twice as long, since the processor's caches have
         lost the code that makes it. If a sample cannot be made, those before it are still asked.
         """
         chunk: list[tuple[Sample, int]] = []
@@ -173,13 +172,13 @@ class WorkerPool:
             )
 
     def interrupt(self) -> None:
-        """Stops for the user; requests in flight, which may be paid for, get a little time."""
+        """Stops for the user. Requests in flight may be paid for, so they get a little time."""
         if self.client.stopped is not None:
             self.client.say(str(self.client.stopped))  # it is not raised any more
         self._stop(StopRunError("interrupted"), self.client.limits.interrupt_drain_s)
 
     def say_what_is_in_flight(self) -> None:
-        """Says what an interrupted run waits for."""
+        """Tells the user what an interrupted run waits for."""
         if number := len(self.client.in_flight):
             drain_s = self.client.limits.interrupt_drain_s
             self.client.say(
@@ -188,7 +187,7 @@ class WorkerPool:
             )
 
     def _stop(self, error: Exception, drain_s: float) -> None:
-        """Sends nothing more; workers without a request in flight end, the others may finish."""
+        """Sends nothing more. Workers without a request in flight end, the others may finish."""
         if self.client.stopped is None:
             self.client.stopped = error
             self._cancel_waiting()

@@ -1,4 +1,4 @@
-"""What a run has done so far."""
+"""The progress of a run."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from dataclasses import dataclass, field
 from eyechart.harness.plan.cost import Budget
 
 _FEWEST = 8
-"""Replies from which on the time to the end is said."""
+"""Number of replies from which on the remaining time is shown."""
 
 
 @dataclass(slots=True)
 class Pace:
-    """How long replies take, by the length of the rows. Short rows are asked first of each index
-    and answered sooner, so the mean of the first replies says too little of what comes. Least
-    squares, a line through all replies.
+    """How long replies take, by the length of the rows.
+
+    The short rows of each index are asked first and answered sooner, so the mean of the first
+    replies is too low for the rest. A line is fitted to all replies by least squares.
     """
 
     symbols: int = 0
-    """Of all rows that were pending, together."""
+    """Sum over all rows that were pending."""
     count: int = 0
     seconds: float = 0.0
-    """Of all replies together, also of those that were under way at the same time."""
+    """Sum over all replies, also those that were under way at the same time."""
     _lengths: int = 0
     _squares: int = 0
     _products: float = 0.0
@@ -36,8 +37,8 @@ class Pace:
         self._products += length * latency_s
 
     def work_left(self, samples: int) -> float:
-        """How much longer the pending samples take than those that were answered, as a factor.
-        Longer rows are taken to need no less time.
+        """How much longer the pending samples take than the answered ones, as a factor. Longer rows
+        are assumed to take at least as long.
         """
         spread = self.count * self._squares - self._lengths**2
         covaried = self.count * self._products - self._lengths * self.seconds
@@ -49,13 +50,13 @@ class Pace:
 
 @dataclass(slots=True)
 class Progress:
-    """What a run has done so far; a display reads it while the run goes on."""
+    """The progress of a run; a display reads it while the run goes on."""
 
     total: int = 0
     """Samples that were pending; grows with each wave of an adaptive run."""
     answered: int = 0
     failed: int = 0
-    """Samples that stayed without a reply."""
+    """Samples that got no reply."""
     failed_in_a_row: int = 0
     last_failure: str = ""
     """Why the latest attempt or sample failed."""
@@ -64,17 +65,17 @@ class Progress:
     retried: int = 0
     """Samples that were tried again."""
     waited_s: float = 0.0
-    """Time in which no request was in flight and samples waited to be tried again."""
+    """Seconds in which no request was in flight and samples waited to be tried again."""
     connections: int = 0
     """Requests that may be in flight now."""
     budget: Budget = field(default_factory=Budget)
     judged: int = 0
     correct: int = 0
-    """Of the judged samples; both stay 0 where the run has no judge."""
+    """Correct among the judged samples; both stay 0 if the run has no judge."""
     known: str = ""
-    """What an adaptive run knows before its present wave; empty in other runs."""
+    """What an adaptive run knew before its present wave; empty in other runs."""
     is_adaptive: bool = False
-    """Whether the replies decide how much is asked, so that the end is not known."""
+    """Whether the replies decide how much is asked, so that the total is not known."""
     pace: Pace = field(default_factory=Pace)
     started_s: float = field(default_factory=time.monotonic)
 
@@ -85,7 +86,7 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds to the end; `None` where that cannot be known, or not yet."""
+        """Seconds to the end; `None` if they cannot be known, or not yet."""
         if self.is_adaptive or self.pace.count < _FEWEST:
             return None
         return self.elapsed_s * self.pace.work_left(self.total - self.done)

@@ -1,4 +1,4 @@
-"""The journal's record of a sample."""
+"""Makes the journal's record of a sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def answered(
     latency_s: float | None,
     batch: str | None = None,
 ) -> Record:
-    """The record of a reply; `latency_s` is `None` for one from a batch, `batch` its id."""
+    """The record of a reply. `latency_s` is `None` for a reply from a batch, whose id is
+    `batch`.
+    """
     record = _record(sample, attempts, reply=reply.text)
     usage = reply.usage
     record.finish_reason = reply.finish_reason
@@ -53,7 +55,7 @@ def overflow(sample: Sample, why: str) -> Record:
 
 
 def kind_of(error: ProviderError) -> FailureKind:
-    """What kind of failure an error is that ended a sample."""
+    """The kind of failure for an error that ended a sample."""
     if isinstance(error, PromptOverflowError):
         return Outcome.OVERFLOW.value
     return (Outcome.REFUSED if isinstance(error, RefusedError) else Outcome.ERROR).value

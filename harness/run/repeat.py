@@ -1,4 +1,4 @@
-"""`--repeat`: the samples of a complete run are asked again, by a run in its folder."""
+"""`--repeat`: a run in the folder of a complete run asks its samples again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FINISHED = "finished"
 def repeat_requests(requests: Sequence[RunRequest], *, adaptive: bool = False) -> list[RunRequest]:
     """The same requests as repeats: each continues a repeat that is not finished, or begins one.
 
-    Of an adaptive condition, and with `adaptive` of all, the samples that the run has are asked
-    again, whichever the request names.
+    In adaptive conditions, or in all with `adaptive`, the samples that the run has are asked again,
+    and not those of the request.
 
     Raises:
         IncompleteError: a run is not there or lacks samples; a line for each.
@@ -37,7 +37,7 @@ def repeat_requests(requests: Sequence[RunRequest], *, adaptive: bool = False) -
 
 
 def _as_it_was(request: RunRequest, *, adaptive: bool) -> RunRequest:
-    """The request, with the samples of the run under its adaptive conditions."""
+    """The request, with the samples that the run has under its adaptive conditions."""
     if not (request.repeated / MANIFEST).exists():
         return request
     manifest, plan = read_manifest(request.repeated), request.plan
@@ -91,11 +91,11 @@ def finish(folder: Path) -> None:
 
 
 def _number(run: Path) -> int:
-    """The first number whose repeat is not there or not finished."""
+    """The lowest number whose repeat does not exist or is not finished."""
     return next(
         number for number in count(1) if not (repeat_folder(run, number) / _FINISHED).exists()
     )
 
 
 def _say_nothing(_: str) -> None:
-    """Unreadable lines are said by the command that asks or judges."""
+    """Ignores messages about unreadable lines: the command that asks or judges reports them."""

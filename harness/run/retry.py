@@ -1,4 +1,4 @@
-"""Asks one sample: retries, waits, and the journal's record of it."""
+"""Asks one sample, with retries and waits, and makes its record for the journal."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ from eyechart.providers.base import (
 from eyechart.providers.secrets import redact
 
 _BELIEVED = 7
-"""Rate limits of one sample whose `Retry-After` is waited and no more; after that waits double."""
+"""Number of rate limits of one sample after which its waits double; before, it waits exactly for
+`Retry-After`.
+"""
 _LONG_WAIT_S = 10.0
-"""The user is told of waits that are at least this long."""
+"""Shortest wait, in seconds, that the user is told about."""
 
 
 @dataclass(slots=True)
@@ -50,27 +52,27 @@ class RetryingClient:
     stopped: Exception | None = None
     """Why no further request may be sent; `None` while the run goes on."""
     say: Callable[[str], None] = lambda _line: None
-    """Takes a line that the user should see."""
+    """Gets a line for the user."""
     has_said_waiting: bool = False
     """Whether the user was told that the server makes the run wait."""
     answered_at_s: float = field(init=False)
     """When the last answer came, or the run began."""
     is_heard: bool = field(init=False)
-    """Whether the server has ever sent anything."""
+    """Whether the server has ever sent an answer."""
     unreached_since_s: float | None = None
-    """When the first connection after the last answer could not be made."""
+    """Time of the first failed connection after the last answer."""
     waiting: int = 0
     """Samples that wait to be tried again."""
     idle_since_s: float | None = None
-    """Since when no request is in flight and samples wait; `None` where that is not so."""
+    """Time since which no request is in flight and samples wait; `None` if that is not so."""
 
     def __post_init__(self) -> None:
         self.answered_at_s = self.clock()
         self.is_heard = self.progress.answered > 0
 
     async def ask(self, sample: Sample, request: Request) -> Record | None:
-        """The sample's record, with its reply or the reason why it has none; `None` if the run
-        stopped before the sample was asked.
+        """The record of the sample, with its reply or failure; `None` if the run stopped before the
+        sample was asked.
         """
         state = RetryState(self.limits)
         budget = self.progress.budget
@@ -106,7 +108,9 @@ class RetryingClient:
             self._note_idle()
 
     def _note_idle(self) -> None:
-        """Counts the time in which the run only waits; called whenever that may begin or end."""
+        """Counts the time in which the run only waits; called whenever such a time may begin or
+        end.
+        """
         if self.idle_since_s is not None:
             self.progress.waited_s += self.clock() - self.idle_since_s
         is_idle = self.waiting and not self.in_flight
@@ -115,7 +119,7 @@ class RetryingClient:
     async def _attempt(
         self, sample: Sample, request: Request, state: RetryState, tokens: int
     ) -> Record | float | None:
-        """As `ask` says, or the seconds until the next attempt."""
+        """The record, see `ask`, or the seconds until the next attempt."""
         permit = await self.limiter.acquire(tokens)
         worker = asyncio.current_task()
         self.in_flight.add(worker)
@@ -149,7 +153,7 @@ class RetryingClient:
             permit.release()
 
     def _settle(self, reply: Reply, request: Request, permit: Permit, latency_s: float) -> Reply:
-        """Charges a reply; returns it without usage figures that cannot be true."""
+        """Charges a reply; returns it without token counts that cannot be true."""
         permit.on_success(latency_s)
         self.answered_at_s = self.clock()
         self.is_heard = True
@@ -158,7 +162,7 @@ class RetryingClient:
         return reply
 
     def _wait_after(self, error: TransientError, state: RetryState, permit: Permit) -> float | None:
-        """Seconds until the next attempt; `None` if there is to be none.
+        """Seconds until the next attempt; `None` if there is none.
 
         Raises:
             StopRunError: the server asks for a pause that is longer than one sample may take, or
@@ -196,7 +200,8 @@ class RetryingClient:
         return wait_s
 
     def _time_to_connect(self, error: TransientError) -> float:
-        """Seconds that are left for a connection; says at once what the run waits for.
+        """Seconds that are left to make a connection; tells the user at once what the run waits
+        for.
 
         Raises:
             StopRunError: no time is left.
@@ -219,16 +224,16 @@ class RetryingClient:
 
 @dataclass(slots=True)
 class RetryState:
-    """How often and for how long one sample was tried."""
+    """The number and duration of the attempts at one sample."""
 
     limits: RunLimits
     failed: int = 0
     """Attempts that failed for another reason than a rate limit."""
     rate_limited: int = 0
     waived: int = 0
-    """Attempts that failed while the server was away, and do not count."""
+    """Attempts that failed while the server was away. They do not count."""
     answered: int = -1
-    """Samples of the run that were answered before its last attempt failed."""
+    """Samples of the run that had been answered before the last attempt failed."""
     elapsed_s: float = 0.0
 
     @property

@@ -28,13 +28,13 @@ class RunRequest:
     known_facts: Mapping[str, object] = field(default_factory=dict)
     """Facts of the provider that are known before it is opened."""
     repeat: int = 0
-    """The number of the repeat that this is; 0 for a run that is no repeat."""
+    """Number of this repeat; 0 for a run that is no repeat."""
     plugin: Plugin | None = None
-    """What adds the model's provider, if it is not built in."""
+    """The plugin that adds the model's provider; `None` if it is built in."""
     accept_server: bool = False
-    """Whether a server may go on with the run that does not say whether it has the same model."""
+    """Whether the user accepts a server that does not say whether it has the run's model."""
     command: str = ""
-    """How the run was asked for; "" for the command line of this process."""
+    """The call that asked for the run; "" for the command line of this process."""
 
     @property
     def repeated(self) -> Path:
@@ -52,7 +52,7 @@ class RunRequest:
 
     @property
     def server_log(self) -> Path:
-        """Where the output of a server goes that the provider starts."""
+        """The file for the output of a server that the provider starts."""
         return self.folder / SERVER_LOG
 
     @property

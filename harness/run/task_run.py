@@ -1,4 +1,4 @@
-"""One model on one task: what is pending of it is asked, and what comes back is written."""
+"""One model on one task: asks pending samples and writes the results."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ from eyechart.providers.base import Facts, Provider
 
 class TaskRun:
     """One run: `begin` it, then `ask` its pending samples; an adaptive run `grow`s after that and
-    is begun and asked again. The journal holds the folder's lock. What asks in another way takes
-    the `samples`, gives their records to `take`, and calls `end`.
-
-    If `ask` raises an error or is cancelled, each reply that came is in the journal, and the
-    manifest has the whole plan.
+    is begun and asked again. The journal holds the folder's lock. Code that asks in another way
+    reads `samples`, gives their records to `take`, and calls `end`. If `ask` raises an error or is
+    cancelled, the journal has all replies that came, and the manifest has the whole plan.
     """
 
     def __init__(
@@ -40,7 +38,7 @@ class TaskRun:
         budget: Budget | None = None,
         judge: Judge | None = None,
     ) -> None:
-        """With `judge` the progress counts the correct answers.
+        """With `judge`, the progress counts correct answers.
 
         Raises:
             JournalError: the run's folder cannot be used.
@@ -51,7 +49,7 @@ class TaskRun:
         self._warn = warn
         self._run = PlannedRun(request, run_journal, warn)
         self.pending = self._run.pending
-        """How many samples of the plan had no answer when they were planned."""
+        """Number of planned samples that had no answer at the time of planning."""
         self.progress = Progress(
             budget=budget or Budget(),
             total=self.pending,
@@ -77,7 +75,7 @@ class TaskRun:
 
     @property
     def new(self) -> int:
-        """How many records that are no errors the run got since it was opened."""
+        """Number of records without an error since the run was opened."""
         return self._writer.new
 
     def grow(self, plan: Plan) -> None:
@@ -126,14 +124,16 @@ class TaskRun:
         return True
 
     def read_again(self) -> None:
-        """Reads what is answered by now, after asking ended early; failed samples are pending."""
+        """Reads again which samples are answered, after asking ended early; failed samples are
+        pending.
+        """
         self.progress.total -= self.progress.failed
         self.progress.failed = 0
         self._run.grow(self.plan)
         self.pending = self._run.pending
 
     def end(self) -> None:
-        """Saves the manifest, and the dataset's fingerprint where all samples were made."""
+        """Saves the manifest, with the dataset's fingerprint if all samples were made."""
         if self.pending and not self.progress.budget.exhausted:
             self._run.set_fingerprint()
         elif self.pending and self.progress.answered == self.progress.total:

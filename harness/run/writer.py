@@ -1,6 +1,6 @@
-"""A run's folder while it is filled: its manifest, which samples have answers, which are pending.
+"""Fills a run's folder: its manifest, the answered samples and the pending ones.
 
-Requests sent one by one, batch files and imported replies all write their runs through this module.
+Single requests, batch files and imported replies all write their runs through this module.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from eyechart.providers.secrets import mask, masked, redact
 
 
 class PlannedRun:
-    """A run that a command asks for, and what its folder already has of it."""
+    """A run that a command asks for, with what its folder already has."""
 
     def __init__(self, request: RunRequest, run_journal: Journal, warn: Warn) -> None:
         """Reads the journal, which holds the lock of the folder, and adds the plan to the manifest.
@@ -81,7 +81,7 @@ class PlannedRun:
         self.answered = self.journal.answered(lines, self.start)
 
     def _plan(self) -> None:
-        """Adds the plan to that of the manifest; says so if samples leave it."""
+        """Adds the plan to that of the manifest; tells the user if samples leave it."""
         plan = self.request.plan
         self._cells = [
             Cell(condition, line, size) for (condition, line), size in plan.sizes.items()
@@ -115,7 +115,9 @@ class PlannedRun:
                 self._warn(f"{plan.task.name}: {fewer[of_adaptive]:,} samples {words} {stay}")
 
     def _chosen_conditions(self) -> Collection[Condition]:
-        """The conditions whose samples are, or in the repeated run were, chosen by the answers."""
+        """The conditions whose samples the answers have chosen, in this run or in the repeated
+        one.
+        """
         if self.request.repeat:
             return read_manifest(self.request.repeated).adaptive
         return self.request.plan.conditions if self.request.plan.counts is not None else ()
@@ -130,7 +132,7 @@ class PlannedRun:
 
     @property
     def pending_symbols(self) -> int:
-        """How many symbols the rows of these samples have together, at the lengths of the lines."""
+        """Sum of the lengths of the rows of these samples, by the nominal lengths of the lines."""
         shard, answers = self.request.plan.shard, self.answered
         return sum(
             cell.line.length
@@ -158,8 +160,8 @@ class PlannedRun:
         self.save()
 
     def _accept(self, addresses: Sequence[str], server: Mapping[str, Any]) -> None:
-        """Notes new addresses where the model may be another one; raises `JournalError` where the
-        user has not accepted them.
+        """Notes new addresses whose model may be another one; raises `JournalError` if the user has
+        not accepted them.
         """
         manifest, new = self.manifest, ", ".join(addresses)
         if not addresses:
@@ -175,16 +177,18 @@ class PlannedRun:
         self._warn(f"{new} is accepted; whether it has the same model is not known")
 
     def _check(self, facts: Mapping[str, object], *, whole: bool = False) -> None:
-        """Raises `JournalError` where another model or server gave the answers that the run has;
-        `whole` says that `facts` are all the facts, and not some of them.
+        """Raises `JournalError` if another model or server gave the answers of the run. `whole`:
+        `facts` are all facts, and not some of them.
         """
         if self.answered:
             known = {} if whole else self.manifest.server
             _check_server(self.manifest, {**known, **facts}, self.request.folder)
 
     async def find_overflows(self, counter: Facts | None) -> None:
-        """Finds the cells that the model's window cannot hold, and says so; `counter` counts
-        tokens, where it can. Cells of earlier waves are not measured again.
+        """Finds the cells that are too long for the model's window, and tells the user. `counter`
+        counts tokens, if it can.
+
+        Cells of earlier waves are not measured again.
         """
         request, plan = self.request, self.request.plan
         if self._measured:
@@ -231,7 +235,7 @@ class PlannedRun:
         self._all_made = True
 
     def note(self, record: Record) -> bool:
-        """Whether the record is of a sample that had no answer; notes an answer."""
+        """Whether the sample of the record had no answer before; notes an answer."""
         if self.answered.has_record(record):
             return False
         if not record.is_error:
@@ -246,8 +250,8 @@ class PlannedRun:
         self.manifest.fingerprint_cells(self._sums, sizes)
 
     def complete_fingerprint(self) -> None:
-        """Makes the samples again where the dataset's fingerprint is not known, as in a plan that
-        was reduced to the answered samples.
+        """Makes the samples again if the dataset's fingerprint is not known, as after a plan was
+        reduced to its answered samples.
 
         Raises:
             JournalError: an answer was to another prompt.
@@ -292,7 +296,7 @@ class RunWriter:
         progress: Progress | None = None,
         judge: Judge | None = None,
     ) -> None:
-        """With `judge` the progress counts the correct answers."""
+        """With `judge`, the progress counts correct answers."""
         self._journal = run_journal
         self._manifest = manifest
         self._warn = warn
@@ -301,10 +305,12 @@ class RunWriter:
         self._progress = progress or Progress()
         self._judge = judge
         self.new = 0
-        """Records that are no errors."""
+        """Number of records without an error."""
 
     def __call__(self, record: Record) -> None:
-        """Raises `StopRunError` where another model answers than in earlier commands."""
+        """Writes a record; raises `StopRunError` if another model answers than in earlier
+        commands.
+        """
         if record.model is not None:
             self._note_model(mask(record.model)[:_NAME_CHARS])
         self._journal.append(record)
@@ -408,7 +414,7 @@ def _manifest(request: RunRequest) -> Manifest:
 
 
 def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> None:
-    """Raises `JournalError` where the facts are those of another model or server."""
+    """Raises `JournalError` if the facts belong to another model or server."""
     before = manifest.server
     if before and (changed := differences(before, facts)):
         name = changed[0]

@@ -1,7 +1,7 @@
 """One run whose pending samples go into batches: fills, submits, polls and imports these.
 
-A batch may take a day, and the command need not wait: the run's folder has a list of its batches,
-and the same command goes on from there.
+A batch may take a day, and the command need not run all the time: the run's folder lists its
+batches, and the same command continues from there.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from eyechart.providers.base import (
 )
 
 SETTLE_S = 10.0
-"""Seconds until the service lists a batch that a command created just before it was killed."""
+"""Seconds until the service lists a batch that was created just before its command was killed."""
 _MIN_SHARE = 0.1
-"""Least share of the budget for the worst case of a wave, unless it is the last one: many small
-waves would take long, because even a small batch may take a day."""
+"""Least share of the budget that a wave may cost at most, except the last wave. Many small waves
+would take long, since even a small batch may take a day.
+"""
 
 
 class BatchRun:
@@ -69,7 +70,7 @@ class BatchRun:
         )
         self._lines: Iterator[tuple[bytes, float]] = iter(())
         self.next_line: tuple[bytes, float] | None = None
-        """The next request, and what it costs at most; `None` after the last one."""
+        """The next request and its highest cost; `None` after the last request."""
         for batch in self.batches.jobs:
             if batch.address != context.service.address:
                 raise JournalError(
@@ -106,7 +107,7 @@ class BatchRun:
         self._run.save()
 
     async def begin(self, server: dict[str, object]) -> None:
-        """Finds the samples that are to be submitted; `server` are the facts of the service.
+        """Finds the samples to submit. `server` has the facts of the service.
 
         Raises:
             JournalError: another model or server answered before.
@@ -136,7 +137,7 @@ class BatchRun:
 
     def fill(self, left: float | None) -> BatchJob | None:
         """Puts as many requests into a new batch as one file holds and `left` dollars pay for;
-        `None` where there are none.
+        returns `None` if there are none.
         """
         token = secrets.token_hex(8)
         context = self._context
@@ -207,8 +208,8 @@ class BatchRun:
             raise
 
     async def recover(self) -> None:
-        """Finds the batches of killed commands that had not saved the id, and submits those that
-        the service does not have.
+        """Finds the batches whose id was not saved because their command was killed, and submits
+        those that the service does not have.
         """
         clocks = self._context.clocks
         for batch in [batch for batch in self.batches.jobs if batch.id is None]:
@@ -250,8 +251,8 @@ class BatchRun:
         return state
 
     async def collect(self, batch: BatchJob, state: BatchState) -> bool:
-        """Imports the replies of an ended batch; `False` if some could not be fetched, so that the
-        batch stays in the list.
+        """Imports the replies of an ended batch. Returns `False` if some could not be fetched; the
+        batch then stays in the list.
         """
         context = self._context
         about = f"{self.name}: batch {state.id}"
@@ -294,7 +295,9 @@ class BatchRun:
         return True
 
     async def _import(self, what: str, file: str, batch: BatchJob, summary: ImportSummary) -> bool:
-        """Imports one file of an ended batch; `False` if the service no longer has it."""
+        """Imports one file of an ended batch; returns `False` if the service no longer has the
+        file.
+        """
         path = self.batches.replies_of(batch, what)
         try:
             await self._context.ask(lambda: self._context.service.fetch(file, path))

@@ -1,4 +1,4 @@
-"""What the runs of one command share while their batches are under way."""
+"""The state that the runs of one command share while their batches are under way."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from eyechart.harness.run.batch.files import FileLimits
 from eyechart.providers.base import BatchForm, BatchService, StopRunError, TransientError
 
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
-"""Seconds between two looks at the same batch: at first, and once it has taken long."""
+"""Seconds between two requests for the state of a batch: at first, and after a long time."""
 STALL_TIMEOUT_S = 3600.0
-"""Seconds for which a service may fail to answer; its batches go on meanwhile."""
+"""Seconds for which a service may fail to answer. Its batches continue meanwhile."""
 _Result = TypeVar("_Result")
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -33,7 +33,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """What the runs of a command share: the service, the budget, and where messages go."""
+    """The service, the budget and the functions for messages, shared by the runs of a command."""
 
     service: BatchService
     form: BatchForm
@@ -44,7 +44,7 @@ class BatchContext:
     clocks: Clocks = field(default_factory=Clocks)
 
     async def ask(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
-        """The result of `call`, which is repeated while the service fails with a `TransientError`.
+        """The result of `call`; it is called again while the service fails with a `TransientError`.
 
         Raises:
             TransientError: the service has failed for an hour.

@@ -1,10 +1,8 @@
-"""`bench run --batch`: what is pending goes into batches, which are waited for and imported.
+"""`bench run --batch`: puts pending samples into batches, waits for them, and imports the replies.
 
 A batch cannot be stopped midway, so under a budget only as much is submitted as the budget pays for
-in the worst case; what that leaves of the budget is spent on the next wave.
-
-An adaptive run goes through a few batches, each with what the answers to the earlier ones leave
-open.
+in the worst case; the rest of the budget goes into the next wave. An adaptive run goes through a
+few batches, each chosen by the answers to the earlier ones.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from eyechart.providers.base import (
 
 _SLOWER = 1.5
 STAGES = 3
-"""Waves of an adaptive run in one command, at most: each may take a day."""
+"""Most waves of an adaptive run in one command, since each may take a day."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
 
 
@@ -47,8 +45,8 @@ class BatchEngine:
         old_runs: OldRuns,
         choose: Chooser | None = None,
     ) -> None:
-        """The service is closed when `run` ends; `old_runs` are moved when it has answered. With
-        `choose` the runs are adaptive.
+        """The service is closed when `run` ends; `old_runs` are moved when the service has
+        answered. With `choose` the runs are adaptive.
         """
         self._requests = requests
         self._context = context
@@ -100,7 +98,7 @@ class BatchEngine:
                 await context.service.aclose()
 
     def _first_requests(self) -> list[RunRequest]:
-        """The runs with what is to be asked first; only the `Journal` of each may be open."""
+        """The runs with the samples to ask first. Only the `Journal` of each may be open."""
         choose, budget = self._choose, self._context.budget
         if choose is None:
             return list(self._requests)
@@ -109,7 +107,7 @@ class BatchEngine:
         ]
 
     def _next_requests(self, asked: Sequence[RunRequest]) -> list[RunRequest]:
-        """The runs of which an answer leaves something to ask."""
+        """The runs that still have samples to ask after these answers."""
         choose, folders = self._choose, {request.folder for request in asked}
         requests: list[RunRequest] = []
         if choose is None:
@@ -138,7 +136,7 @@ async def _ask(runs: Sequence[BatchRun], context: BatchContext) -> None:
 
 
 async def _has_answered(context: BatchContext) -> None:
-    """Waits for any answer of the service; raises a `StopRunError` where it refuses the key."""
+    """Waits for any answer of the service; raises a `StopRunError` if it refuses the key."""
 
     async def look() -> None:
         with suppress(UnknownModelError, SampleError, BadReplyError):  # a service without a list
@@ -168,7 +166,7 @@ async def _run_waves(runs: Sequence[BatchRun], context: BatchContext) -> None:
 
 
 def _left(runs: Sequence[BatchRun], budget: Budget) -> float | None:
-    """Dollars of the budget that are neither spent nor promised to batches under way."""
+    """Dollars of the budget that are neither spent nor reserved for batches under way."""
     if budget.limit is None:
         return None
     promised = sum(batch.most for run in runs for batch in run.batches.jobs)
@@ -178,8 +176,8 @@ def _left(runs: Sequence[BatchRun], budget: Budget) -> float | None:
 async def _until_one_ends(
     live: Sequence[tuple[BatchRun, BatchJob]], context: BatchContext, shown: dict[str, str]
 ) -> list[tuple[BatchRun, BatchJob, BatchState]]:
-    """Asks for the states of batches, ever more rarely, until some have ended. Prints a state that
-    has changed; `shown` has the last line of each batch.
+    """Asks for the states of batches, at growing intervals, until some have ended. Prints each
+    changed state; `shown` has the last line of each batch.
     """
     wait_s = FIRST_POLL_S
     while True:

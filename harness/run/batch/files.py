@@ -1,7 +1,7 @@
-"""Lines of batch files: which sample a request is of, files within the vendors' limits, replies.
+"""Reads and writes batch files within the vendors' limits.
 
-A line's `custom_id` names the run and the sample, and has the beginning of the prompt's hash. So
-the sample of a reply is known in any file and in any order, and a changed prompt is noticed.
+The `custom_id` of each line names the run and the sample, and has the beginning of the prompt's
+hash. So each reply finds its sample in any file and any order, and a changed prompt is noticed.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _CUSTOM_ID = re.compile(
     rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})",
     re.ASCII,
 )
-"""At most 64 letters, digits and hyphens: the narrowest limit of the vendors."""
+"""At most 64 letters, digits and hyphens: the strictest limit among the vendors."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What one file may hold: OpenAI's limits (its guide to the Batch API, November 2025)."""
+    """Limits of one file: OpenAI's (its guide to the Batch API, November 2025)."""
 
     requests: int = 50_000
     size: int = 200_000_000
-    """Bytes: "200 MB", read as the smaller of its two meanings."""
+    """Bytes: the smaller meaning of "200 MB"."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomId:
-    """What a `custom_id` says: which sample of which run the request asks."""
+    """The parts of a `custom_id`: the run and the sample of a request."""
 
     run: str
     """See `run_tag`."""
@@ -54,12 +54,12 @@ class CustomId:
     length: int
     index: int
     prompt: str
-    """How the hash of the sample's prompt begins."""
+    """The first digits of the hash of the sample's prompt."""
 
 
 def run_tag(out: Path, folder: Path) -> str:
-    """The tag of a run: a hash of its folder under `out`, which has the model, task, version and
-    settings in its name.
+    """The tag of a run: a hash of its folder under `out`, whose name has the model, task, version
+    and settings.
     """
     return _short(folder.relative_to(out / "runs").as_posix(), _RUN_DIGITS)
 
@@ -81,7 +81,7 @@ def custom_id(run: str, sample: Sample) -> str:
 
 
 def read_custom_id(given: object) -> CustomId | None:
-    """What a `custom_id` of ours says; `None` for any other value."""
+    """The parts of a `custom_id` of ours; `None` for any other value."""
     match = _CUSTOM_ID.fullmatch(given) if isinstance(given, str) else None
     if match is None:
         return None
@@ -107,7 +107,7 @@ class RequestFile:
     """A file of requests that is being written; `keep` gives it its final name."""
 
     def __init__(self, partial: Path, limits: FileLimits) -> None:
-        """Raises `JournalError` where it cannot be written."""
+        """Raises `JournalError` if the file cannot be written."""
         self._partial = partial
         self._limits = limits
         self.requests = 0
@@ -123,7 +123,7 @@ class RequestFile:
         return not self.requests or (more and self._size + len(line) <= self._limits.size)
 
     def write(self, line: bytes) -> None:
-        """Adds a request; raises `JournalError` where the disk does not take it."""
+        """Adds a request; raises `JournalError` if it cannot be written to the disk."""
         try:
             self._file.write(line)
         except OSError as error:
@@ -142,7 +142,7 @@ class RequestFile:
             raise JournalError(f"cannot write {path}: {error.strerror}") from error
 
     def discard(self) -> None:
-        """Ends the file and removes it; nothing happens to one that was kept."""
+        """Closes the file and removes it, unless it was kept."""
         with suppress(OSError):  # what is still to be written, on a full disk
             self._file.close()
         self._partial.unlink(missing_ok=True)
@@ -167,7 +167,7 @@ class SplitFile:
             part.discard()
 
     def write(self, line: bytes) -> None:
-        """Adds a request, in a new file where the last one is full."""
+        """Adds a request, in a new file if the last one is full."""
         if not self._parts or not self._parts[-1].takes(line):
             name = f"{self._path.name}.{len(self._parts) + 1}.tmp"
             self._parts.append(RequestFile(self._path.with_name(name), self._limits))
@@ -190,13 +190,13 @@ class ReplyLine:
 
     number: int
     read: dict[str, Any] | None
-    """`None` where it is no JSON object."""
+    """The line's JSON object; `None` if it is none."""
     torn: bool = False
-    """Whether it is no JSON object and is the last line, without a line end."""
+    """Whether the line is incomplete: no JSON object, and the last line without a line end."""
 
 
 def reply_lines(path: Path) -> Iterator[ReplyLine]:
-    """The lines of a file of replies, one by one; empty ones are passed over.
+    """The lines of a file of replies, one by one, without empty ones.
 
     Raises:
         JournalError: the file cannot be read.

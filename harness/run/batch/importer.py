@@ -1,7 +1,7 @@
-"""Replies from files, into the journals of the runs that asked for them.
+"""Writes replies from files into the journals of their runs.
 
 A line that cannot be used is skipped and counted. No sample gets two answers: the same file may be
-read again, whole or in part, also if some of its samples were asked directly.
+read again, whole or in part, and some of its samples may have been asked directly.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Fate: TypeAlias = Literal[
 ]
 """What was done with a line."""
 USED: tuple[Fate, Fate, Fate] = ("answered", "failed", "known")
-"""The fates of lines that were used."""
+"""What was done with lines that were used."""
 _UNUSED: Mapping[Fate, str] = {
     "torn": "the last line is cut off",
     "no JSON": "the line is no JSON object",
@@ -84,7 +84,7 @@ class ReplyImporter:
         *,
         meter: UsageMeter,
     ) -> None:
-        """`write` takes each record, `meter` charges each reply."""
+        """`write` gets each record, `meter` charges each reply."""
         self._task = task
         self._answered = answered
         self._write = write
@@ -96,11 +96,11 @@ class ReplyImporter:
             condition_tag(cell.condition): cell.condition for cell in manifest.cells
         }
         self.last_failure = ""
-        """Why the latest sample without a reply has none."""
+        """The reason why the latest sample without a reply has none."""
 
     def take(self, custom_id: CustomId, line: Mapping[str, Any], batch: str | None = None) -> Fate:
-        """Writes the reply or error on `line` for the sample that `custom_id` names; `batch` is the
-        id of its batch.
+        """Writes the reply or error on `line` for the sample in `custom_id`. `batch` is the id of
+        its batch.
 
         Raises:
             StopRunError: another model answered than before.
@@ -117,7 +117,7 @@ class ReplyImporter:
             return "unknown"
         if not sample.prompt_hash.startswith(custom_id.prompt):
             return "changed"
-        key = self._answered.key_of(sample)
+        key = self._answered.cell_key(sample)
         if self._answered.covers(sample, key):
             return "known"
         try:
@@ -144,7 +144,9 @@ class ReplyImporter:
         return "answered"
 
     def _condition(self, tag: str) -> Condition | None:
-        """The condition of `tag`; also one that left the plan, since its reply may be paid for."""
+        """The condition with this tag. It may have left the plan, since its reply may be paid
+        for.
+        """
         if tag not in self._conditions:
             axes = self._task.spec.axes
             for values in product(*(axis.values for axis in axes.values())):
@@ -163,11 +165,11 @@ class ReplyImporter:
 
 @dataclass(slots=True)
 class ImportSummary:
-    """What became of the lines of some files."""
+    """The counts of what was done with the lines of some files."""
 
     fates: Counter[Fate] = field(default_factory=Counter)
     firsts: dict[Fate, str] = field(default_factory=dict)
-    """Where the first line of each fate stands: `file:line`."""
+    """The place of the first line of each kind: `file:line`."""
 
     def add(self, fate: Fate, path: Path, number: int) -> None:
         """Counts a line."""
@@ -181,7 +183,7 @@ class ImportSummary:
 
     @property
     def of_run(self) -> int:
-        """How many lines were replies or errors of the run, of use or not."""
+        """How many lines were replies or errors of the run, used or not."""
         return sum(self.fates[fate] for fate in (*USED, "unknown", "changed"))
 
     def complaints(self) -> list[str]:
@@ -231,7 +233,7 @@ def _fate(
 
 
 class ReplyImporters:
-    """The runs that replies belong to; each is opened and locked when its first reply comes."""
+    """The runs that replies belong to; each is opened and locked at its first reply."""
 
     def __init__(
         self,
@@ -240,8 +242,8 @@ class ReplyImporters:
         stack: ExitStack,
         warn: Warn,
     ) -> None:
-        """`folders` has every run by its tag; `task_of` opens the task of a run, which may come
-        from a stranger, by its folder and manifest.
+        """`folders` has every run by its tag. `task_of` opens the task of a run, given its folder
+        and manifest; the run may come from a stranger.
         """
         self._folders = folders
         self._task_of = task_of

@@ -1,4 +1,4 @@
-"""The list of a run's batches that are under way, in its folder: so no batch is submitted twice.
+"""The list of a run's batches under way, kept in its folder so that no batch is submitted twice.
 
 A batch's token is saved before the batch is submitted, and its id after. If a command is killed in
 between, the next command finds the batch by its token. The file of the batch's requests stays in
@@ -32,16 +32,16 @@ class BatchJob(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     token: Annotated[str, Field(pattern=r"^[0-9a-f]+$")]
-    """A part of the names of the batch's files."""
+    """The part of the batch's file names that tells it from other batches."""
     address: str
-    """Of the Batch API that has it."""
+    """The address of the Batch API that has the batch."""
     requests: int
     most: float
-    """Dollars that it costs at most; 0 if no price is known."""
+    """Most dollars that the batch can cost; 0 if no price is known."""
     since_s: float
     """When its file of requests was written, in seconds since 1970."""
     id: str | None = None
-    """The vendor's name for it; `None` until it is known."""
+    """The vendor's name for the batch; `None` until it is known."""
     status: str = ""
     """The last status that the vendor reported."""
 
@@ -50,7 +50,7 @@ class PendingBatches:
     """The batches of one run that are not imported yet."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises `JournalError` where the file cannot be read."""
+        """Raises `JournalError` if the file cannot be read."""
         self.folder = folder
         self.jobs: list[BatchJob] = []
         try:
@@ -66,15 +66,15 @@ class PendingBatches:
             ) from error
 
     def requests_of(self, batch: BatchJob) -> Path:
-        """The file of a batch's requests."""
+        """The file with a batch's requests."""
         return self.folder / _REQUESTS.format(batch.token)
 
     def partial(self, token: str) -> Path:
-        """The same while it is being written."""
+        """The file with a batch's requests while it is being written."""
         return self.folder / _REQUESTS.format(f"{token}-partial")
 
     def replies_of(self, batch: BatchJob, what: str) -> Path:
-        """The file of a batch's output or errors; it stays if some of its lines were not used."""
+        """The file with a batch's output or errors; it stays if some of its lines were not used."""
         return self.folder / f"replies-{batch.token}-{what}.jsonl"
 
     def add(self, batch: BatchJob) -> None:
@@ -83,13 +83,13 @@ class PendingBatches:
         self.save()
 
     def close(self, batch: BatchJob) -> None:
-        """Removes a batch that is imported or was refused."""
+        """Removes a batch that was imported or refused."""
         self.jobs.remove(batch)
         self.save()
         self.requests_of(batch).unlink(missing_ok=True)
 
     def save(self) -> None:
-        """Writes the file, or removes it where no batch is under way."""
+        """Writes the file, or removes it if no batch is under way."""
         if self.jobs:
             dumped = [batch.model_dump() for batch in self.jobs]
             text = orjson.dumps(dumped, option=orjson.OPT_INDENT_2)
@@ -98,7 +98,7 @@ class PendingBatches:
             (self.folder / PENDING_FILE).unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Removes the files of a command that was killed before it submitted anything."""
+        """Removes the files of commands that were killed before they submitted anything."""
         known = {self.requests_of(batch) for batch in self.jobs}
         leftovers = [*self.folder.glob(_REQUESTS.format("*")), *self.folder.glob("replies-*.tmp")]
         for path in leftovers:
@@ -106,8 +106,8 @@ class PendingBatches:
                 path.unlink(missing_ok=True)
 
     def samples(self, cells: Sequence[Cell], start: int) -> Answered | None:
-        """The samples of `cells` in batches that are under way; `None` where a file of requests is
-        gone, so that they are not known. `start`: see `Line.length_of`.
+        """The samples of `cells` in batches under way; `None` if a file of requests is missing, so
+        that they are not known. `start`: see `Line.length_of`.
         """
         by_tag = {condition_tag(cell.condition): cell.condition for cell in cells}
         in_batches = Answered(LineFinder((cell.line for cell in cells), start))
@@ -124,7 +124,9 @@ class PendingBatches:
 
 
 def refuse_if_under_way(folder: Path) -> None:
-    """Raises `JournalError` where samples of a run are in a batch: they would be paid for twice."""
+    """Raises `JournalError` if samples of a run are in a batch, since asking them would cost
+    twice.
+    """
     if batches := PendingBatches(folder).jobs:
         names = ", ".join(batch.id or "one whose id is not known yet" for batch in batches)
         requests = sum(batch.requests for batch in batches)

@@ -36,7 +36,7 @@ from eyechart.harness.satellites.export.publishable import Publishable, read_pub
 DATASET = "eyechart/eyechart"
 """The default of `--dataset`; the hub has no such data set yet."""
 _BEGINNING = 4096
-"""Characters at the start of a file that decide whether it is one of ours."""
+"""Characters at the start of a file that show whether this export wrote it."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
 
@@ -212,7 +212,7 @@ def _write_samples(evaluation: Evaluation, path: Path, prompts: Prompts) -> dict
 
 
 def _prompt_texts(run_details: RunDetails, prompts: Prompts) -> Iterator[str]:
-    """The prompt of each detail; raises `UsageError` where the task makes another one now, or a
+    """The prompt of each detail; raises `UsageError` if the task now makes another prompt, or a
     recorded reply has none.
     """
     for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):

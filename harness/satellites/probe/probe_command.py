@@ -87,7 +87,7 @@ def _probe_one(
     measures: Sequence[str],
     manifest: dict[str, Any],
 ) -> int:
-    """Probes one model on one task, says what was left out, and returns the exit code."""
+    """Probes one model on one task, prints what was left out, and returns the exit code."""
     name = planned.task.name
     bar = Progress(
         TextColumn("{task.description}", markup=False),
@@ -128,7 +128,7 @@ def _manifest(planned: Plan, model: ProbedModel, inside: Inside, command: str) -
 
 
 def _warn_of(task: str, result: Probed) -> None:
-    """Says what could not be measured, and why."""
+    """Warns of measures that could not be taken, with the reason."""
     by_length: dict[int, list[str]] = {}
     for condition, length in result.too_long.items():
         by_length.setdefault(length, []).append(condition.label or "all")
@@ -161,6 +161,6 @@ def _show(frame: pd.DataFrame, label: str, planned: Plan) -> None:
 
 
 def _cell(values: pd.DataFrame, name: str, length: int) -> str:
-    """A value in the table; empty where it is not known."""
+    """A value in the table; empty if it is not known."""
     found = values.loc[(values["shown"] == name) & (values["length"] == length), "value"]
     return f"{found.iloc[0]:.3g}" if len(found) else ""

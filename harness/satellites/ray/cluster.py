@@ -1,4 +1,4 @@
-"""A Ray cluster, as a driver sees it: the connection, and one job after another."""
+"""A connection to a Ray cluster, for one job after another."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from eyechart.harness.satellites.ray.rows import Asked, Back, read_table, tables
 from eyechart.providers.base import SetupError, StopRunError, install, redact
 
 _LOCAL_SPARE = 8
-"""Logical processors of a cluster on this machine beyond one for each worker: every stage of a job
-holds one, and a job with too few waits for ever."""
+"""Logical processors of a cluster on this machine, besides one for each worker. Every stage of a
+job holds one, and a job with too few would wait for ever.
+"""
 _CONNECT_S = 10.0
 _END_S = 5.0
 _ERROR_CHARS = 400
@@ -43,7 +44,7 @@ class Pipeline(Protocol):
     """What a job does with its blocks."""
 
     def __call__(self, dataset: Any) -> Any:
-        """The dataset of what comes back."""
+        """The dataset of results."""
         ...
 
 
@@ -55,7 +56,7 @@ class Cluster:
     """A connection to a Ray cluster, or a cluster on this machine that ends with the command."""
 
     def __init__(self, address: str | None, workers: int) -> None:
-        """Raises `SetupError` where Ray is not installed, or no cluster is at `address`."""
+        """Raises `SetupError` if Ray is not installed, or no cluster is at `address`."""
         address = address or os.environ.get("RAY_ADDRESS") or "local"
         settings = dict(_SETTINGS)
         if address == "local":
@@ -89,7 +90,7 @@ class Cluster:
 
     @property
     def resources(self) -> Mapping[str, float]:
-        """What the cluster has: `CPU`, `GPU`, `memory` and others."""
+        """The resources of the cluster: `CPU`, `GPU`, `memory` and others."""
         return dict(self._ray.cluster_resources())
 
     @property
@@ -126,11 +127,11 @@ class Cluster:
     async def answers(
         self, asked: Iterable[Asked], pipeline: Pipeline
     ) -> AsyncIterator[list[Back]]:
-        """What comes back of the samples, block by block as blocks finish, in any order.
+        """The results of the samples, block by block as blocks finish, in any order.
 
         Raises:
-            JobError: the job ended before all came back.
-            StopRunError: what came back is not what a worker of ours sends.
+            JobError: the job ended before all results came back.
+            StopRunError: a result is not one that our workers send.
         """
         arrived: asyncio.Queue[list[Back] | BaseException | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -163,7 +164,7 @@ class Cluster:
                 yield item
 
     def close(self) -> None:
-        """Ends a job that goes on, and a cluster that was started here."""
+        """Ends a running job, and a cluster that was started here."""
         logging.disable(logging.CRITICAL)  # a job that is ended says so with a traceback
         self._ray.shutdown()
         if self._job is not None:
@@ -172,7 +173,9 @@ class Cluster:
 
 
 def _check_address(address: str) -> None:
-    """Raises `SetupError` where nothing listens at a host and port: Ray would try for minutes."""
+    """Raises `SetupError` if nothing listens at a host and port; Ray itself would try for
+    minutes.
+    """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return
@@ -184,7 +187,9 @@ def _check_address(address: str) -> None:
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Drops what C++ prints, which says its own level of logging; errors of Ray are exceptions."""
+    """Drops what C++ code prints, although logging is set to be quiet. Errors of Ray are
+    exceptions.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -197,7 +202,7 @@ def _quiet_stderr() -> Iterator[None]:
 
 
 def _line(error: BaseException) -> str:
-    """An error of Ray in one line: the last of the traceback that it has as its text."""
+    """An error of Ray in one line: the last line of its traceback."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     text = lines[-1] if lines else type(error).__name__
     return redact(" ".join(text.split()))[:_ERROR_CHARS]

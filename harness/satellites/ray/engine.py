@@ -1,7 +1,7 @@
-"""`bench run --engine ray`: what is pending of all runs is one job of a cluster.
+"""`bench run --engine ray`: the pending samples of all runs are one job of a cluster.
 
-What comes back is written as blocks finish. A job that ends early is begun again with what has no
-reply; a job that brings nothing, twice, ends the command.
+Results are written as blocks finish. A job that ends early is begun again with the samples that
+have no reply. After two jobs without any result the command ends.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from eyechart.providers.base import ModelSettings, StopRunError, Usage
 from eyechart.providers.registry import ModelName
 
 MOST_SAMPLES = 500_000
-"""Samples of one job: their prompts are in the object store until it ends."""
+"""Most samples of one job; their prompts stay in the object store until it ends."""
 _TRIES = 2
-"""Jobs in a row that may end without any reply."""
+"""Number of jobs in a row without a reply after which the command ends."""
 
 
 class RayEngine:
@@ -51,7 +51,7 @@ class RayEngine:
         warn: Warn,
         choose: Chooser | None = None,
     ) -> None:
-        """The cluster is left when `run` ends; with `choose` the runs are adaptive."""
+        """The connection is closed when `run` ends; with `choose` the runs are adaptive."""
         self._requests = requests
         self._connect = connect
         self._budget = budget
@@ -71,7 +71,7 @@ class RayEngine:
         """Asks everything that is pending.
 
         Raises:
-            ProviderError: there is no cluster, the model cannot be loaded, or another one answers
+            ProviderError: there is no cluster, the model cannot be loaded, or another model answers
                 than before.
             JournalError: a run's folder cannot be used.
             TaskError: a sample cannot be made.
@@ -116,7 +116,7 @@ class RayEngine:
         ]
 
     async def _grown(self, runs: Sequence[TaskRun]) -> list[TaskRun]:
-        """Those of the adaptive runs that have a next wave."""
+        """The adaptive runs that have a next wave."""
         grown: list[TaskRun] = []
         if self._choose is None:
             return grown
@@ -131,7 +131,7 @@ class RayEngine:
         return grown
 
     async def _ask(self, runs: Sequence[TaskRun], cluster: Cluster, fleet: Fleet) -> None:
-        """Asks what is pending of `runs`, job after job."""
+        """Asks the pending samples of `runs`, job after job."""
         pending = sum(run.pending for run in runs)
         if not pending:
             return
@@ -162,7 +162,7 @@ class RayEngine:
                     run.end()
 
     def _take(self, runs: Sequence[TaskRun], job: _Counted, back: Back) -> bool:
-        """Writes and charges what came back of a sample; returns whether it is new."""
+        """Writes and charges the result of a sample; returns whether it is new."""
         record = back.record
         if record is None:
             raise back.stop or StopRunError("a worker of Ray ended the run")
@@ -183,7 +183,7 @@ class RayEngine:
         return True
 
     def _give_back(self, samples: int) -> None:
-        """Samples that were counted as asked and have no reply may be asked."""
+        """Counts samples without a reply as not asked, so that they may be asked again."""
         if self._budget.requests is not None:
             self._budget.requests += samples
 
@@ -195,14 +195,14 @@ class RayEngine:
                 yield Asked(number, sample, max_tokens)
 
     def _again(self, runs: Sequence[TaskRun]) -> Iterator[Asked]:
-        """What is pending after a job that ended early."""
+        """The pending samples after a job that ended early; failed samples are pending again."""
         for run in runs:
             run.read_again()
         return self._samples(runs)
 
 
 class _Counted(Sent):
-    """Samples of a job, and how many went out and came back."""
+    """Samples of a job, with how many were sent and how many came back."""
 
     def __init__(self, samples: Iterator[Asked]) -> None:
         super().__init__()
@@ -218,7 +218,7 @@ class _Counted(Sent):
 
 
 class _Shown:
-    """Shows the first run that is not complete, since their samples go out in this order."""
+    """Shows the first incomplete run, since samples are sent run by run."""
 
     def __init__(self, runs: Sequence[TaskRun], display: Display) -> None:
         self._left = list(runs)
@@ -233,7 +233,7 @@ class _Shown:
         self._close()
 
     def update(self) -> None:
-        """Goes on to the next run where one is complete."""
+        """Shows the next run if this one is complete."""
         while self._left and self._left[0].progress.done >= self._left[0].progress.total:
             self._close()
             self._left.pop(0)

@@ -1,4 +1,4 @@
-"""The engines or workers of a command on a cluster: how many, and what each block goes through."""
+"""The engines or workers of a command on a cluster, and the stages that each block goes through."""
 
 from __future__ import annotations
 
@@ -37,35 +37,37 @@ class Fleet(Protocol):
 
     @property
     def text(self) -> str:
-        """What they are, for the user."""
+        """The engines or workers in words, for the user."""
         ...
 
     async def facts(self) -> Mapping[str, object]:
-        """The facts of `Provider.facts`."""
+        """The facts, see `Provider.facts`."""
         ...
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """The counts of `Provider.count_tokens`."""
+        """The counts, see `Provider.count_tokens`."""
         ...
 
     def pipeline(self, dataset: Any) -> Any:
-        """The dataset of what comes back of a dataset of samples."""
+        """The dataset of results of a dataset of samples."""
         ...
 
     def why(self) -> str | None:
-        """Why a job ended early, from logs on this machine; `None` where they do not say."""
+        """Why a job ended early, from logs on this machine; `None` if they do not say."""
         ...
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Processes that each open the model's provider and ask: for all but vLLM's engines."""
+    """Processes that each open the model's provider and ask; for all models except those of vLLM's
+    engines.
+    """
 
     cluster: Cluster
     order: Order
     number: int
     gpus: float
-    """GPUs of one of them."""
+    """Number of GPUs of one worker."""
 
     @classmethod
     def of(cls, cluster: Cluster, order: Order, number: int) -> Workers:
@@ -76,7 +78,7 @@ class Workers:
 
     @property
     def text(self) -> str:
-        """What they are."""
+        """The workers in words, for the user."""
         return f"{self.number} worker{'s' * (self.number > 1)}"
 
     async def facts(self) -> Mapping[str, object]:
@@ -94,7 +96,7 @@ class Workers:
         return counts
 
     async def _call(self, kind: Any, method: str, *arguments: Any) -> Any:
-        """What a worker says in JSON, checked to be of `kind`."""
+        """A worker's answer in JSON, checked to be of the type `kind`."""
         said = await self.cluster.call(Facts, self.order, method, *arguments, gpus=self.gpus)
         try:
             read = msgspec.convert(exact_json.loads(said), dict[str, Any])
@@ -105,7 +107,7 @@ class Workers:
             raise StopRunError(f"a worker of Ray said no proper {method}: {error}") from error
 
     def pipeline(self, dataset: Any) -> Any:
-        """Each block through one worker."""
+        """Sends each block through one worker."""
         import ray.data  # noqa: PLC0415  an extra
 
         return dataset.map_batches(
@@ -118,7 +120,7 @@ class Workers:
         )
 
     def why(self) -> str | None:
-        """Nothing: a worker's errors come back with its rows."""
+        """Always `None`: a worker's errors come back with its rows."""
         return None
 
 
@@ -133,7 +135,7 @@ class VllmEngines:
 
     @property
     def text(self) -> str:
-        """What they are."""
+        """The engines in words, for the user."""
         return f"{self.number} engine{'s' * (self.number > 1)} of vLLM"
 
     async def facts(self) -> Mapping[str, object]:
@@ -146,8 +148,8 @@ class VllmEngines:
         return [len(plan.tokens(prompt)) for prompt in prompts]
 
     def pipeline(self, dataset: Any) -> Any:
-        """Each block through one engine; prompts become tokens before it, as at `vllm serve`: Ray's
-        own stages would add a second token of the beginning to prompts of many chat templates.
+        """Sends each block through one engine. Prompts are converted to tokens before, as by
+        `vllm serve`: Ray's own stages would add a second start token with many chat templates.
         """
         from ray.data.llm import build_processor, vLLMEngineProcessorConfig  # noqa: PLC0415
 
@@ -173,7 +175,7 @@ class VllmEngines:
         return processor(dataset).map(exchange.failed)
 
     def why(self) -> str | None:
-        """The first error in the logs of the engines."""
+        """The first error in the engines' logs."""
         return first_error(self.cluster.log_lines())
 
 
@@ -209,14 +211,14 @@ def connect(
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """What is done with a row before and after the engine."""
+    """The work on a row before and after the engine."""
 
     plan: OfflinePlan
     temperature: float
     seed: int
 
     def before(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The engine's columns."""
+        """The columns that the engine needs."""
         asked = read_asked(row)
         request = request_of(asked.sample, asked.max_tokens, self.temperature, self.seed)
         return {
@@ -225,7 +227,7 @@ class _Exchange:
         }
 
     def after(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The row of what comes back."""
+        """The row of results."""
         asked = read_asked(row)
         request = request_of(asked.sample, asked.max_tokens, self.temperature, self.seed)
         reply = self.plan.reply(row, request)
@@ -233,7 +235,9 @@ class _Exchange:
         return row_of(Back(asked.run, answered(asked.sample, reply, attempts=1, latency_s=seconds)))
 
     def failed(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The row, also of a prompt that the engine refused: that comes past `after`."""
+        """The row, also for a prompt that the engine refused; such a row does not go through
+        `after`.
+        """
         why = row.get("__inference_error__") or ""
         if not why:
             return {name: row[name] for name in ("run", "record", "stop")}

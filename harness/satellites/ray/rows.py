@@ -1,7 +1,8 @@
-"""What goes to a cluster and comes back, as Arrow tables. A block is neighbours of a plan.
+"""Arrow tables of samples that go to a cluster, and of results that come back.
 
-All of it is plain data: numbers, texts, and JSON as bytes. What comes back may be from another
-machine, so it is checked like any file from outside, and nothing in it is unpickled.
+A block has neighbouring samples of a plan. All values are plain data: numbers, texts, and JSON as
+bytes. Results may come from another machine, so they are checked like any file from outside, and
+nothing in them is unpickled.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCK = 128
-"""Samples of a block. What a worker that is killed loses is its blocks in flight."""
+"""Samples of a block. A worker that is killed loses its blocks in flight."""
 RUN, SAMPLE, MAX_TOKENS, RECORD, STOP = "run", "sample", "max_tokens", "record", "stop"
-"""Columns: number of the run, the sample as JSON and its output budget; then the record as a line
-of the journal, or in its place the error that ends the run."""
+"""Columns: number of the run, the sample as JSON, its output budget; for results the record as a
+line of the journal, or instead the error that ends the run.
+"""
 _STOP_CHARS = 400
 _ERRORS = {
     kind.__name__: kind
@@ -37,7 +39,7 @@ _IDENTITY = (
     *("id", "condition", "length", "index", "line", "target", "accept", "prompt_hash", "chars"),
     *("prompt", "origin", "batch"),
 )
-"""Fields of a record that its sample alone gives, or that no record of a cluster has."""
+"""Fields of a record that follow from its sample, or that no record of a cluster has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """What came back of a sample: its record, or the error that ends the run."""
+    """The result of a sample: its record, or the error that ends the run."""
 
     run: int
     record: Record | None
@@ -59,7 +61,7 @@ class Back:
 
 
 def tables(asked: Iterable[Asked]) -> Iterator[pa.Table]:
-    """The blocks of the samples, in their order: a plan's neighbours share prefixes."""
+    """The blocks of the samples, in order, since neighbours in a plan share prefixes."""
     block: list[Asked] = []
     for one in asked:
         block.append(one)
@@ -86,20 +88,20 @@ def row_of_asked(asked: Asked) -> dict[str, Any]:
 
 
 def read_asked(row: Mapping[str, Any]) -> Asked:
-    """The sample of a row, on a worker; raises `ValueError` where there is none in it."""
+    """The sample in a row, for a worker; raises `ValueError` if there is none."""
     fields = exact_json.loads(row[SAMPLE])
     sample = msgspec.convert(fields, Sample, dec_hook=decode_condition)
     return Asked(int(row[RUN]), sample, int(row[MAX_TOKENS]))
 
 
 def row_of(back: Back) -> dict[str, Any]:
-    """The row of what comes back."""
+    """The row of a result."""
     record = b"" if back.record is None else encode(back.record)
     return {RUN: back.run, RECORD: record, STOP: "" if back.stop is None else stop_text(back.stop)}
 
 
 def back_table(answers: Sequence[Back]) -> pa.Table:
-    """The table of what comes back."""
+    """The table of results."""
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
     schema = {RUN: pa.int64(), RECORD: pa.binary(), STOP: pa.string()}
@@ -107,10 +109,10 @@ def back_table(answers: Sequence[Back]) -> pa.Table:
 
 
 def read_table(table: pa.Table) -> list[Back]:
-    """What came back in a table.
+    """The results in a table.
 
     Raises:
-        StopRunError: it is not such a table, or a row has no record.
+        StopRunError: the table has other columns, or a row has no record.
     """
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
@@ -126,7 +128,7 @@ def read_table(table: pa.Table) -> list[Back]:
 
 
 def read_back(row: Mapping[str, Any]) -> Back:
-    """What came back in a row; raises `StopRunError` where it is neither a record nor an error."""
+    """The result in a row; raises `StopRunError` if it is neither a record nor an error."""
     try:
         run, record, stop = int(row[RUN]), row[RECORD], row[STOP]
         return Back(run, None, read_stop(stop)) if stop else Back(run, decode(record))
@@ -140,13 +142,13 @@ def stop_text(error: ProviderError) -> str:
 
 
 def read_stop(text: str) -> ProviderError:
-    """The error of such a text; a class that is none of the providers' is a `StopRunError`."""
+    """The error in such a text; a class that is no provider error becomes a `StopRunError`."""
     name, _, message = text.partition(" ")
     return _ERRORS.get(name, StopRunError)(" ".join(message.split())[:_STOP_CHARS])
 
 
 class Sent:
-    """Which samples of which runs a job has sent, by the marks of what their records must say."""
+    """The samples that a job has sent, with the marks that their records must have."""
 
     def __init__(self) -> None:
         self._marks: set[int] = set()
@@ -156,7 +158,7 @@ class Sent:
         self._marks.add(_mark(asked.run, record_of(asked.sample, reply="")))
 
     def check(self, run: int, record: Record) -> None:
-        """Raises `StopRunError` where the record is not of a sample that was sent."""
+        """Raises `StopRunError` if the record belongs to no sample that was sent."""
         if _mark(run, record) not in self._marks:
             raise _unsound(f"the reply to a sample that was not sent: {record.id}")
 

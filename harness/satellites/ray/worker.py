@@ -26,12 +26,12 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a worker is to do: which model it opens, and how it asks."""
+    """The task of a worker: which model it opens, and how it asks."""
 
     name: ModelName
     settings: ModelSettings
     limits: RunLimits
-    """Of one worker."""
+    """The limits of one worker."""
     temperature: float = 0.0
     seed: int = 0
     think_tokens: int = 0
@@ -47,7 +47,7 @@ class Order:
         seed: int,
         think_tokens: int,
     ) -> Order:
-        """An order for one of `workers`, which share the rates of the command between them."""
+        """The order for one of `workers`, which divide the rates of the command."""
         share = replace(
             limits,
             rpm=None if limits.rpm is None else limits.rpm / workers,
@@ -58,11 +58,11 @@ class Order:
 
 
 def _ignore(_line: str) -> None:
-    """Takes what a provider says on a worker, where nobody reads it."""
+    """Ignores a message of a provider, since nobody reads it on a worker."""
 
 
 class OpenModel:
-    """A model that is opened at its first use, with an event loop of its own."""
+    """A model that is opened on first use, with its own event loop."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -70,7 +70,7 @@ class OpenModel:
         self._provider: Provider | None = None
 
     def do(self, work: Callable[[Provider], Coroutine[Any, Any, _Result]]) -> _Result:
-        """Runs `work`; raises a `ProviderError` where the model cannot be opened."""
+        """Runs `work`; raises a `ProviderError` if the model cannot be opened."""
         if self._loop is None:
             self._loop = (loop_factory() or asyncio.new_event_loop)()
         if self._provider is None:
@@ -84,9 +84,9 @@ class OpenModel:
 
 
 class Facts:
-    """Says what the model's provider knows; an actor, since only workers may have room for it.
+    """An actor that answers questions about the model, since only workers may have room for it.
 
-    What it says is JSON: `value`, or `stop` with the error, which Ray would wrap if it were raised.
+    Its answers are JSON: `value`, or `stop` with the error. Ray would wrap an error that is raised.
     """
 
     def __init__(self, order: Order) -> None:
@@ -128,11 +128,11 @@ class Worker:
         self._rates = RateLimiter(rpm=order.limits.rpm, tpm=order.limits.tpm)
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        """The rows of what came back; where the run must end, the last row has the error."""
+        """The rows of results. If the run must end, the last row has the error."""
         return back_table(self.answers([read_asked(row) for row in block.to_pylist()]))
 
     def answers(self, asked: Sequence[Asked]) -> list[Back]:
-        """What comes back of a block."""
+        """The results of a block."""
         answers = _Answers({one.sample.id: one.run for one in asked})
         pairs = [(one.sample, one.max_tokens) for one in asked]
         try:

@@ -22,7 +22,7 @@ from eyechart.providers.base import BatchForm, ModelSettings
 from eyechart.providers.registry import open_batch_form, parse_model
 
 _SHOWN = 20
-"""Most reasons that are said one by one."""
+"""Most reasons that are printed one by one."""
 _MOMENT = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 
 
@@ -70,7 +70,7 @@ def import_files(
 
 
 def _check_moment(at: str) -> None:
-    """Raises `UsageError` for a moment that is none, or is still to come."""
+    """Raises `UsageError` for a text that is no moment, or lies in the future."""
     begins = None
     if _MOMENT.fullmatch(at):
         with suppress(ValueError):  # a month or a day that no year has
@@ -82,7 +82,7 @@ def _check_moment(at: str) -> None:
 
 
 def _tell(request: ImportRequest, imported: Imported) -> int:
-    """Says what became of the rows and shows the run; returns the exit code."""
+    """Prints the numbers of rows and the run; returns the exit code."""
     problems = imported.problems
     told = _told(problems)
     for line in told[:_SHOWN]:
@@ -154,7 +154,7 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _condition(text: str) -> Where:
-    """The condition of `--where COLUMN=VALUE` or `--where COLUMN!=VALUE`."""
+    """The condition in `--where COLUMN=VALUE` or `--where COLUMN!=VALUE`."""
     column, equals, value = text.partition("=")
     is_equal = not column.endswith("!")
     column = column.removesuffix("!").strip()
@@ -165,6 +165,6 @@ def _condition(text: str) -> Where:
 
 @cache
 def _batch_form() -> BatchForm:
-    """What reads a line of replies in OpenAI's Batch form, whoever gave them."""
+    """The reader of replies in OpenAI's Batch form, for any model."""
     name = parse_model("openai/recorded")
     return open_batch_form(name, ModelSettings(name.model))
