@@ -57,7 +57,7 @@ ESTIMATE = (
 )
 """Columns of an effective length."""
 ESTIMATE_TEXTS = ("effective_length_bound", "one_threshold", "tested_length_bound")
-"""Those of them that are texts."""
+"""The columns of an effective length that are texts."""
 CAPACITY = ("capacity", "capacity_bound", "capacity_fails_at")
 """Last columns of `effective_length.csv` of a task that asks for the statistic `capacity`."""
 COST = ("cost_usd", "prices_of")
@@ -152,9 +152,8 @@ _WITHOUT_AXES = {
 
 
 def table_of(name: str, *, with_axes: bool = False) -> str | None:
-    """A table that has a column called `name`; `None` if there is none.
-
-    With `with_axes` only among the tables with columns for axes.
+    """A table that has a column called `name`; `None` if there is none. With `with_axes`, only
+    among tables with columns for axes.
     """
     if name.startswith(ACCURACY_AT) and not with_axes:
         return "leaderboard.csv"

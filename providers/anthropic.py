@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import anthropic
 
 TIMEOUT_S = 600.0
-"""For one reply; long ones take minutes."""
+"""Seconds for one reply; long replies take minutes."""
 LEAST_THINK_TOKENS = 1024
 """The smallest budget that the API takes."""
 TIERS = {"default": "standard_only"}
@@ -108,7 +108,7 @@ class AnthropicProvider:
         return reply_of(read_json(content))
 
     def _body(self, request: Request) -> dict[str, Any]:
-        """The body without model and messages."""
+        """The body, without model and messages."""
         body: dict[str, Any] = {"max_tokens": request.max_tokens}
         if self._settings.system:
             body["system"] = self._settings.system
@@ -125,7 +125,8 @@ class AnthropicProvider:
         return {name: value for name, value in body.items() if name not in self._dropped}
 
     def _adapt(self, sent: Mapping[str, Any], message: str) -> bool:
-        """Whether the `message` of a 400 rejects a parameter, which is left out from now on.
+        """Whether the `message` of a 400 rejects a parameter, which is then left out of later
+        requests.
 
         Newer models decide themselves how long they think: they reject a budget, but not thinking.
         """
@@ -185,8 +186,8 @@ class AnthropicProvider:
 def open_provider(settings: ModelSettings) -> AnthropicProvider:
     """Opens a model at the settings' address, else at `ANTHROPIC_BASE_URL`, else at the vendor's.
 
-    An address in the settings is the user's own: it needs no key, and it gets none of the secrets
-    that the SDK takes from the environment and sends by itself.
+    An address in the settings is the user's own. It needs no key, and it gets none of the secrets
+    that the SDK would otherwise read from the environment and send.
 
     Raises:
         SetupError: the key or the package is missing, or Anthropic does not support the settings.
@@ -251,7 +252,9 @@ def reply_of(read: Any) -> Reply:
 
 
 def _joined(blocks: list[Any], kind: str) -> str:
-    """The texts of all blocks of a kind, joined; the field of a text has the name of the kind."""
+    """The texts of all blocks of one kind, joined. The field with the text has the name of the
+    kind.
+    """
     chosen = (part for part in blocks if isinstance(part, dict) and part.get("type") == kind)
     return "".join(_text(part.get(kind)) or "" for part in chosen)
 
@@ -261,8 +264,8 @@ def _text(value: object) -> str | None:
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:
-    """Tokens of the exchange; those of a prompt that went to or came from a cache count too. What
-    is not said of caches is 0, because no request asks for one.
+    """Tokens of the exchange; those of a prompt that went to or came from a cache count too.
+    Missing numbers about caches are 0, because no request asks for a cache.
     """
     kinds = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     counts = [usage[kind] if is_count(usage.get(kind)) else None for kind in kinds]

@@ -50,20 +50,21 @@ class Request:
     sample_id: str = ""
     """For the provider's own use; never sent to a model."""
     prefix: str = ""
-    """Requests with the same prefix begin with the same text, which a server that answered one of
-    them has in its cache. Never sent to a model."""
+    """Requests with the same prefix begin with the same text. A server that answered one of them
+    has this text in its cache. Never sent to a model.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one exchange, as the provider counts them; `None` where it does not say."""
+    """Tokens of one exchange, as the provider counts them; `None` if it does not report them."""
 
     prompt_tokens: int
-    """All of the prompt."""
+    """All tokens of the prompt."""
     output_tokens: int
-    """All that was billed of the reply, with its thinking."""
+    """All billed tokens of the reply, with its thinking."""
     cache_read_tokens: int | None = None
-    """Tokens of the prompt that a cache had."""
+    """Tokens of the prompt that came from a cache."""
     cache_write_tokens: int | None = None
     """Tokens of the prompt that were written to a cache."""
     thought_tokens: int | None = None
@@ -92,8 +93,8 @@ class Reply:
     """Token and natural logarithm of its probability, for each token of the text; if requested."""
 
     def __post_init__(self) -> None:
-        """Replaces lone surrogates in the texts: then each can be stored and comes back equal. A
-        field of a wrong type stays as it is, for `providers.contract`.
+        """Replaces lone surrogates in the texts, so that each text can be stored and read back
+        unchanged. A field of a wrong type stays as it is, for `providers.contract`.
         """
         for name in ("text", "model", "refusal", "reasoning"):
             value = getattr(self, name)
@@ -106,7 +107,7 @@ class Reply:
 
 
 class Facts(Protocol):
-    """What is known of a model and where it is served."""
+    """Facts about a model, and where it is served."""
 
     async def facts(self) -> Mapping[str, object]:
         """Facts about the model and its server, for the manifest. They must not change in a run.
@@ -159,7 +160,7 @@ class BatchForm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of one batch."""
+    """The state of one batch at the vendor."""
 
     id: str
     status: str
@@ -186,11 +187,11 @@ class BatchService(Protocol):
 
     @property
     def address(self) -> str:
-        """Its address, without keys."""
+        """Address of the service, without keys."""
         ...
 
     async def facts(self) -> Mapping[str, object]:
-        """The same facts as `Provider.facts` of the model."""
+        """The facts of the model, equal to those of `Provider.facts`."""
         ...
 
     async def upload(self, file: Path) -> str:
@@ -198,7 +199,7 @@ class BatchService(Protocol):
         ...
 
     async def create(self, file: str, url: str, token: str) -> BatchState:
-        """Submits an uploaded file; the batch is marked with `token`, for `find`."""
+        """Submits an uploaded file. The batch is marked with `token`, so that `find` finds it."""
         ...
 
     async def find(self, token: str, since_s: float) -> BatchState | None:
@@ -220,7 +221,7 @@ class BatchService(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the oracle knows of a sample."""
+    """The oracle's knowledge of a sample."""
 
     length: int
     """Symbols in the row."""
@@ -240,16 +241,16 @@ class ModelSettings:
     temperature: float = 0.0
     """Temperature of all requests; a model that does not support it is refused at once."""
     base_urls: tuple[str, ...] = ()
-    """Addresses of the model instead of the provider's own; several are replicas."""
+    """The user's addresses of the model, instead of the provider's own; several are replicas."""
     api: Api = "chat"
     system: str | None = None
     """A system prompt; only for `api` chat."""
     effort: str | None = None
-    """The reasoning effort that is asked for; `None` leaves it to the catalog; for `api` chat."""
+    """The reasoning effort to ask for; `None` leaves it to the catalog. Only for `api` chat."""
     intervention: str | None = None
     """A change of attention, see `providers.intervention`."""
     tier: str | None = None
-    """The vendor's tier that is asked for, `default` or `flex`; `None` leaves it to the vendor."""
+    """The vendor's tier to ask for, `default` or `flex`; `None` leaves it to the vendor."""
     logprobs: bool = False
     """Whether replies carry the probabilities of their tokens."""
     model_args: tuple[str, ...] = ()
@@ -259,11 +260,13 @@ class ModelSettings:
     server_log: Path | None = None
     """File for the output of that server."""
     device: str | None = None
-    """Where a model in this process runs: `cpu`, `cuda`, `mps`; `None` for what there is."""
+    """Where a model in this process runs: `cpu`, `cuda`, `mps`; `None` for the best that is
+    available.
+    """
     trust_remote_code: bool = False
     """Whether Python code in the model's folder may be executed."""
     known: Callable[[str], Known] | None = None
-    """Sample id -> what is right. Only the oracle is given it: see `providers.registry`."""
+    """Sample id -> the oracle's knowledge. Only the oracle gets it, see `providers.registry`."""
     notify: Callable[[str], None] = lambda _line: None
     """Called with a line for the user."""
 
@@ -359,7 +362,7 @@ class TransientError(ProviderError):
         super().__init__(message)
         self.retry_after_s = retry_after_s
         self.usage = usage
-        """Tokens that were nevertheless billed."""
+        """Tokens that were billed although there is no reply."""
 
 
 class RateLimitError(TransientError):
@@ -397,7 +400,7 @@ class BatchExpiredError(TransientError):
 def _storable(text: str) -> str:
     """The text with each lone surrogate, which UTF-8 lacks, replaced by U+FFFD.
 
-    The JSON of a server has one where a reply was cut off within a character.
+    The JSON of a server has a lone surrogate if a reply was cut off within a character.
     """
     try:
         text.encode()

@@ -1,4 +1,4 @@
-"""What a provider may return: the checks of replies, facts and token counts."""
+"""Checks what a provider returns: replies, facts and token counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = {
     "cache_write_tokens": "prompt_tokens",
     "thought_tokens": "output_tokens",
 }
-"""Figure of a `Usage` -> the figure that it is a part of."""
+"""Field of a `Usage` -> the field that it is a part of."""
 _TEXTS = ("model", "refusal", "reasoning")
 _USAGE = "usage."
 
@@ -33,8 +33,8 @@ def is_count(value: object) -> bool:
 
 
 def reply_problems(reply: object) -> dict[str, str]:
-    """What is wrong with what `complete` returned: field -> problem; the field is empty where it is
-    no `Reply`, and `usage.FIELD` for a part of the usage.
+    """The problems of a value that `complete` returned: field -> problem. The field is empty if the
+    value is no `Reply`, and `usage.FIELD` for a part of the usage.
     """
     if not isinstance(reply, Reply):
         return {"": f"a {kind(reply)}, not a Reply"}
@@ -93,7 +93,7 @@ def _usage_problems(usage: Usage) -> dict[str, str]:
 
 
 def without(reply: Reply, wrong: Mapping[str, str]) -> Reply:
-    """The reply without the details that are `wrong`, as `reply_problems` names them."""
+    """The reply without its `wrong` fields, which `reply_problems` names."""
     usual = Reply("", finish_reason="other")
     parts: dict[str, Any] = {
         name.removeprefix(_USAGE): None for name in wrong if name.startswith(_USAGE)
@@ -105,7 +105,7 @@ def without(reply: Reply, wrong: Mapping[str, str]) -> Reply:
 
 
 def facts_problem(facts: object) -> str | None:
-    """Why what `facts` returned cannot be kept with a run; `None` where it can."""
+    """Why a value that `facts` returned cannot be stored with a run; `None` if it can."""
     if not isinstance(facts, Mapping) or not all(isinstance(name, str) for name in facts):
         return f"returned {shown(facts)}, not a mapping from names"
     try:
@@ -121,7 +121,9 @@ def facts_problem(facts: object) -> str | None:
 
 
 def counts_problem(counts: object, prompts: Sequence[str]) -> str | None:
-    """Why what `count_tokens` returned cannot be the tokens of the prompts."""
+    """Why a value that `count_tokens` returned cannot be the token counts of the prompts; `None` if
+    it can.
+    """
     if counts is None or (
         isinstance(counts, list) and len(counts) == len(prompts) and all(map(is_count, counts))
     ):

@@ -13,9 +13,8 @@ def as_document(prompt: str) -> str:
 
 
 def stops(prompt: str) -> list[str]:
-    """Stop sequences: how a model that continues after its answer would begin another question.
-
-    These are the prompt's first words, the label of its last line, and the cue.
+    """Stop sequences, which show that a model has begun another question after its answer: the
+    prompt's first words, the label of its last line, and the cue.
     """
     lines = prompt.split("\n")
     label = lines[-1].partition(":")[0].split(" ")[0]

@@ -1,8 +1,9 @@
-"""Runs code of others, and tells what it does itself from what comes from outside.
+"""Runs other people's code, and finds out whether an exception comes from this code or from
+outside.
 
-A coroutine can raise any exception and cancel the task that awaits it. Seen from there, both look
-like Ctrl-C, a timeout or the end of the program. So it is driven step by step here: what is thrown
-into it comes from outside, and whatever happens within a step is its own doing.
+A coroutine can raise any exception and cancel the task that awaits it. To that task, both look like
+Ctrl-C, a timeout or the end of the program. So the coroutine is run step by step here: an exception
+that is thrown into it comes from outside, and one that is raised within a step is its own.
 """
 
 from __future__ import annotations
@@ -17,27 +18,25 @@ from eyechart.providers.base import ProviderError
 
 
 class ForeignError(Exception):
-    """What code of others did that it may not. The message is what it did, in words."""
+    """Forbidden behaviour of other people's code. The message describes it in words."""
 
     def __init__(self, what: str, error: BaseException | None = None) -> None:
         super().__init__(what)
         self.error = error
-        """What it raised."""
+        """The exception that the code raised."""
 
 
 def described(error: BaseException) -> str:
-    """An exception of others' code, in one line."""
+    """An exception of other people's code, in one line."""
     return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
 
 
 async def result_of(method: Callable[..., Any], *given: object) -> Any:
-    """What the method, which is to be `async def`, returns.
+    """The result of calling a method that should be `async def`.
 
     Raises:
         ProviderError: as the method raises it.
         ForeignError: it raises something else, cancels the task that awaits it, or is no coroutine.
-
-    An interrupt, and a cancellation from outside, pass through.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -67,7 +66,7 @@ async def _awaited(method: Callable[..., Any], given: tuple[object, ...]) -> Any
 
 
 class _Cancellations:
-    """How often code cancelled the task that runs it."""
+    """Number of times that code cancelled the task that runs it."""
 
     def __init__(self, task: asyncio.Task[Any]) -> None:
         self.task = task
@@ -76,7 +75,9 @@ class _Cancellations:
 
 @types.coroutine
 def _steps(call: Coroutine[Any, Any, Any], own: _Cancellations) -> Generator[Any, Any, Any]:
-    """Drives `call`; raises what `result_of` says, and counts its `own` cancellations."""
+    """Runs `call` step by step; raises the errors of `result_of`, and counts the `own`
+    cancellations of the code.
+    """
     thrown: BaseException | None = None
     is_cancelled = False
     while True:

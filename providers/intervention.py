@@ -44,30 +44,30 @@ _LEAST_FACTOR = 1e-9
 """A scaling is above this; far below it, angles are no float32 numbers."""
 _PAIR = 2
 _FAST_TURNS, _SLOW_TURNS = 32, 1
-"""Turns in the window from which a pair is fast, or below which it is slow, in YaRN."""
+"""Number of turns in the window from which a pair is fast, or below which it is slow, in YaRN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """What is changed; the defaults change nothing."""
+    """Changes of attention; the defaults change nothing."""
 
     rope_base: float | None = None
     scaling: str = ""
     """`linear`, `ntk` or `yarn`; empty for none."""
     factor: float = 1.0
-    """Of the scaling."""
+    """Factor of the scaling."""
     log_n: float | None = None
     softmax_one: bool = False
     window: tuple[int, int] | None = None
-    """How many of the last positions are attended to, and how many of the first."""
+    """Number of the last positions, and of the first positions, that are attended to."""
 
     @property
     def is_rotary(self) -> bool:
-        """Whether it changes rotary positions."""
+        """Whether the rotary positions change."""
         return self.rope_base is not None or bool(self.scaling)
 
     def facts(self) -> dict[str, object]:
-        """What is changed, for a manifest; empty where nothing is."""
+        """The changes, for a manifest; empty if nothing changes."""
         changed = {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -97,7 +97,7 @@ class Intervention:
             return plain
 
         def pair_of(turns: float) -> float:
-            """The pair, as a fraction, that turns so often in the window."""
+            """The pair, as a fraction, that makes this number of turns in the window."""
             return width * math.log(window / (turns * 2 * math.pi)) / (2 * math.log(own))
 
         first = max(math.floor(pair_of(_FAST_TURNS)), 0)
@@ -110,8 +110,8 @@ class Intervention:
         return mixed
 
     def hides(self, positions: NDArray[np.intp], keys: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether each of `positions` may not attend to each of `keys`, besides what is ahead; both
-        broadcast.
+        """Whether each of `positions` may not attend to each of `keys`; later positions are not
+        considered. Both are broadcast.
         """
         if self.window is None:
             return positions < 0
@@ -120,13 +120,13 @@ class Intervention:
 
     @property
     def rotary_size(self) -> float:
-        """What cosines and sines are multiplied by: YaRN's temperature."""
+        """The factor of cosines and sines: YaRN's temperature."""
         if self.scaling != "yarn" or self.factor <= 1:
             return 1.0
         return 0.1 * math.log(self.factor) + 1
 
     def temperature(self, seen: NDArray[np.intp]) -> NDArray[np.float32]:
-        """What the scores of positions that see so many tokens are multiplied by."""
+        """The factor of the scores of positions that see so many tokens."""
         import numpy as np  # noqa: PLC0415  heavy: loaded with a model
 
         if self.log_n is None:
@@ -137,7 +137,7 @@ class Intervention:
 
 
 def read_intervention(given: str | None) -> Intervention:
-    """The intervention that a text names; nothing is changed for `none`.
+    """The intervention that a text names; `none` changes nothing.
 
     Raises:
         SetupError: there is no such intervention, or one of its numbers is wrong.

@@ -1,4 +1,4 @@
-"""Files of a model folder, which somebody else may have made: read without trust in them."""
+"""Reads files of a model folder, which may come from a stranger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MOST_BYTES = 1 << 26
-"""Of a file that is no weights; the largest tokenizers have about half of it."""
+"""Most bytes of a file without weights; the largest tokenizers have about half of it."""
 _MOST_ADDED = 1 << 20
 """Characters that a chat template adds to a prompt, at most."""
 _SHOWN = 200
@@ -23,7 +23,7 @@ Ids = TypeVar("Ids", bound=Sequence[int])
 
 
 def is_there(path: Path) -> bool:
-    """Whether a folder has an entry of this name, be it a file, a pipe or a broken link."""
+    """Whether a folder has an entry with this name: a file, a pipe or a broken link."""
     return os.path.lexists(path)
 
 
@@ -50,7 +50,7 @@ def read_content(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises `SetupError` as `read_content` does, or if it is not UTF-8."""
+    """The text of a file; raises `SetupError` like `read_content`, or if it is not UTF-8."""
     try:
         return read_content(path).decode()
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ def read_text(path: Path) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; raises `SetupError` as `read_content` does, or if it has none."""
+    """The JSON object in a file; raises `SetupError` like `read_content`, or if there is none."""
     try:
         content = json.loads(read_content(path))
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,7 @@
 """A built-in model that knows the answers: right up to a length, wrong beyond it.
 
-What is right comes with the settings, as a function of a sample's id that only this provider is
-given; no request of any provider has it.
+The right answers come with the settings, as a function of a sample's id that only this provider
+gets. No request contains them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _FORM = re.compile(r"(?P<sees>[1-9]\d{0,8})(?:/(?P<accuracy>[01]|[01]?\.\d{1,9})
 
 
 def read_oracle(model: str) -> tuple[int, float]:
-    """The last length at which it is right, and how often it is up to there: `50` or `50/0.9`.
+    """The last length at which the oracle is right, and the share of samples up to there that are
+    right: `50` or `50/0.9`.
 
     Raises:
         SetupError: `model` is not of this form.
@@ -33,7 +34,7 @@ def read_oracle(model: str) -> tuple[int, float]:
 
 
 def oracle_name(model: str) -> str:
-    """`model` as tables and folders have it; raises `SetupError` where it is no oracle."""
+    """`model` as in tables and folders; raises `SetupError` if it names no oracle."""
     sees, accuracy = read_oracle(model)
     return str(sees) if accuracy == 1 else f"{sees}/{accuracy:g}"
 

@@ -1,5 +1,5 @@
-"""A plugin's provider as the house asks it: whatever its code does becomes a sound reply, a
-`ProviderError`, or a message, each with the plugin's name.
+"""Wraps a plugin's provider: whatever its code does becomes a valid reply, a `ProviderError` or a
+message, each with the plugin's name.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from eyechart.providers.contract import counts_problem, facts_problem, reply_pro
 from eyechart.providers.foreign import ForeignError, described, result_of
 
 TIMEOUT_S = 600.0
-"""Time for a reply, for facts and for token counts; as the built-in providers have it."""
+"""Seconds for a reply, for facts and for token counts; the same as for built-in providers."""
 CLOSE_TIMEOUT_S = 30.0
-"""Time for `aclose`."""
+"""Seconds for `aclose`."""
 
 
 REMEDY = "report it to the plugin's authors"
@@ -34,21 +34,21 @@ REMEDY = "report it to the plugin's authors"
 
 
 class PluginProvider:
-    """Asks `provider`; raises a `ProviderError` and nothing else, but where Ctrl-C or a
-    cancellation comes from outside.
+    """Asks `provider`. Raises only a `ProviderError`, except for Ctrl-C and a cancellation from
+    outside.
     """
 
     def __init__(self, provider: Provider, place: str, notify: Callable[[str], None]) -> None:
-        """`place` names the plugin in messages, which `notify` takes where they are no errors."""
+        """`place` names the plugin in messages; `notify` gets messages that are no errors."""
         self.provider = provider
         self.place = place
         self.fault: StopRunError | None = None
-        """What the plugin did that ends the run; it may have cancelled the run as well."""
+        """The error of the plugin that ends the run; the plugin may also have cancelled the run."""
         self._notify = notify
         self._said: set[str] = set()
 
     async def complete(self, request: Request) -> Reply:
-        """The plugin's reply, without details that are wrong."""
+        """The plugin's reply, without fields that are wrong."""
         reply = await self._call("complete()", self.provider.complete, request)
         problems = self._checked("complete()", reply_problems, reply)
         if not problems:
@@ -63,14 +63,14 @@ class PluginProvider:
         return sound
 
     async def facts(self) -> Mapping[str, object]:
-        """The plugin's facts, if they can be kept with a run."""
+        """The plugin's facts, if they can be stored with a run."""
         facts = await self._call("facts()", self.provider.facts)
         if problem := self._checked("facts()", facts_problem, facts):
             raise self._stop(f"facts() {problem}")
         return cast("Mapping[str, object]", facts)
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """The plugin's counts; `None`, with a message, where they cannot be true."""
+        """The plugin's counts; `None`, with a message, if they cannot be true."""
         try:
             counts = await self._call("count_tokens()", self.provider.count_tokens, prompts)
         except TransientError as error:
@@ -83,7 +83,7 @@ class PluginProvider:
         return cast("list[int] | None", counts)
 
     async def aclose(self) -> None:
-        """Closes it. What was answered is complete by now, so an error is only said."""
+        """Closes the provider. All answers are complete by now, so an error becomes a message."""
         try:
             await self._call("aclose()", self.provider.aclose, limit_s=CLOSE_TIMEOUT_S)
         except ProviderError as error:
@@ -92,7 +92,7 @@ class PluginProvider:
     async def _call(
         self, what: str, method: Callable[..., Any], *given: object, limit_s: float | None = None
     ) -> Any:
-        """What the method returns; raises a `ProviderError` that names the plugin."""
+        """The result of the method; raises a `ProviderError` that names the plugin."""
         limit_s = TIMEOUT_S if limit_s is None else limit_s
         try:
             async with asyncio.timeout(limit_s) as limit:
@@ -112,7 +112,7 @@ class PluginProvider:
             raise self._stop(said) from error
 
     def _checked(self, what: str, check: Callable[..., Any], *given: object) -> Any:
-        """What a check says of a value, which is the plugin's and may raise anything."""
+        """The result of a check of a plugin's value; the value may raise any exception."""
         try:
             return check(*given)
         except Exception as error:
@@ -132,7 +132,7 @@ class PluginProvider:
 
 
 def _make_sound(error: TransientError) -> None:
-    """Takes a time and a usage of a wrong type away."""
+    """Removes a time or a usage of a wrong type from an error."""
     wait_s: object = error.retry_after_s
     if not (isinstance(wait_s, int | float) and math.isfinite(wait_s) and wait_s >= 0):
         error.retry_after_s = None

@@ -1,8 +1,8 @@
 """Entry points: providers and folders of tasks of other distributions; and verbs, engines, panels
 of the page and insides of models, by which our own satellites join as well as other distributions.
 
-They are read when a name is not built in, and for the lists; a package is imported when its name is
-asked for. A package that fails, or gives what is wrong, is named in one line.
+They are read if a name is not built in, and for lists. A package is imported when its name is used.
+A package that fails, or returns something wrong, is named in one line.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ INSIDES = "eyechart.insides"
 OURS = "eyechart"
 """The distribution whose entry points no other one can replace."""
 METHODS = ("complete", "facts", "count_tokens", "aclose")
-"""What a provider has."""
+"""The methods of a provider."""
 BUILT_IN = "built in"
-"""Where a provider or a task comes from that is no plugin's."""
+"""The origin of a provider or a task that no plugin adds."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
@@ -54,32 +54,32 @@ class Plugin:
 
     group: str
     name: str
-    """What it adds: the name of a provider, or of a group of tasks."""
+    """The name that it adds: of a provider, or of a group of tasks."""
     value: str
-    """Where it is: `module:function`, or a package."""
+    """The place of the code: `module:function`, or a package."""
     distribution: str
     version: str
     summary: str = ""
-    """What the distribution says of itself, in a line."""
+    """The summary line of the distribution."""
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}"
 
     @property
     def place(self) -> str:
-        """How messages name it."""
+        """The plugin's name in messages."""
         return f"{self}, entry point '{self.name} = {self.value}' of {self.group}"
 
     def error(self, problem: str) -> PluginError:
-        """An error with this problem."""
+        """A `PluginError` about this problem."""
         return PluginError(f"{self.place}: {problem}")
 
     def fault(self, problem: str) -> StopRunError:
-        """The error of a plugin that ended a run."""
+        """The error for a plugin that ended a run."""
         return StopRunError(f"{self.place}: {problem}; {REMEDY}")
 
     def load(self) -> object:
-        """The object that it names. What the package prints meanwhile goes to stderr.
+        """The object of the entry point. Output of the package meanwhile goes to stderr.
 
         Raises:
             PluginError: the import fails, or the module has no such object.
@@ -96,7 +96,7 @@ class Plugin:
 
     @contextlib.contextmanager
     def imports(self) -> Iterator[None]:
-        """Raises `PluginError` for whatever code of the package raises while it is imported."""
+        """Turns every exception of the package's import into a `PluginError`."""
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 yield
@@ -117,8 +117,8 @@ class Plugins:
 
 
 def installed(group: str, built_in: Collection[str], own: Collection[str] = ()) -> Plugins:
-    """The installed plugins of a group. A name that is `built_in`, the user's `own`, or that two
-    distributions have, is refused: what a name means does not depend on the order of installation.
+    """The installed plugins of a group. A name is refused if it is `built_in`, the user's `own`, or
+    in two distributions. So the meaning of a name does not depend on the order of installation.
     """
     found = Plugins()
     for name, same in _read(group, tuple(sys.path)).items():
@@ -147,10 +147,10 @@ def installed(group: str, built_in: Collection[str], own: Collection[str] = ()) 
 
 
 def find(group: str, name: str) -> Plugin | None:
-    """The plugin of this name, which is not built in; `None` if there is none.
+    """The plugin with this name; `None` if there is none. The name must not be a built-in one.
 
     Raises:
-        PluginError: there are two.
+        PluginError: two distributions have it.
     """
     if not _NAME.fullmatch(name):
         return None
@@ -193,7 +193,7 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
 
     Raises:
         PluginError: it cannot be imported, fails in another way than with a `ProviderError`, or
-            gives what is no provider.
+            returns no provider.
     """
     function = factory(of)
     try:
@@ -209,7 +209,7 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
 
 
 def fault_of(provider: Provider) -> ProviderError | None:
-    """What a plugin's provider did that ends the run; `None` of others."""
+    """The error of a plugin's provider that ends the run; `None` for other providers."""
     return provider.fault if isinstance(provider, PluginProvider) else None
 
 

@@ -101,7 +101,7 @@ def redact(text: str, secret: str = "") -> str:
 
 
 def has_secret(text: str) -> bool:
-    """Whether `redact` would take something out of `text`."""
+    """Whether `redact` would remove something from `text`."""
     return redact(text) != text
 
 
@@ -203,7 +203,7 @@ class _Finder:
         return text
 
     def leave_out_of_parts(self, parts: list[str]) -> list[str]:
-        """The parts of one text; each part that overlaps a secret is hidden as a whole."""
+        """Hides each part of a text that overlaps a secret, as a whole."""
         whole = "".join(parts)
         if self.leave_out(whole) == whole:
             return parts
@@ -227,7 +227,9 @@ def _source(secret: str) -> str:
 
 
 def _stands_out(secret: str) -> bool:
-    """Whether no reply contains it by chance, as it may contain a row of digits or a word."""
+    """Whether a reply would hardly contain it by chance, as it may contain a row of digits or a
+    word.
+    """
     letters, digits = re.search(r"[^\W\d_]", secret), re.search(r"\d", secret)
     mixed = letters and (digits or re.search(r"[\W_]", secret))
     shortest = 5 if mixed else 12 if letters else 16

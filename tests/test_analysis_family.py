@@ -11,7 +11,7 @@ import pytest
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import corrected, in_family, longest, rank_runs
-from eyechart.harness.analysis.further import length_difference, side_of, sides_difference
+from eyechart.harness.analysis.further import fitted_side, length_difference, sides_difference
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.paired import holm
@@ -304,7 +304,7 @@ def test_many_equal_runs_are_rarely_told_apart() -> None:
     false = 0
     for seed in range(20):
         curves = [simulated(logistic(60), 20, 100 * seed + place) for place in range(5)]
-        sides = [side_of(curve, Threshold()) for curve in curves]
+        sides = [fitted_side(curve, Threshold()) for curve in curves]
         differences = corrected(
             [
                 sides_difference(one, other)

@@ -16,11 +16,11 @@ from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.further import (
     LengthDifference,
     detectable_factor,
+    fitted_side,
     joined,
     length_difference,
     mean_difference,
     octaves_between,
-    side_of,
     sides_difference,
 )
 from eyechart.harness.analysis.interval import Bound
@@ -207,7 +207,7 @@ def test_a_corrected_difference_may_not_be_shown_any_more() -> None:
 def test_a_p_value_alone_is_that_of_the_difference(crossing: int, paired: bool) -> None:
     """From one side of the distribution; its bound is less than one level below it."""
     first, second = (
-        side_of(simulated(logistic(middle), 30, seed), Threshold())
+        fitted_side(simulated(logistic(middle), 30, seed), Threshold())
         for seed, middle in enumerate((60, crossing))
     )
     found = sides_difference(first, second, paired=paired)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.further import length_difference, side_of, sides_difference
+from eyechart.harness.analysis.further import fitted_side, length_difference, sides_difference
 from eyechart.harness.analysis.unpaired import compare_unpaired, difference_interval, fisher
 from tests.curves import LENGTHS, answers
 from tests.simulated import logistic, simulated
@@ -62,7 +62,7 @@ class TestLengths:
         """On the same lines; exchanging the sides changes the signs."""
         far, near = simulated(logistic(80), 20), simulated(logistic(34), 20, 1)
         paired = length_difference(far, near, Threshold())
-        sides = side_of(far, Threshold()), side_of(near, Threshold())
+        sides = fitted_side(far, Threshold()), fitted_side(near, Threshold())
         found = sides_difference(*sides, paired=False)
         back = sides_difference(*reversed(sides), paired=False)
         assert found.octaves == pytest.approx(paired.octaves, abs=0.15)
@@ -76,7 +76,7 @@ class TestLengths:
         whole = answers(right)
         part = whole.at(slice(2, None))
         difference = sides_difference(
-            side_of(whole, Threshold()), side_of(part, Threshold()), paired=False
+            fitted_side(whole, Threshold()), fitted_side(part, Threshold()), paired=False
         )
         assert difference.low < 0 < difference.high
         assert difference.octaves == pytest.approx(0, abs=0.3)

@@ -96,7 +96,7 @@ def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:
     near = recorded(lab, "near", 20, (16, 32))
     same = recorded(lab, "same", 20, (16, 32))
     done = lab.bench("compare", far, near)
-    assert (done.code, "no line is of both; unpaired: " in done.out) == (0, True)
+    assert (done.code, "no line is in both; unpaired: " in done.out) == (0, True)
     assert "unpaired" not in lab.bench("compare", near, same).out
     several = lab.bench("compare", far, near, same).out
     assert "each pair (2 unpaired, since the rows differ), Holm's correction" in several

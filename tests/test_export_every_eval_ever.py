@@ -368,7 +368,7 @@ def test_one_name_is_not_given_to_several_models(lab: Lab) -> None:
     assert len(done.out.split()) == 2
     lab.bench_run("--model", lab.model("Final answer: 2"), task=lab.plain)
     runs = [path.parent for path in (lab.out / "runs").rglob(SAMPLES)]
-    export(lab, *runs, "--model-id", "a/b").one_line(2, "runs are of 2: ", "fake/model")
+    export(lab, *runs, "--model-id", "a/b").one_line(2, "runs have 2: ", "fake/model")
 
 
 @pytest.mark.parametrize(

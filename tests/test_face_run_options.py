@@ -55,8 +55,8 @@ def test_the_default_is_that_of_the_limits() -> None:
         ({"batch": True, "rpm": 1.0}, "--rpm and --tpm"),
         ({"repeat": True, "fresh": True}, "--repeat does not go together with --fresh"),
         ({"repeat": True, "batch": True}, "--repeat does not go together with --batch"),
-        ({"precision": 1.0}, "--precision is of an adaptive run; add --adaptive"),
-        ({"max_requests": 5}, "--max-requests is of an adaptive run; add --adaptive"),
+        ({"precision": 1.0}, "--precision needs an adaptive run; add --adaptive"),
+        ({"max_requests": 5}, "--max-requests needs an adaptive run; add --adaptive"),
         (
             {"adaptive": True, "precision": 2.5},
             "--precision must be a number from 0.4 to 1 oct",

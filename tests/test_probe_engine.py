@@ -300,7 +300,7 @@ def test_samples_of_another_seed_are_said(lab: Lab) -> None:
     (run,) = (lab.out / "runs" / "tiny" / "counting").iterdir()
     (other,) = (out / "probes").glob("tiny/counting/*")
     done = lab.bench("report", run, other, "-o", lab.folder / "page.html")
-    assert f"{other}: its samples are of seed 7, those of a run beside it of seed 0" in done.err
+    assert f"{other}: its samples have seed 7, those of a run beside it seed 0" in done.err
 
 
 @pytest.mark.parametrize("option", [("--device", "cuda"), ("--trust-remote-code",)])

@@ -278,13 +278,13 @@ def test_one_run_is_of_one_model(lab: Lab) -> None:
     rows = [{"reply": "3", "target": 3, "length": 3, "model": name} for name in ("a", "b", "a")]
     path = lines(lab.folder / "them.jsonl", rows)
     done = take(lab, path, lab.plain)
-    done.one_line(2, "the rows are of 2 models ('a', 'b')", "--where model=NAME")
+    done.one_line(2, "the rows name 2 models ('a', 'b')", "--where model=NAME")
     chosen = take(lab, path, lab.plain, "--where", "model=b", model="other")
     assert chosen.code == 0
     assert "1 new reply, 0 known before, 2 of other rows, 0 rows that" in chosen.err
     assert "the rows name the model 'b'; their run is that of 'other'" in chosen.err
     named = take(lab, path, lab.plain, model="vendor/A@high")
-    assert "the rows are of 2 models; those of 'a' are taken" in named.err
+    assert "the rows name 2 models; only those of 'a' are taken" in named.err
     assert "2 new replies, 0 known before, 1 of other rows, 0 rows that" in named.err
 
 

@@ -359,7 +359,7 @@ class TestFile:
             ("lab/plain.yaml", "lab/plane.yaml", "study.yaml:9:5: no file '/"),
             ("  - fake/a", "  - nobody/a", "study.yaml:5:5: unknown provider 'nobody'"),
             ("  - fake/a", "  - {name: tiny, effort: high}", "study.yaml:5:5: "),
-            ("samples: 4", "precision: 0.5", "'precision' is of an adaptive study"),
+            ("samples: 4", "precision: 0.5", "'precision' needs an adaptive study"),
             ("samples: 2}", "axes: {colour: red}}", "study.yaml:9:5: "),
             ("  - lab/ones.yaml", "  - lab/plain.yaml", "lab/plain is here twice"),
             ("  - fake/a", "  - fake/a\n  - fake/a", "'fake/a' is here twice"),

@@ -166,7 +166,7 @@ def _of_lines(comparison: Comparison) -> str:
             f"test{'s' * (len(tests) > 1)})"
         )
     if not tests:
-        return "no line is of both"
+        return "no line is in both"
     if not comparison.is_paired:
         return (
             f"no single line shows a difference (exact {test} with Holm's correction for "

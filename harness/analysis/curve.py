@@ -156,7 +156,7 @@ def curve(
 
 
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
-    """Area under accuracy over log length, as a share of the area log_lengths accuracy 1.
+    """Area under accuracy over log length, as a share of the area at accuracy 1.
 
     `lengths` has shape (L,), `accuracies` (B, L), the result (B,), 0 to 1. Trapezoids between the
     tested lengths. The area over a single length is its accuracy.

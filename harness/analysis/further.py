@@ -20,8 +20,8 @@ Crossings: TypeAlias = tuple[Floats, Floats]
 """See `_crossings`."""
 _NORMAL = np.linspace(-4.8, 4.8, 161)
 """Standard normal quantiles at which each crossing is taken; their pairs make up the distribution
-of the difference. They reach far out, since p-values that are corrected for many tests are decided
-there."""
+of the difference. They reach far out, since p-values corrected for many tests depend on the tails.
+"""
 _LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 400), TAILS[0], 0.5])
 """One-sided levels at which the ends of the difference are known."""
 _ROWS = np.arange(len(_NORMAL))
@@ -68,8 +68,8 @@ class LengthDifference:
 
     @property
     def shown(self) -> tuple[float, float, float]:
-        """Median and both ends in octaves; without limits where a side has no single threshold,
-        since its length is then the tested one, which the difference does not go by.
+        """Median and both ends in octaves; without limits if a side has no single threshold: its
+        length is then the tested length, and the difference does not use that.
         """
         if not self.one_threshold:
             return math.nan, -math.inf, math.inf
@@ -105,7 +105,9 @@ def detectable_factor(low: float, high: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What a difference needs of one curve, computed once for curves that are in many pairs."""
+    """The part of a difference that depends on one curve, computed once for curves in many
+    pairs.
+    """
 
     samples: Curve
     fit: Fit
@@ -128,13 +130,13 @@ class Side:
         return _crossings(self.fit)
 
 
-def side_of(samples: Curve, threshold: Threshold) -> Side:
-    """Fits one side."""
+def fitted_side(samples: Curve, threshold: Threshold) -> Side:
+    """The side of a curve: its fitted curve, and what follows from it."""
     return Side(samples, fit(samples, threshold), threshold)
 
 
 class Sides:
-    """Curves that are in many pairs. Each is fitted once: equal answers have the same fit."""
+    """Sides of curves that are in many pairs; curves with equal answers share one fit."""
 
     def __init__(self, threshold: Threshold) -> None:
         self._threshold = threshold
@@ -144,7 +146,7 @@ class Sides:
         """The side with these answers; its `samples` are those that came first."""
         key = samples.digest
         if key not in self._of:
-            self._of[key] = side_of(samples, self._threshold)
+            self._of[key] = fitted_side(samples, self._threshold)
         return self._of[key]
 
     def difference(self, first: Curve, second: Curve, *, paired: bool = True) -> LengthDifference:
@@ -157,7 +159,7 @@ def length_difference(first: Curve, second: Curve, threshold: Threshold) -> Leng
 
     See `Joined`.
     """
-    return sides_difference(side_of(first, threshold), side_of(second, threshold))
+    return sides_difference(fitted_side(first, threshold), fitted_side(second, threshold))
 
 
 def sides_difference(first: Side, second: Side, *, paired: bool = True) -> LengthDifference:
@@ -215,10 +217,9 @@ LEAST_P = _two_sided(float(_LEVELS[0]))
 
 
 def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference:
-    """The mean of the differences under several conditions; lengths are those of the first one.
-
-    Its interval is as wide as the mean of theirs: conditions share rows, so nothing is gained from
-    their number.
+    """The mean of the differences under several conditions; lengths are those of the first
+    condition. The interval is as wide as the mean of theirs: conditions share rows, so more
+    conditions do not make it narrower.
     """
     first = differences[0]
     return _of_ends(

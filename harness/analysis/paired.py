@@ -128,7 +128,7 @@ def paired(first: Curve, second: Curve) -> Pair | None:
     """Both curves restricted to the samples that are scored in both; `None` if there are none.
 
     Lines without such a sample are left out. Equal lines have samples of equal lengths, as both
-    curves are of one task and seed.
+    curves have one task and seed.
     """
     lines = sorted(set(first.lines) & set(second.lines))
     rows = min(len(first.correct), len(second.correct))

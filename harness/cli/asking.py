@@ -1,4 +1,4 @@
-"""The options of the verbs that bring replies in: `run`, `import`.
+"""The options of the verbs that collect replies: `run` and `import`.
 
 Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """
@@ -42,7 +42,7 @@ from eyechart.harness.cli.options import (
     command_of,
     examples,
     listed,
-    said_of_default_axes,
+    warner_for_default_axes,
 )
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UsageError
@@ -223,7 +223,7 @@ def run(
         samples=samples,
         axes=axis or [],
         seed=seed,
-        leave_out=said_of_default_axes(context),
+        leave_out=warner_for_default_axes(context),
         adaptive=adaptive,
         preset=preset,
         notify=warn,
@@ -297,7 +297,7 @@ _OF_STUDY = (
     *("study", "out", "model", "budget", "fresh", "accept_server", "dry_run", "ask_server"),
     *("trust", "as_json"),
 )
-"""Parameters of `run` that go together with a study."""
+"""Parameters of `run` that may be given together with a study."""
 
 
 def _run_study(

@@ -34,7 +34,7 @@ def command_of(context: typer.Context) -> str:
     return shlex.join(["bench", *sys.argv[1:], *settings]) if settings else ""
 
 
-def said_of_default_axes(context: typer.Context) -> Callable[[str], None] | None:
+def warner_for_default_axes(context: typer.Context) -> Callable[[str], None] | None:
     """A function that warns of an axis that tasks lack, if the axes come from a file or the
     environment: these are only for tasks that have them. `None` if the command line names the axes.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import Asked, ask, limit_of
+from eyechart.harness.face.engine import Asked, ask, reached_limit
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
@@ -116,7 +116,7 @@ def show_asked(
     if chooser is None:
         missing += sum(request.plan.size for request in requests if request.folder not in begun)
     else:  # what adaptive runs that were not begun would ask is not known
-        limit = limit_of(budget, same_command) or ("", f"{same_command} goes on")
+        limit = reached_limit(budget, same_command) or ("", f"{same_command} goes on")
         unfinished = _report_ends(requests, begun, chooser, limit, is_quiet=is_quiet)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
@@ -250,7 +250,7 @@ def _warn_of_missing(
     missing: int, outcomes: Sequence[RunOutcome], budget: Budget, same_command: str
 ) -> None:
     """Prints how many samples have no reply, why, and what to do."""
-    if limit := limit_of(budget, same_command):
+    if limit := reached_limit(budget, same_command):
         why, remedy = limit
     else:
         failed = [outcome.progress for outcome in outcomes if outcome.progress.failed]

@@ -31,7 +31,7 @@ from eyechart.harness.face.arguments import (
     whole,
     whole_numbers,
 )
-from eyechart.harness.face.engine import ask, limit_of
+from eyechart.harness.face.engine import ask, reached_limit
 from eyechart.harness.face.result import Run, read_threshold
 from eyechart.harness.face.run_options import RunOptions, read_settings
 from eyechart.harness.journal.record import Warn
@@ -114,13 +114,14 @@ def run(
 ) -> Run:
     """Asks `model` the samples of `task` that have no answer yet, and judges the run.
 
-    The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all".
-    The run is the one of the same command: either continues the other. Nothing is printed. `warn`
-    takes messages while the run goes on; without it they are Python warnings at the end.
+    The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all". A
+    call and a command with the same arguments share one run, and each continues the other. Nothing
+    is printed. `warn` gets messages while the run goes on; without it they are Python warnings at
+    the end.
 
-    With `adaptive` the waves of requests follow from the replies so far, until each effective
-    length is known to `precision` octaves (0.75 without it) or `max_requests` samples were asked.
-    What is not known as well is a message.
+    With `adaptive`, the replies so far decide which samples are asked next, until each effective
+    length is known to `precision` octaves (default 0.75) or `max_requests` samples were asked. A
+    message names each effective length that is not known so well.
 
     It works where an event loop runs, as in a notebook.
 
@@ -210,7 +211,9 @@ def _plan(task: Task, *, axes: Mapping[str, Sequence[str]], **selected: Any) -> 
 
 
 def _command(planned: Plan, options: RunOptions, **chosen: object) -> str:
-    """The call, for the manifest: with what chooses samples and model, and what was `chosen`."""
+    """The call as text, for the manifest: the arguments that choose samples and model, and those in
+    `chosen`.
+    """
     task = planned.task
     values = {
         axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))
@@ -240,7 +243,7 @@ class _NoDisplay:
 def _ask(
     request: RunRequest, options: RunOptions, chooser: AdaptiveChooser | None, notify: Warn
 ) -> None:
-    """Asks what is pending, and writes the tables of the run also where an error ends it; says
+    """Asks the pending samples, and writes the tables of the run even if an error ends it. Says
     which conditions of an adaptive run are not known well enough.
     """
     budget = Budget(options.model.prices, options.budget, options.max_requests)
@@ -266,7 +269,7 @@ def _ask(
         for condition, end in unknown.items():
             notify(f"{condition.label}: {end.text}")
         same = "the same call"
-        limit = limit_of(budget, same) or ("", f"{same} goes on")
+        limit = reached_limit(budget, same) or ("", f"{same} goes on")
         for line in chooser.unknown(list(unknown.values()), *limit):
             notify(line)
 
@@ -330,9 +333,9 @@ def _cancel(
 
 def _wait(done: Future[None], outer: asyncio.Task[Any] | None) -> None:
     """Waits for `done`; raises `CancelledError` once `outer` is cancelled, as `asyncio.run` does
-    where Ctrl-C is pressed.
+    for Ctrl-C.
 
-    Not by `Thread.join`: in Python 3.11 a thread counts as ended where Ctrl-C interrupts that.
+    `Thread.join` is not used: in Python 3.11 a thread counts as ended if Ctrl-C interrupts it.
     """
     while not done.done():
         wait((done,), timeout=_WAIT_S)

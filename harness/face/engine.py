@@ -103,7 +103,7 @@ def _stopped_by(options: RunOptions, error: BaseException) -> StopRunError | Non
     return plugin.fault("it stopped the event loop")
 
 
-def limit_of(budget: Budget, same: str) -> tuple[str, str] | None:
+def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
     """The limit that ended the runs of a command, and how to continue; `None` if no limit did.
     `same` names the repeated command.
     """

@@ -1,4 +1,4 @@
-"""The options of a run, read and checked once: of `bench run`, `bench export batch` and Python."""
+"""The options of a run, checked once: for `bench run`, `bench export batch` and Python."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def read_settings(
     system: str | None = None,
     effort: str | None = None,
 ) -> Settings:
-    """The settings that shape the answers; raises `UsageError` for a value that no run can have."""
+    """The settings that affect the answers; raises `UsageError` for a value that no run can
+    have.
+    """
     limit = selection.max_tokens(max_tokens)
     check_text("--system", system)
     if system is not None and has_secret(system):
@@ -95,7 +97,7 @@ class RunOptions:
     known_facts: Mapping[str, object]
     """Facts of the provider that are known before it is opened."""
     notify: Warn
-    """Takes what the provider says."""
+    """Gets messages of the provider."""
     logprobs: bool = False
     base_urls: tuple[str, ...] = ()
     server_args: tuple[str, ...] = ()
@@ -105,12 +107,12 @@ class RunOptions:
     fresh: bool = False
     batch: bool = False
     tier: str | None = None
-    """The tier that single requests ask for; `None` leaves it to the vendor."""
+    """The tier of single requests; `None` leaves it to the vendor."""
     adaptive: bool = False
     precision: float = PRECISION
-    """Octaves to which an adaptive run is to know each effective length."""
+    """Octaves to which an adaptive run shall know each effective length."""
     max_requests: int | None = None
-    """Samples that an adaptive command may ask, at most."""
+    """Most samples that an adaptive command may ask."""
     repeat: bool = False
     """Whether the samples of complete runs are asked again."""
     intervention: str | None = None
@@ -120,9 +122,9 @@ class RunOptions:
     ray: RayOptions | None = None
     """The cluster that asks; `None` for this process."""
     accept_server: bool = False
-    """Whether a server may go on with a run that does not say whether it has the same model."""
+    """Whether the user accepts a server that does not say whether it has the run's model."""
     command: str = ""
-    """How the run was asked for; "" for the command line of this process."""
+    """The call that asked for the run; "" for the command line of this process."""
 
     @classmethod
     def from_command(
@@ -157,8 +159,8 @@ class RunOptions:
         accept_server: bool = False,
         command: str = "",
     ) -> RunOptions:
-        """Checks the options and looks up the model; `called` is the user's name for it, `label`
-        names the variant that is served, and `intervention` what is changed in it.
+        """Checks the options and looks up the model. `called` is the user's name for the model,
+        `label` names its variant, `intervention` is a change of its attention.
 
         Raises:
             UsageError: a value that no run can have.
@@ -249,7 +251,9 @@ class RunOptions:
 
     @property
     def destination(self) -> Destination | None:
-        """Where the requests go, and which key goes along; `None` where the model computes here."""
+        """Where the requests go, and which key is sent with them; `None` if the model runs on this
+        machine.
+        """
         return self.name.destination(self.base_urls, self.model_args)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
@@ -275,7 +279,7 @@ class RunOptions:
         return repeat_requests(requests, adaptive=self.adaptive) if self.repeat else requests
 
     def _in_shard(self, plans: Sequence[Plan]) -> list[Plan]:
-        """The plans that have a row in the shard; says which have none."""
+        """The plans that have a row in the shard; tells which plans have none."""
         kept = [plan for plan in plans if replace(plan, shard=self.shard).size]
         if plans and not kept:
             most = max(max(plan.sizes.values()) for plan in plans)
@@ -288,7 +292,9 @@ class RunOptions:
         return kept
 
     def model_settings(self, log: Path | None = None) -> ModelSettings:
-        """How the provider is to open the model; `log` takes the output of its server."""
+        """The settings with which the provider opens the model; `log` gets the output of its
+        server.
+        """
         return ModelSettings(
             model=self.name.model,
             temperature=self.settings.temperature,
@@ -317,7 +323,7 @@ class RunOptions:
 
 
 def _read_tier(tier: str | None, *, batch: bool) -> tuple[bool, str | None]:
-    """Whether a Batch API is asked, and the tier of single requests; raises `UsageError`."""
+    """Whether a Batch API is used, and the tier of single requests; raises `UsageError`."""
     if tier is not None and batch:
         raise UsageError("a batch is a tier of its own; leave out --tier or --batch")
     if tier not in (None, *_TIERS, "batch"):
@@ -326,7 +332,9 @@ def _read_tier(tier: str | None, *, batch: bool) -> tuple[bool, str | None]:
 
 
 def _read_shard(text: str | None, *, adaptive: bool, repeat: bool) -> Shard:
-    """The rows that are asked; raises `UsageError` where a shard cannot choose them."""
+    """The rows that are asked; raises `UsageError` if a shard cannot be combined with the other
+    options.
+    """
     if text is None:
         return WHOLE
     shard = Shard.read(text)
@@ -344,10 +352,10 @@ def _read_shard(text: str | None, *, adaptive: bool, repeat: bool) -> Shard:
 
 
 def _read_ray(engine: str | None, address: str | None, workers: int | None) -> RayOptions | None:
-    """The cluster that is to ask; raises `UsageError` for another engine, or none."""
+    """The cluster that asks, or `None`; raises `UsageError` for an unknown engine."""
     if engine is None:
         if address is not None or workers is not None:
-            raise UsageError("--ray-address and --ray-workers are of --engine ray; add it")
+            raise UsageError("--ray-address and --ray-workers need --engine ray")
         return None
     if engine != "ray":
         raise UsageError(f"--engine must be ray, not {engine!r}; leave it out to ask from here")
@@ -356,7 +364,7 @@ def _read_ray(engine: str | None, address: str | None, workers: int | None) -> R
 
 
 def _check_ray(ray: RayOptions | None, budget: float | None, *, batch: bool) -> None:
-    """Raises `UsageError` for options that workers of a cluster cannot keep."""
+    """Raises `UsageError` for options that workers of a cluster cannot follow."""
     if ray is None:
         return
     if batch:
@@ -372,11 +380,11 @@ def _check_adaptive(precision: float | None, max_requests: int | None, *, adapti
     """Raises `UsageError` for options of adaptive runs without `--adaptive`."""
     for option, value in (("precision", precision), ("max-requests", max_requests)):
         if value is not None and not adaptive:
-            raise UsageError(f"--{option} is of an adaptive run; add --adaptive")
+            raise UsageError(f"--{option} needs an adaptive run; add --adaptive")
 
 
 def _check_out(out: Path) -> None:
-    """Raises `UsageError` where `out`, or a folder above it, is a file."""
+    """Raises `UsageError` if `out`, or a folder above it, is a file."""
     nearest = next((folder for folder in (out, *out.parents) if folder.exists()), out)
     if nearest.exists() and not nearest.is_dir():
         raise UsageError(f"--out {str(out)!r}: {str(nearest)!r} is not a folder")

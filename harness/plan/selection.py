@@ -23,13 +23,13 @@ _NAMED = 3
 
 
 def check_text(option: str, given: str | None) -> None:
-    """Raises `UsageError` where `given` is not UTF-8."""
+    """Raises `UsageError` if `given` cannot be encoded in UTF-8."""
     if given is not None and utf8_problem("", given):
         raise UsageError(f"{option} {given!r} is not UTF-8; write it in UTF-8")
 
 
 def read_whole(given: str) -> int | None:
-    """The whole number that a text is; `None` if it is none."""
+    """The whole number in a text; `None` if there is none."""
     with suppress(ValueError):
         return int(given) if given.isascii() and given.isdecimal() else None
     return None  # of thousands of digits
@@ -47,7 +47,7 @@ def max_tokens(given: str) -> int | None:
 
 
 def open_tasks(names: str, *, trial: bool = True) -> list[Task]:
-    """The tasks that `names` lists; raises the mistakes in all their files as one error."""
+    """The tasks that `names` lists; raises one error with the mistakes in all their files."""
     opened: list[Task] = []
     wrong: list[str] = []
     for name, path in find(names).items():
@@ -73,9 +73,10 @@ def plans(
     preset: str | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> list[Plan]:
-    """A plan for each task that `names` lists, as `task_plan` makes it. `leave_out` takes what is
-    said of an axis that tasks lack; without it an axis that no task has is an error. With a
-    `preset` the tasks that do not have it are left out, and `notify` gets a line that names them.
+    """A plan for each task that `names` lists, as `task_plan` makes it. An axis that some tasks
+    lack is left out for these, and `leave_out` gets a message about it. Without `leave_out`, an
+    axis that no task has is an error. With a `preset`, tasks without it are left out, and `notify`
+    gets a line that names them.
     """
     tasks = open_tasks(names)
     if preset is not None:
@@ -116,7 +117,7 @@ def task_plan(
     preset: str | None,
     adaptive: bool,
 ) -> Plan:
-    """The plan of one task: the most that a run of it may ask.
+    """The plan of one task: the most samples that a run of it may ask.
 
     An adaptive run asks up to `MOST_SAMPLES` samples of a line, unless `samples` is given. Its
     `lengths` become bands, unless `spread` is given or the task has ready items.
@@ -143,7 +144,7 @@ def task_plan(
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of the names, and how many others there are."""
+    """The first names, and the number of the others."""
     others = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {others} more" if others > 0 else "")
 
@@ -151,7 +152,7 @@ def _some(names: Sequence[str]) -> str:
 def _with_preset(
     tasks: Sequence[Task], preset: str, names: str, notify: Callable[[str], None] | None
 ) -> list[Task]:
-    """The tasks that have the preset; raises `UsageError` if none has."""
+    """The tasks that have the preset; raises `UsageError` if none has it."""
     having = [task for task in tasks if preset in task.spec.presets]
     if not having:
         known = sorted({name for task in tasks for name in task.spec.presets})
@@ -163,7 +164,9 @@ def _with_preset(
 
 
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
-    """Raises `UsageError` for an axis that none of the `tasks` has, which `names` lists."""
+    """Raises `UsageError` for an axis that no task has. `names` is the value of `--task`, for the
+    message.
+    """
     for axis in axes:
         if not any(axis in task.spec.axes for task in tasks):
             remedy = _known_axes(axis, tasks)
@@ -171,7 +174,7 @@ def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
 
 
 def _known_axes(given: str, tasks: Sequence[Task]) -> str:
-    """The axis that was probably meant, else all that the tasks have."""
+    """The axis that was probably meant, or else all axes of the tasks."""
     known = sorted({axis for task in tasks for axis in task.spec.axes})
     return did_you_mean(given, known)
 
@@ -184,14 +187,14 @@ def check_lengths(planned: Plan) -> None:
 
 
 _COMPARED = 3
-"""Samples that are compared to find out whether all rows of a cell are equal."""
+"""Number of samples that are compared to find cells whose rows are all equal."""
 
 
 def system_prompt(planned: Sequence[Plan], given: str | None) -> str | None:
-    """The system prompt of a command: `given`, else the one of its tasks.
+    """The system prompt of a command: `given`, or else that of its tasks.
 
     Raises:
-        UsageError: the tasks have different ones; a command opens its model with one.
+        UsageError: the tasks have different system prompts, and a command opens its model with one.
     """
     if given is not None:
         return given
@@ -206,8 +209,10 @@ def system_prompt(planned: Sequence[Plan], given: str | None) -> str | None:
 
 
 def repeats(planned: Plan) -> str | None:
-    """A warning where all lines are exact and a cell's samples have the same row and target, so
-    that they differ in nothing but a label; looked for in the cells with the longest rows.
+    """A warning if the samples of a cell have equal rows and targets and differ only in a label;
+    else `None`.
+
+    This can happen only if all lines are exact. The cells with the longest rows are checked.
     """
     task, line = planned.task, planned.lines[-1]
     count = min(_COMPARED, planned.cell_size(planned.conditions[0], line))

@@ -30,8 +30,8 @@ MOST_TOGETHER = len(SERIES_LIGHT)
 
 
 def accuracy_figures(section: Section, standing: Standing) -> list[Figure]:
-    """Accuracy over length and effective length: of all models under one condition in one panel,
-    and of each model under all its conditions, where there are several.
+    """Accuracy over length, and effective lengths: one panel of all models under one condition, and
+    one panel of each model under all its conditions, if there are several.
     """
     models = [place.name for place in standing.places if place.estimate is not None]
     if len(models) < 2:  # noqa: PLR2004  nothing to put together

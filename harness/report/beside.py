@@ -1,4 +1,4 @@
-"""What the figures beside published ones share."""
+"""Code that the figures beside published ones share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from eyechart.harness.report.section import Section, Series
 Files: TypeAlias = Mapping[str, Reported]
 """Name -> file."""
 LARGEST = 1e12
-"""Answers and errors beyond this are drawn at it."""
+"""Answers and errors beyond this are drawn at this value."""
 
 
 def beside(section: Section, file: Reported, figure: Figure) -> Figure | None:
-    """The figure with the source of what is grey in it; `None` without panels. A source that it has
-    already, such as names of models, comes before that of the file.
+    """The figure with the source of its grey marks; `None` without panels. A source that the figure
+    already has, such as names of models, comes first.
     """
     if not figure.panels:
         return None
@@ -31,7 +31,9 @@ def beside(section: Section, file: Reported, figure: Figure) -> Figure | None:
 def series_of(
     section: Section, run_details: RunDetails, wanted: Mapping[str, str]
 ) -> Sequence[Series]:
-    """The series of a run under the wanted values; an axis that the task lacks asks nothing."""
+    """The series of a run under the wanted values; values on an axis that the task lacks are
+    ignored.
+    """
     return [
         series
         for series in section.series

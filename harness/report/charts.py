@@ -18,13 +18,13 @@ _ROW = 18
 _AIR = 8
 """Pixels between the outermost marks and the edge."""
 _LANE, _LANES = 4.5, 0.7
-"""Pixels between marks that lie side by side, at most; and the share of the room between two
-lengths that the marks of all series may take.
+"""Most pixels between marks that lie side by side; and the share of the room between two lengths
+that the marks of all series may use.
 """
 _TICK = 32
 """Pixels from the label of the longest tested length to that of a longer published one."""
 _ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)
-"""Where an axis of differences may end; a shorter one would make chance look large."""
+"""Least end of an axis of differences; on a shorter axis chance would look large."""
 MANY = 6
 """Charts with more series than this have fainter bands and no fitted curves."""
 
@@ -50,8 +50,8 @@ def _x(
 
 
 def longest_first(ascending: Sequence[float]) -> dict[str, Any]:
-    """The domain of a scale whose longest length keeps its label: where labels overlap, Vega
-    hides the later one in the order of the domain.
+    """The domain of a scale, in an order that keeps the label of the longest length: where labels
+    overlap, Vega hides the later one in the domain.
     """
     return {"domain": list(reversed(ascending)), "reverse": True}
 
@@ -68,7 +68,9 @@ def _data(name: str) -> alt.Chart:
 
 
 def _beside(data: alt.Chart, look: Look, lengths: Sequence[int]) -> alt.Chart:
-    """`data` with each row moved to its lane: by few pixels, and never to the next length."""
+    """`data` with each row moved sideways to its lane, by few pixels and never to the next
+    length.
+    """
     low, *_, high = _around(lengths)
     series = len(look.colours) * max(1, len(look.dashes))
     nearest = min(
@@ -256,8 +258,8 @@ def _counts(title: str) -> alt.Axis:
 
 
 def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over: str) -> Spec:
-    """Mean size of the error: measured in colour, published in grey behind it, out to `reach`;
-    `over` is the title of the x axis.
+    """Mean size of the error: our measurements in colour, published ones in grey behind them, out
+    to `reach`. `over` is the title of the x axis.
 
     Data: `published` (x, y, model, note, mark), `names` (x, y, label), `error` (x, y, n, lane).
     """
@@ -285,7 +287,8 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
 
 
 def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
-    """Accuracy over length: measured in colour, published in grey, each mark over its lengths.
+    """Accuracy over length: our measurements in colour, published ones in grey, each mark over its
+    range of lengths.
 
     Data: `published` (x, x2, y, model, mark), `curve` (x, y, n, lane).
     """
@@ -318,10 +321,12 @@ def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[i
 def published_rows_chart(
     look: Look, rows: Sequence[str], title: str, *, measured: bool = True, truth: bool = True
 ) -> Spec:
-    """Values in rows, such as one for each model: published in grey, measured in colour.
+    """A chart with one row for each model, or for another name: published values in grey, our
+    measurements in colour.
 
-    Data: `published` (row, x), and with `measured` that (row, x, n), with `truth` that (x), with
-    both `silent` (row, note).
+    Data: `published` (row, x). With `measured` also a data set `measured` (row, x, n); with `truth`
+    a data set `truth` (x) for a line; with both a data set `silent` (row, note) for rows without a
+    value.
     """
     scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
     axis = _counts(title)
@@ -355,8 +360,8 @@ def published_rows_chart(
 def inside_chart(
     look: Look, ticks: Sequence[int], title: str, *, is_log: bool, is_share: bool
 ) -> Spec:
-    """What was measured inside a model, by length, with the effective lengths as vertical lines;
-    a share has the whole range from 0 to 1.
+    """Values measured inside a model, by length, with the effective lengths as vertical lines. The
+    axis of a share goes from 0 to 1.
 
     Data: `inside` (x, y, low, high, n, lane), `estimate` (x), `line` (y).
     """

@@ -1,4 +1,4 @@
-"""Effective length against what a sample takes, in tokens and in dollars: one point for a model."""
+"""Effective length against the tokens or dollars of a sample: one point for each model."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NAMED = 12
 
 @dataclass(frozen=True)
 class _Measure:
-    """What a sample takes."""
+    """Tokens or dollars of a sample."""
 
     kind: str
     title: str
     axis: str
     per: int
-    """Samples that a value is for."""
+    """Number of samples that a value is for."""
 
 
 _TOKENS = _Measure("tokens", "Effective length against tokens", "tokens a sample", 1)
@@ -108,9 +108,7 @@ def _rows(section: Section, measure: _Measure, panel_series: Sequence[Series]) -
 
 
 def _spent(series: Series, measure: _Measure) -> pd.DataFrame:
-    """Mean, variance and number of the samples at each length of which it is known what they took:
-    dollars or tokens.
-    """
+    """Mean, variance and number of the samples at each length whose tokens or dollars are known."""
     taken = ["cost"] if measure is _DOLLARS else ["prompt_tokens", "output_tokens"]
     samples = series.samples.dropna(subset=taken)
     spent = samples[taken].sum(axis=1).groupby(samples["length"]).agg(["mean", "var", "count"])

@@ -1,6 +1,4 @@
-"""The texts of a sample as a page shows them: long ones are cut, so that a page stays readable and
-its size and memory follow the number of samples.
-"""
+"""Cuts long texts of a sample for a page, so that the page stays readable and small."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ def cut_prompt(prompt: str | None) -> str | None:
 
 
 def cut_detail(detail: Detail) -> Detail:
-    """A sample without the middle of long texts and without log probabilities, which no page shows;
-    the answer that was read stays marked.
+    """A sample without the middle of its long texts, and without log probabilities, which no page
+    shows. The answer stays marked.
     """
     record, verdict = detail.record, detail.verdict
     parts = marked(record.reply or "", verdict.start, verdict.end, MOST, _WHERE)

@@ -1,4 +1,6 @@
-"""Paired differences between the values of each axis, in words: what moved the effective length."""
+"""The effect of each axis in words: which values moved the effective length, in paired
+differences.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ from eyechart.harness.errors import CompareError
 from eyechart.harness.report.section import Section, key_of
 from eyechart.harness.spec import Condition
 
-_MOVES = 2
-"""Moves that the finding of a model names; the tables have all of them."""
+_MOST_EFFECTS = 2
+"""Most effects that the sentences about a model name; the tables have all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +63,12 @@ class Effect:
 
     @property
     def area(self) -> PairedArea | None:
-        """The areas under both curves and their difference; `None` where a side is adaptive."""
+        """The areas under both curves and their difference; `None` if a side is adaptive."""
         return self.compared.area
 
     @property
     def area_size(self) -> float:
-        """The size of the difference of areas; 0 where there are none."""
+        """The size of the difference of areas; 0 if there are no areas."""
         return abs(self.area.difference) if self.area else 0.0
 
     @property
@@ -81,17 +83,17 @@ class Effect:
 
     @property
     def further(self) -> int:
-        """1 where the model sees further with the value, -1 where with the baseline, else 0."""
+        """1 if the model sees further with the value, -1 if with the baseline, else 0."""
         return self.compared.length.further
 
     @property
     def shift(self) -> float:
-        """Octaves by which the value moves the effective length, where that is shown, else 0."""
+        """Octaves by which the value moves the effective length, if that is shown, else 0."""
         return self.compared.length.octaves if self.further else 0.0
 
     @property
     def intervals(self) -> str:
-        """The intervals of both effective lengths as text, with the note of either."""
+        """The intervals of both effective lengths as text, each with its note."""
         spans = " \u2192 ".join(map(span_text, (self.before.length_ci, self.after.length_ci)))
         return ", ".join(filter(None, (spans, self.before.note or self.after.note)))
 
@@ -180,7 +182,7 @@ def finding(section: Section, run_details: RunDetails, section_effects: Sequence
     strongest: dict[str, Effect] = {}
     for effect in moved:
         strongest.setdefault(effect.axis, effect)
-    sentences = [_move_sentence(effect) for effect in list(strongest.values())[:_MOVES]]
+    sentences = [_move_sentence(effect) for effect in list(strongest.values())[:_MOST_EFFECTS]]
     unmoved = [effect for effect in fair_effects if effect.axis not in strongest]
     if unmoved:
         sentences.append(_no_move_sentence(name, unmoved))
@@ -204,8 +206,8 @@ def _move_sentence(effect: Effect) -> str:
 
 
 def _line_text(effect: Effect) -> str:
-    """`; at length 40 its accuracy rises by 30 points`: the largest of the changes in the same
-    direction at one length that are significant after the correction; empty without any.
+    """`; at length 40 its accuracy rises by 30 points`: the largest significant change at one
+    length in the same direction, after the correction; empty if there is none.
     """
     sign = effect.further or (effect.area.larger if effect.area else 0)
     lines = [
@@ -258,7 +260,7 @@ class Gap:
     comparison: Comparison
     """The model with the longest effective length is the first."""
     effects: tuple[Effect, ...]
-    """One for each condition that both have."""
+    """The comparison under each condition that both have."""
 
     def __str__(self) -> str:
         """The sentence of `bench compare`."""
@@ -267,8 +269,8 @@ class Gap:
 
 def gaps(section: Section, ranks: Standing) -> list[Gap]:
     """The best model of a standing against each other model that was asked the same samples, with
-    Holm's correction: over all conditions that both have, or over that of the standing where it
-    has too many models.
+    Holm's correction: over all conditions that both have, or over the standing's condition if there
+    are too many models.
     """
     if not ranks.complete:
         found = [
@@ -284,7 +286,9 @@ def gaps(section: Section, ranks: Standing) -> list[Gap]:
 
 
 def _against(best: Ranked, other: Ranked, section: Section) -> Comparison | None:
-    """`None` if the models were not asked the same samples, or no sample was scored for both."""
+    """The comparison; `None` if the models were not asked the same samples, or no sample was scored
+    for both.
+    """
     try:
         return compare_runs(best.run, other.run, section.threshold, names=(best.name, other.name))
     except CompareError:

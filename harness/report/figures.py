@@ -29,10 +29,10 @@ from eyechart.harness.score.outcomes import OUTCOMES
 _COMMON = 12
 """Answers in the chart of the commonest answers."""
 _POINTS = 600
-"""Different pairs of true count and answer in a panel; more pairs are put into bins."""
+"""Most different pairs of true count and answer in a panel; more pairs are put into bins."""
 _BINS = 40
 _LARGEST = 1e12
-"""Answers beyond this are drawn at it."""
+"""Answers beyond this are drawn at this value."""
 
 
 def outcomes_figure(section: Section) -> Figure:

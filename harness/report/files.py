@@ -115,7 +115,7 @@ def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
 
 
 def _subtitle(figure: Figure, panel: Panel) -> str | list[str]:
-    """Model and title, and on a second line whose figures are in grey."""
+    """Model and title, and on a second line the source of the grey marks."""
     shown = ", ".join(filter(None, (panel.model, panel.title)))
     return [*filter(None, [shown]), f"grey: {figure.source}"] if figure.source else shown
 

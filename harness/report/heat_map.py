@@ -11,7 +11,7 @@ from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section
 
 AXIS = "position"
-"""The axis of a task that says where in the row lies what is asked for."""
+"""The axis of a task that gives the position in the row."""
 _ROW = 26
 _FAINT, _FULL = 0.05, 0.5
 """Opacities of the colour at accuracies 0 and 1; at both, the number in the cell is readable."""

@@ -113,7 +113,7 @@ def _bound(bound: Bound) -> Value:
 
 
 def _sort_key(bound: Bound) -> float:
-    """The number that stands for a bound where a table is sorted."""
+    """The number by which a table is sorted, for a bound."""
     return bound.length + {"<": -0.5, "=": 0.0, ">": 0.5}[bound.sign]
 
 

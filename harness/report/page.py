@@ -61,8 +61,8 @@ def write_report(
 
     What `draw_more` draws of a section stands under the accuracy of its runs.
 
-    Prompts are made again from task files, of which `tasks` names those that are not built in, as
-    `--task` does, or from what runs kept: from their code only with `run_kept_code`.
+    Prompts are made again from built-in tasks, from task files that `tasks` names as `--task` does,
+    or from what the runs kept; kept code is executed only with `run_kept_code`.
 
     Raises:
         JournalError: a file cannot be written.
@@ -90,7 +90,7 @@ def write_sections(
     title: str = "",
     warn: Warn,
 ) -> list[Path]:
-    """`write_report` of runs that are in sections already, with a title of its own."""
+    """`write_report` for runs that are already in sections, with a title of its own."""
     published = read_reported()
     page_sections = [page_section_of(section, published, draw_more) for section in of_tasks]
     written = []

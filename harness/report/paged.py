@@ -33,7 +33,7 @@ class PackedSamples:
     chunks: list[str] = field(default_factory=list)
     """The texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""
     unknown: list[str] = field(default_factory=list)
-    """Tasks whose prompts are not shown and what helps, each once: `NAME are not shown: …`."""
+    """Tasks whose prompts are not shown, with what helps, each once: `NAME are not shown: …`."""
 
     @property
     def index(self) -> str:

@@ -89,7 +89,9 @@ class PanelSource(Protocol):
 
 
 def look_of(section: Section) -> Look:
-    """The axis with most values by colour, the next one by dashes; further axes make panels."""
+    """The look of a section: the axis with most values by colour, the next one by dashes. Further
+    axes make panels.
+    """
     varied = section.varied
     if not varied:
         return Look(("all",), ())
@@ -130,8 +132,8 @@ def marks_of(section: Section, series: Series) -> dict[str, str | float]:
 
 def told_apart(rows: Rows, *, always: bool = False) -> Rows:
     """The rows of a panel's curves with their `lane`, which keeps equal curves visible: the place
-    of a mark beside the others at the same point, 0 in the middle. With `always` each series has a
-    lane of its own, so that intervals do not hide each other.
+    of a mark among others at the same point, 0 in the middle. With `always`, each series has its
+    own lane, so that intervals do not hide each other.
     """
     series = list(dict.fromkeys((row["colour"], row["dash"]) for row in rows))
     at: dict[tuple[float, float], list[tuple[str, str]]] = {}

@@ -1,6 +1,5 @@
-"""Figures beside what others published of the same task: theirs in grey, ours in colour.
-
-Only what was asked alike is put together: the same condition, and the same quantity on both axes.
+"""Figures with published results of the same task in grey, and ours in colour. Only comparable
+results are put together: the same condition, and the same quantity on both axes.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ _MAKERS: Mapping[str, tuple[Callable[[Section, Files], Figure | None], ...]] = {
     "separators/ones_314": (ones_314_figure,),
     "separators/two_symbols": (bases_figure,),
 }
-"""Task -> what makes its figures."""
+"""Task -> the function that makes its figures."""
 
 
 def published_figures(section: Section, files: Sequence[Reported]) -> list[Figure]:
-    """The figures of a section's task beside published ones; none for most tasks."""
+    """The figures of a section's task with published results; none for most tasks."""
     by_name = {file.name: file for file in files}
     made = (make(section, by_name) for make in _MAKERS.get(section.task, ()))
     return [figure for figure in made if figure is not None]

@@ -18,7 +18,7 @@ _MARKS = "○□◇"
 _APART = 1.6
 """Ratio of two errors from which their labels do not overlap."""
 _SMALL_COUNTS = (1, 2, 3)
-"""Counts in the middle of a bin, besides the lengths that were asked."""
+"""Counts in the middle of a bin, in addition to the lengths that were asked."""
 _COUNTING = "barbero2024_counting_abs_error"
 COUNTED = {
     "counting/sum": "sum of ones",
@@ -28,7 +28,7 @@ COUNTED = {
 }
 """Our task -> its name in the file of counting errors."""
 _OVER_LENGTH = ("counting/bernoulli",)
-"""Tasks whose published lengths are those of the row; in the others they are true counts."""
+"""Tasks whose published lengths are lengths of the row; in the others they are true counts."""
 _COPYING = "barbero2024_copying"
 _COPIED = {
     "first token": {"position": "first", "hint": "off", "layout": "plain"},
@@ -37,8 +37,9 @@ _COPIED = {
     "last token, interleaved": {"position": "last", "hint": "off", "layout": "interleaved"},
     "last token, interleaved, twice": {"position": "last", "hint": "off", "layout": "doubled"},
 }
-"""Condition in the file of copied tokens -> ours; there the odd token is a zero, and nothing stands
-between the tokens. Of interleaved rows the paper has both forms."""
+"""Condition in the file of copied tokens -> our condition. There the odd token is a zero, and
+nothing stands between the tokens. For interleaved rows the paper has both forms.
+"""
 _LETTERS = "zhang2024_letter_counting"
 
 
@@ -199,9 +200,9 @@ def _accuracies(
     wanted: Mapping[str, tuple[Mapping[str, str], Rows]],
     said: tuple[str, str],
 ) -> Figure | None:
-    """Accuracy over length: a panel for each run and each published condition that it was asked
-    under. `wanted` has the name of a condition, our values of its axes, and its published points;
-    `said` the models with their marks, and a note.
+    """Accuracy over length: a panel for each run and each published condition that the run has.
+    `wanted` has the name of a condition, our values of its axes, and its published points. `said`
+    has the models with their marks, and a note.
     """
     models, note = said
     panels = []

@@ -1,4 +1,6 @@
-"""Values in rows, one for each published model, family or setting, and ours in one more."""
+"""Charts of values in rows: one row for each published model, family or setting, and one for
+ours.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from eyechart.harness.report.section import Section, Series, key_of
 from eyechart.harness.spec import Condition
 
 OURS = "this model"
-"""The row of what was measured in a chart with a row for each published model."""
+"""The name of the row with our measurements."""
 _ONES = "mtandhj2025_314_ones"
 _ONES_WRITTEN = {
     "none": "none",
@@ -77,7 +79,7 @@ def _given(section: Section, series: Series) -> Rows:
 
 
 def bases_figure(section: Section, files: Files) -> Figure | None:
-    """The published accuracies under ten bases of RoPE; nothing of ours belongs to them."""
+    """The published accuracies under ten bases of RoPE; we have no measurements of them."""
     file = files.get(_BASES)
     if file is None:
         return None
@@ -131,7 +133,9 @@ def writings_figure(section: Section, files: Files) -> Figure | None:
 
 
 def capacities_figure(section: Section, files: Files) -> Figure | None:
-    """The published capacities of all models, a row for each family, beside the same writing."""
+    """The published capacities of all models, one row for each family, at the same way of
+    writing.
+    """
     file = files.get(_CAPACITIES)
     if file is None:
         return None
@@ -160,7 +164,7 @@ def capacities_figure(section: Section, files: Files) -> Figure | None:
 
 
 def _written(section: Section, condition: Condition) -> tuple[str, str]:
-    """The item and what is between two of them, as the task file has them."""
+    """The item and the text between two items, as the task file has them."""
     axes: Mapping[str, Any] = section.runs[0].run.spec.axes
     item, delimiter = (
         axes[axis].model_dump()["values"][condition[axis]] for axis in ("item", "delimiter")

@@ -27,12 +27,11 @@ def markdown(leaderboard: Leaderboard) -> str:
     default condition (under the first one, if it was not asked that), the median and the range
     over all conditions, and the mean area over the conditions that all models of the task have.
 
-    What was asked adaptively has rows of its own, which say so, and so have recorded replies. Which
-    condition the ends of the range belong to is not said: without a test, the first and the last of
-    several equal conditions differ by chance. Controls are left out. Areas over different lengths
-    have no mean, and neither have adaptive rows or those of recorded replies, whose lines somebody
-    else chose: they are sorted by how far they see. Where any cost is known, the cost of the
-    condition that is shown is the last column.
+    Adaptive runs and recorded replies have rows of their own, which say so. The ends of the range
+    do not name their conditions: without a test, the first and the last of several equal conditions
+    differ by chance. Controls are left out. Areas over different lengths have no mean, and adaptive
+    and recorded rows have none either; these are sorted by how far they see. If any cost is known,
+    the last column has the cost of the condition that is shown.
     """
     ranked = [row for row in leaderboard.rows if not row["control"]]
     some_costs = any(row["cost_usd"] for row in ranked)
@@ -105,8 +104,8 @@ def _varied(labels: Iterable[str]) -> set[str]:
 
 
 def _sees(row: Row, axes: set[str]) -> str:
-    """`20 (18 to 23), separator=comma`; with the values of `axes` only, and a note inside the
-    parentheses where there is no single threshold, or where the replies are few.
+    """`20 (18 to 23), separator=comma`; with the values of `axes` only. A note inside the
+    parentheses says if there is no single threshold, or if the replies are few.
     """
     length = _length(row)
     notes = NO_SINGLE_THRESHOLD if row["one_threshold"] == "no" else "", few_replies(int(row["n"]))

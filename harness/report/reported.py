@@ -35,7 +35,7 @@ _READINGS = {
     ),
     "zhang2024_letter_counting": "its tables",
 }
-"""Name of a file -> how its numbers were read."""
+"""Name of a file -> how its numbers were read from the publication."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Reported:
     name: str
     source: str
     reading: str
-    """How its numbers were read."""
+    """How its numbers were read from the publication."""
     table: pd.DataFrame
 
     @property

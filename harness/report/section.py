@@ -44,7 +44,9 @@ class Series:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Its rows of `table.csv`, with the mean length of the prompts in a column `characters`."""
+        """The rows of `table.csv` of its cells, with the mean length of the prompts in a column
+        `characters`.
+        """
         cells = self.judged.cells.copy()
         characters = self.run_details.samples.groupby("cell")["characters"].mean()
         cells["characters"] = characters.reindex(cells.index)
@@ -52,7 +54,7 @@ class Series:
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """The rows of `RunDetails.samples` of these cells, with their `length`."""
+        """The rows of `RunDetails.samples` of its cells, with their `length`."""
         samples = self.run_details.samples
         samples = samples[samples["cell"].isin(self.judged.places)].copy()
         samples["length"] = samples["cell"].map(self.judged.cells["length"])
@@ -154,7 +156,7 @@ class Section:
 
     @cached_property
     def standing(self) -> Standing:
-        """Its models by effective length, and which of them can be told apart."""
+        """The models by effective length, and which of them differ by test."""
         return standing([(details.name, details.run) for details in self.runs], self.threshold)
 
     @cached_property
@@ -197,7 +199,7 @@ def sections(runs: Sequence[JudgedRun], threshold: Threshold) -> list[Section]:
 
 
 def _names(runs: Sequence[JudgedRun]) -> list[str]:
-    """A different name for each run: its model, and the settings in which it differs."""
+    """A different name for each run: its model, with the settings in which it differs."""
     names = []
     for run in runs:
         twins = [other for other in runs if other.manifest.model == run.manifest.model]

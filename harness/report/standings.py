@@ -1,4 +1,6 @@
-"""The standing of the models of a task as the page shows it: a line a model, and a sentence."""
+"""The standing of the models of a task, as the page shows it: a line for each model, and a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ class StandingLine:
     """`43`, `> 160`; a dash without a scored sample."""
     interval: str
     note: str
-    """What to say beside the length; mostly empty."""
+    """The note beside the length; mostly empty."""
     median: str
-    """The median over its conditions but controls; a dash where there is one."""
+    """The median over all conditions except controls; a dash if there is one."""
     conditions: int
-    """How many conditions the median is of."""
+    """Number of conditions in the median."""
     bar: tuple[float, float, float] | None
     """Lower end, length and upper end on the scale of the task, in percent."""
 
@@ -68,8 +70,8 @@ def _percent(bound: Bound, lengths: Sequence[int]) -> float:
 
 
 def standing_finding(standing: Standing) -> str:
-    """Who has the longest effective length, and which others are shown to see less far; empty for
-    a single model.
+    """Which model has the longest effective length, and which others, by test, see less far; empty
+    for a single model.
     """
     ranking = standing.ranking
     others = len(ranking.runs) - 1
@@ -93,7 +95,7 @@ def standing_finding(standing: Standing) -> str:
 
 
 def condition_text(section: Section, standing: Standing) -> str:
-    """The condition of the standing by the axes that vary; empty where none does."""
+    """The condition of the standing by the axes that vary; empty if none does."""
     values = standing.condition.only(section.varied)
     if not values:
         return ""
@@ -102,7 +104,7 @@ def condition_text(section: Section, standing: Standing) -> str:
 
 
 def standing_notes(standing: Standing) -> list[str]:
-    """What the ranks do not go by, in sentences; mostly empty."""
+    """Limits of the ranks, in sentences; mostly empty."""
     notes = []
     if not standing.complete:
         notes.append(

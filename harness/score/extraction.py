@@ -55,20 +55,21 @@ Read: TypeAlias = "Callable[[AnswerLine], Found | str]"
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The answer in a reply, and where it stands."""
+    """The answer in a reply, and its place."""
 
     value: int | float | str | None
-    """`None`: unparsed."""
+    """The answer; `None` if it is unparsed."""
     start: int = 0
     end: int = 0
     """The answer is `reply[start:end]`; 0, 0 if there is none."""
     by_phrase: bool = False
     """Whether it follows the answer phrase."""
     whole: bool = False
-    """Whether the text after it shows that it is complete, even if the reply was cut off. Of a
-    `text` or `list` answer: whether its first line is."""
+    """Whether the text after the answer shows that it is complete, even if the reply was cut off.
+    For a `text` or `list` answer: whether its first line is complete.
+    """
     why: str = ""
-    """Reason if it is unparsed."""
+    """The reason, if the answer is unparsed."""
 
 
 NO_SYMBOL = "no symbol"

@@ -19,7 +19,7 @@ class Verdict:
 
     outcome: Outcome
     answer: int | float | str | None = None
-    """The answer that was read; `None` where the outcome is neither correct nor incorrect."""
+    """The answer that was read; `None` if the outcome is neither correct nor incorrect."""
     start: int = 0
     end: int = 0
     """The answer is `reply[start:end]`; 0, 0 if there is none."""
@@ -34,7 +34,9 @@ class Verdict:
     ended: Literal["early", "late"] | None = None
     """Texts and lists: `early` with fewer words or items than the target, `late` with more."""
     why: str = ""
-    """Reason of an outcome that is neither correct nor incorrect, or of a task's own scorer."""
+    """The reason, for an outcome that is neither correct nor incorrect, or from a task's own
+    scorer.
+    """
 
     @property
     def absolute_error(self) -> float | None:

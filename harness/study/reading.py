@@ -33,11 +33,11 @@ class Study:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it comes with the program."""
+        """Whether the study is built in."""
         return self.path.parent == BUILT_IN
 
     def task_text(self, task: StudyTask) -> str:
-        """What `--task` would say of a task: a path in the file is relative to the file."""
+        """A task as `--task` names it: a path in the file is relative to the file."""
         is_path = task.task.endswith((*SUFFIXES, "/")) or task.task.startswith(".")
         return str(self.path.parent / task.task) if is_path else task.task
 
@@ -54,7 +54,7 @@ def built_in() -> list[Path]:
 
 
 def find_study(given: str) -> Path:
-    """The file of a study, by its path or by the name of a built-in one.
+    """The file of a study, from its path or from the name of a built-in study.
 
     Raises:
         UsageError: there is none.
@@ -104,12 +104,12 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
 
 
 def _problems(file: YamlFile, spec: StudySpec) -> list[Problem]:
-    """What types do not say."""
+    """Problems that types do not show."""
     found = []
     for name in ("precision", "max_requests"):
         if getattr(spec, name) is not None and not spec.adaptive:
             place = file.position([name], of_key=True)
-            found.append(Problem(place, f"{name!r} is of an adaptive study: add 'adaptive: true'"))
+            found.append(Problem(place, f"{name!r} needs an adaptive study: add 'adaptive: true'"))
     for number, task in enumerate(spec.tasks):
         if task in spec.tasks[:number]:
             found.append(Problem(file.position(["tasks", number]), f"{task.task!r} is here twice"))

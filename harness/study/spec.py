@@ -1,4 +1,4 @@
-"""What a study's file may have. Names are those of the options of `bench run`."""
+"""The fields of a study's file. Their names are those of the options of `bench run`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGITS = 8
 
 
 def _as_list(given: object) -> object:
-    """A value that may stand for a list of one."""
+    """A list; a single value becomes a list of one."""
     return given if isinstance(given, list | dict) or given is None else [given]
 
 
@@ -39,14 +39,16 @@ class _Part(BaseModel):
 
 
 class StudyModel(_Part):
-    """A model, with what is for it alone. Its name alone may stand for it."""
+    """A model, with the settings that hold only for it. It may be written as its name alone."""
 
     name: Text
     called: Text | None = None
-    """`--name`: the user's name for it, since `name` is the one by which it is asked."""
+    """The user's name for the model, as `--name` gives it; `name` is the name by which it is
+    asked.
+    """
     label: Text | None = None
     effort: Texts | None = None
-    """One or several reasoning efforts: each is a model of its own."""
+    """One or several reasoning efforts; each becomes a model of its own."""
     intervene: Texts | None = None
     base_url: Texts | None = None
     vllm_arg: Texts | None = None
@@ -65,7 +67,9 @@ class StudyModel(_Part):
 
 
 class StudyTask(_Part):
-    """A task or a group, with what is for it alone. Its name alone may stand for it."""
+    """A task or a group, with the settings that hold only for it. It may be written as its name
+    alone.
+    """
 
     task: Text
     axes: Mapping[str, Texts] = {}
@@ -92,25 +96,27 @@ class StudySpec(_Part):
     """May be empty: then `--model` names them."""
     tasks: Annotated[list[StudyTask], Field(min_length=1)]
     samples: Samples | None = None
-    """Of each task that has no number of its own; as `lengths` and `spread`."""
+    """Samples of each task that has no number of its own; the same for `lengths` and `spread`."""
     lengths: Annotated[list[Length], Field(min_length=1)] | None = None
     spread: Spread | None = None
     adaptive: bool = False
     precision: Annotated[float, Field(**BOUNDS["precision"].field)] | None = None
-    """Octaves to which an adaptive study is to know each effective length."""
+    """Octaves to which an adaptive study shall know each effective length."""
     max_requests: Annotated[int, Field(**BOUNDS["max_requests"].field)] | None = None
-    """Samples that each model may be asked in an adaptive study, at most, by one command."""
+    """Most samples of each model that one command of an adaptive study may ask."""
     seed: Annotated[int, Field(**BOUNDS["seed"].field)] = 0
     temperature: Annotated[float, Field(**BOUNDS["temperature"].field)] = 0.0
     max_tokens: Annotated[int, Field(**BOUNDS["max_tokens"].field)] | Literal["auto"] = "auto"
     api: Literal["chat", "completions"] = "chat"
     system: Text | None = None
     budget: Annotated[float, Field(**BOUNDS["budget"].field)] | None = None
-    """Dollars that all models may cost together, by one command."""
+    """Most dollars of all models together in one command."""
 
     def digest(self, tasks: Mapping[str, object]) -> str:
-        """A hash of what is asked: of the settings, and of the digest, conditions, lines and
-        samples of each of the `tasks`, by name. How the file says that makes no difference.
+        """A hash of everything that is asked: of the settings, and of the digest, conditions, lines
+        and samples of each of the `tasks`, by name.
+
+        Two files that ask the same have the same hash.
         """
         names = {"name", "version", "adaptive", "precision"}
         settings = {"seed", "temperature", "max_tokens", "api", "system"}

@@ -65,8 +65,8 @@ class Endpoint(BaseModel):
 
 
 def address_problem(url: str) -> str | None:
-    """What is wrong with the address of a server; `None` if nothing is. Its password and keys are
-    secret from now on.
+    """What is wrong with the address of a server; `None` if nothing is. Registers its password and
+    keys as secret.
 
     A query is refused because paths are appended to the address, and a fragment because it is never
     sent; both are mostly meant to be keys.
@@ -99,8 +99,8 @@ def endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:
 def endpoint_of(
     provider: str, base_urls: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> Endpoint:
-    """The endpoint of a provider. At addresses of the user's, the vendor's own rules do not hold;
-    only the key is the same.
+    """The endpoint of a provider. At the user's own addresses the vendor's rules do not apply; only
+    the key is the same.
     """
     known = endpoints(environ)
     endpoint = known.get(provider) or known[DEFAULT]

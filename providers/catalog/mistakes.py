@@ -1,4 +1,4 @@
-"""What is said of a mistake in a user's table: its place, and what would be right."""
+"""Messages about mistakes in a user's table: the place, and what is allowed there."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mistake_of(error: ValidationError, entry: type[BaseModel], root: yaml.Node |
 
 
 def syntax_mistake(error: yaml.MarkedYAMLError) -> str:
-    """`:3:5: not YAML: …`, where a text is not YAML."""
+    """`:3:5: not YAML: …`, for a text that is not YAML."""
     mark = error.problem_mark or error.context_mark
     place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
     return (
@@ -87,7 +87,7 @@ def _said(detail: ErrorDetails, entry: type[BaseModel]) -> str:
 
 
 def _demand(detail: ErrorDetails) -> str:
-    """What a value must be."""
+    """What the value must be."""
     kind, context = detail["type"], detail.get("ctx") or {}
     if "gt" in context:
         return f"a number above {context['gt']:g}"

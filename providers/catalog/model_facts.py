@@ -24,8 +24,9 @@ EFFORTS = {
     "xhigh": 1 / 2,
     "max": 1 / 2,
 }
-"""Reasoning effort of vendors -> share of its room for thinking that a reply is expected to take,
-which is an assumption of forecasts."""
+"""Reasoning effort of vendors -> share of its room for thinking that a reply is expected to use.
+Forecasts use this assumption.
+"""
 _Share = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -39,7 +40,7 @@ class Listed(BaseModel):
     """For replies, with the thinking before them."""
     cache_read: NonNegativeFloat | None = None
     cache_write: NonNegativeFloat | None = None
-    """For tokens of prompts from a cache, and into it; as `input` where they are not given."""
+    """For tokens of prompts read from a cache, and written to it; `input` if they are not given."""
 
     def rates(self) -> Rates:
         """The rates of each kind of token."""
@@ -61,7 +62,7 @@ class PriceList(Listed):
     unknown."""
 
     def prices(self) -> Prices:
-        """The same as prices by tier."""
+        """The prices by tier."""
         steps = (-1, self.rates()), *((n, one.rates()) for n, one in sorted(self.above.items()))
         shares = {DEFAULT: 1.0, "batch": self.batch, "flex": self.flex}
         tiers = {tier: _times(steps, share) for tier, share in shares.items() if share is not None}
@@ -79,17 +80,19 @@ class ModelFacts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reasoning: bool = False
-    """Whether it thinks before it answers; then it accepts no temperature and needs more tokens."""
+    """Whether the model thinks before it answers. Such a model accepts no temperature and needs
+    more tokens.
+    """
     think_tokens: PositiveInt = 8192
     """Tokens for thinking, added to the limit of the reply."""
     effort: str | None = None
     """Sent as `reasoning_effort`."""
     window: PositiveInt | None = None
-    """Most tokens of prompt and reply together; `None` where the list of prices says it."""
+    """Most tokens of prompt and reply together; `None` if the list of prices has the number."""
     max_output: PositiveInt | None = None
-    """Most tokens of a reply with its thinking; `None` where nobody has said it."""
+    """Most tokens of a reply with its thinking; `None` if it is not known."""
     prices: PriceList | None = None
-    """The user's own; `None` where the list of prices has them."""
+    """The user's own prices; `None` if those of the list are used."""
 
     @model_validator(mode="after")
     def _has_room_for_a_reply(self) -> Self:
@@ -102,7 +105,7 @@ class ModelFacts(BaseModel):
 
     def at_effort(self, effort: str | None) -> ModelFacts:
         """The facts of the model when it is asked for this reasoning effort; `None` changes
-        nothing. A model that is asked for one is taken for one that thinks.
+        nothing. A model that is asked for an effort is assumed to think.
         """
         if effort is None:
             return self
@@ -137,8 +140,8 @@ def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFac
 
 
 def known_not_to_reason(label: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the table has `provider/model`, as one that does not think before it answers. Only
-    OpenAI's are entered there with all that is known of them.
+    """Whether the table has `provider/model` as a model that does not think before it answers. The
+    table is complete only for OpenAI.
     """
     known = entries("models.yaml", USER_FILE, ModelFacts, environ)
     listed = label in known or any(

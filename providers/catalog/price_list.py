@@ -48,7 +48,7 @@ class UpdateError(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the list says of a model."""
+    """The entry of a model in the list."""
 
     prices: Prices | None = None
     window: int | None = None
@@ -224,7 +224,7 @@ def _model_count(raw: object) -> int:
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of what is kept for this user, outside of all runs."""
+    """The folder for files of this user, outside of all runs."""
     folder = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
     return Path(folder) / "eyechart"
 

@@ -11,9 +11,9 @@ from time import time
 from typing import NamedTuple, TypeAlias
 
 PER = 1_000_000
-"""Rates are for so many tokens."""
+"""Number of tokens that rates are for."""
 DEFAULT = "default"
-"""The tier of requests that ask for none."""
+"""The tier of requests that name none."""
 LEAST_WRITTEN = 1024
 """Tokens of the shortest prompt that a vendor writes to a cache at a price."""
 _DAY_S, _AHEAD_DAYS = 86_400, 31
@@ -35,7 +35,9 @@ class Rates(NamedTuple):
 
 
 class MostRates(NamedTuple):
-    """US dollars per million tokens, and requests, at most."""
+    """The highest rates that can apply to a request: US dollars per million prompt tokens, per
+    million reply tokens, and per million requests.
+    """
 
     prompt: float
     output: float
@@ -43,7 +45,9 @@ class MostRates(NamedTuple):
 
 
 Steps: TypeAlias = tuple[tuple[int, Rates], ...]
-"""(tokens, rates) ascending: the rates of all tokens of a request whose prompt has more tokens."""
+"""(tokens, rates), ascending. The rates apply to all tokens of a request whose prompt has more than
+`tokens` tokens.
+"""
 
 
 def flat(rates: Rates) -> Steps:
@@ -60,7 +64,9 @@ def rates_for(steps: Steps, prompt_tokens: float) -> Rates:
 
 
 def dearest(many: Iterable[Steps]) -> Steps:
-    """For each length of a prompt, each rate at its highest in `many` and at shorter prompts."""
+    """For each length of a prompt, the highest of each rate, over all of `many` and over shorter
+    prompts.
+    """
     all_steps = list(many)
     result: list[tuple[int, Rates]] = []
     for above in sorted({above for steps in all_steps for above, _ in steps}):
@@ -110,7 +116,7 @@ class Prices:
 
     @classmethod
     def constant(cls, *, input: float, output: float, as_of: date) -> Prices:  # noqa: A002  the vendors' word
-        """Prices that depend on nothing."""
+        """Prices that are the same at all times, lengths and tiers."""
         rates = Rates(input, input, input, output, output)
         return cls({DEFAULT: Timetable((_LONG_AGO,), (0,), ((flat(rates),),))}, as_of)
 
@@ -129,7 +135,7 @@ class Prices:
         return tier in self.tiers
 
     def in_tier(self, tier: str) -> Prices:
-        """The same for requests in a tier; list prices where those of the tier are unknown."""
+        """The prices for requests in a tier; list prices if those of the tier are unknown."""
         return replace(self, tier=tier)
 
     def _timetable(self, tier: str | None) -> Timetable:

@@ -1,4 +1,4 @@
-"""What a user meant who wrote the name of a known model almost right.
+"""Finds the known model that a misspelt name was meant to be.
 
 New models come with new numbers and new words, so a name that is not in the table is no mistake by
 itself: a word of it has to be almost one of the table, or nothing but the punctuation is wrong.
@@ -49,8 +49,8 @@ def meant(given: str, environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def near(provider: str, model: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The known model, `provider/model`, that one of the same provider was probably meant to be;
-    `None` where it is known itself, is not near to any, or differs in numbers alone.
+    """The known model of the same provider, `provider/model`, that was probably meant; `None` if
+    the given model is known itself, is not similar to any, or differs only in numbers.
     """
     if descriptor_of(provider, environ).users_name_models:
         return None

@@ -28,9 +28,11 @@ class Limits:
     """Most bytes of a decompressed body."""
 
     reply: int = 32 * 2**20
-    """Of a reply; a longer one is an error. 100,000 tokens with their probabilities have 11 MiB."""
+    """Limit for a reply; a longer one is an error. 100,000 tokens with their probabilities have 11
+    MiB.
+    """
     error: int = 64 * 2**10
-    """Of any status but 200; the rest is not read."""
+    """Limit for any status but 200; the rest is not read."""
 
 
 LIMITS = Limits()

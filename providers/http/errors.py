@@ -122,7 +122,7 @@ def error_of(
 
 
 def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
-    """The error of a reply that another try would not change."""
+    """The error for a reply that another try would not change."""
     code_and_message = f"{code} {message}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         about_prompt = _THE_PROMPT.search(message) and not _WHO_ASKS.search(message)

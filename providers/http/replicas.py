@@ -41,7 +41,9 @@ class _Replica(Generic[Server]):
 
 @dataclass(eq=False, slots=True)
 class _Use(Generic[Server]):
-    """Context of one request; a generator would cost as much time as reading the reply."""
+    """Context of one request. A generator in its place would take as much time as reading the
+    reply.
+    """
 
     _replicas: Replicas[Server]
     _prefix: str
@@ -60,7 +62,7 @@ class _Use(Generic[Server]):
 
 
 class Replicas(Generic[Server]):
-    """The servers with their requests in flight."""
+    """The servers, with their requests in flight."""
 
     def __init__(
         self, servers: Sequence[Server], *, clock: Callable[[], float] = time.monotonic

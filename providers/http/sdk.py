@@ -17,7 +17,7 @@ from eyechart.providers.secrets import keep_address, redact_address
 
 _Client = TypeVar("_Client", bound=httpx2.AsyncClient)
 _PLAIN = "application/json"
-"""Replaces the type that a server gives, whose `charset` may be unknown to Python."""
+"""Replaces the content type of the server, whose `charset` Python may not know."""
 
 
 def http_client(
@@ -63,7 +63,9 @@ def http_client(
 
 @lru_cache(maxsize=4)
 def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Whom to trust, for all clients; it takes 20 ms to read. Arguments are what it depends on."""
+    """The trusted certificates for all clients; reading them takes 20 ms. The arguments are
+    everything that the result depends on.
+    """
     return httpx2.create_ssl_context()
 
 
@@ -90,5 +92,5 @@ def bad_reply(error: BaseException) -> BadReplyError | None:
 
 
 def connection_error(cause: BaseException) -> type[BrokenConnectionError]:
-    """The kind of a broken connection that an SDK reported with this cause."""
+    """The error class for a broken connection that an SDK reported with this cause."""
     return ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError

@@ -1,4 +1,5 @@
-"""Reads `--model-arg KEY=VALUE` for lm-eval's models: a model's name, and what the manifest keeps.
+"""Reads `--model-arg KEY=VALUE` for lm-eval's models: the name of the model, and the values for the
+manifest.
 
 Values are not interpreted: lm-eval itself reads `dtype=float32` or `batch_size=8`.
 """
@@ -62,7 +63,7 @@ def read_args(given: Sequence[str]) -> dict[str, str]:
 
 
 def _items(value: str) -> Iterator[tuple[str, str]]:
-    """Names and texts of a value that is a table: `header={"Authorization": "Bearer …"}`."""
+    """Names and texts in a value that is a table: `header={"Authorization": "Bearer …"}`."""
     try:
         read = ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -77,7 +78,8 @@ def is_secret(name: str) -> bool:
 
 
 def label_of(args: Mapping[str, str]) -> str:
-    """What follows `lm-eval/TYPE/` in tables and folders: the model, then what chooses its weights.
+    """The part after `lm-eval/TYPE/` in tables and folders: the model, then the arguments that
+    choose its weights.
 
     `EleutherAI/pythia-70m`, or `EleutherAI/pythia-70m,revision=step1000,peft=my/adapter`: two
     checkpoints never share a run's folder or a leaderboard's row. The model is the first of

@@ -18,15 +18,17 @@ from eyechart.providers.lm_eval.args import is_secret
 from eyechart.providers.secrets import redact, scrub
 
 AT_ONCE = 32
-"""Prompts in one batch unless `--model-arg batch_size=N` says otherwise; memory may allow less."""
+"""Prompts in one batch, unless `--model-arg batch_size=N` is given; less if memory is short."""
 _ENGINES = {"vllm": 256, "vllm-vlm": 256, "sglang": 256, "trtllm": 256}
-"""The same of engines that make their own batches of what they are given."""
+"""The same for engines that make their own batches."""
 _AUTO = 64
 """First batch size for `batch_size=auto`, as in lm-eval; it gets smaller if memory is short."""
 _DEVICE = "cuda:0"
 """The default device of lm-eval; its models use the CPU if there is no GPU."""
 _EXTRA = {"torch": "hf", "transformers": "hf", "accelerate": "hf", "peft": "hf", "vllm": "vllm"}
-"""Package -> the extra of lm-eval's that brings it; others are installed by their own names."""
+"""Package -> the extra of lm-eval that installs it; other packages are installed by their own
+names.
+"""
 _SHOWN = 400
 _STDOUT = 1
 _QUIET = {

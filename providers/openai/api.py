@@ -58,7 +58,7 @@ class OpenAIProvider:
         facts: ModelFacts,
         lists_models: bool = True,
     ) -> None:
-        """`lists_models` says whether a server that is no vendor's is asked for its models."""
+        """`lists_models`: whether to ask a server that is no vendor's for its models."""
         self._asks_models = lists_models and endpoint.prices is None
         self._clients = Replicas(clients)
         self._settings = settings
@@ -113,8 +113,8 @@ class OpenAIProvider:
         return reply_of(read_json(content))
 
     async def facts(self) -> Mapping[str, object]:
-        """The addresses, the endpoint's own rules, how long the model may think, and what a server
-        that is no vendor's says of its model.
+        """The addresses, the endpoint's own rules, how long the model may think, and the model's
+        facts from a server that is no vendor's.
 
         Raises:
             SetupError: two servers say that they have different models.
@@ -131,7 +131,7 @@ class OpenAIProvider:
         }
 
     async def _served(self) -> dict[str, object]:
-        """What all servers say of the model; empty where one of them says nothing."""
+        """The facts of the model that all servers agree on; empty if a server gives none."""
         clients = list(self._clients)
         said = await asyncio.gather(*map(self._said_by, clients))
         pairs = zip(clients, said, strict=True)

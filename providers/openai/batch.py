@@ -60,7 +60,7 @@ class OpenAIBatches:
         )
 
     async def facts(self) -> Mapping[str, object]:
-        """The facts of the same model without batches."""
+        """The facts of the model, equal to those of single requests."""
         return await self._provider.facts()
 
     async def upload(self, file: Path) -> str:

@@ -50,14 +50,16 @@ _READ_FROM_CACHE = (
 )
 _WRITTEN_TO_CACHE = (("prompt_tokens_details", "cache_write_tokens"),)  # OpenAI, OpenRouter
 _THOUGHT = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
-"""Paths of figures in `usage`, the likelier first."""
+"""Paths of token counts in `usage`, the likeliest first."""
 _TIERS = {"auto": None, "standard": "default", "on_demand": "default", "fast": "priority"}
 """A vendor's word for a tier -> ours, where they differ."""
 _LONGEST_TIER = 32
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
 _READ, _SHOWN = 4096, 80
-"""Bytes of what is no JSON that are looked at for keys, and characters that are shown."""
+"""Bytes of a body that is not JSON that are searched for keys, and characters of it that are
+shown.
+"""
 
 
 def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
@@ -87,8 +89,8 @@ class OpenAIForm:
         *,
         uncached: bool = False,
     ) -> None:
-        """`uncached` keeps prompts out of the vendor's cache: hardly any two of them share more
-        than a few tokens, so writing them there would be paid for nothing.
+        """`uncached` keeps prompts out of the vendor's cache. Hardly any two prompts share more
+        than a few tokens, so paying to write them to the cache would be useless.
         """
         self._settings = settings
         self._more: dict[str, object] = dict(endpoint.uncached) if uncached else {}
@@ -124,8 +126,8 @@ class OpenAIForm:
         return renamed
 
     def adapt(self, name: str, message: str) -> bool:
-        """Leaves out the parameter `name` from now on, or sends it under the other name that the
-        server's `message` has.
+        """From now on leaves out the parameter `name`, or sends it under the other name in the
+        server's `message`.
 
         Returns false for the limit of tokens and the tier, which are never left out because the
         cost depends on them, and for a reasoning effort that the user asked for.
@@ -148,7 +150,7 @@ class OpenAIForm:
 
 
 def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
-    """Whether the model writes prompts to a cache by itself, and asks more for that."""
+    """Whether writing prompts to a cache costs more with this model, which does it by itself."""
     if not endpoint.uncached:
         return False
     prices = offer(settings.provider, settings.model).prices
@@ -278,12 +280,12 @@ def _usage(usage: object, tier: object = None) -> Usage | None:
 
 
 def tier_of(word: object) -> str | None:
-    """The tier that a vendor's word names; `None` where it names none."""
+    """The tier for a vendor's word; `None` if it names none."""
     return _TIERS.get(word, word[:_LONGEST_TIER]) if isinstance(word, str) and word else None
 
 
 def _count(usage: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> int | None:
-    """The first figure at one of the paths that is a number of tokens."""
+    """The first number of tokens at one of the paths."""
     for path in paths:
         figure: object = usage
         for name in path:

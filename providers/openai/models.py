@@ -14,13 +14,14 @@ from eyechart.providers.openai.form import is_count
 _SIZES = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
 _MOST_CHARACTERS = 300
 _MOST = 2**63
-"""A larger number is not believed."""
+"""A larger number is ignored as an error."""
 
 
 def said_of_model(read: Any, model: str) -> dict[str, object]:
-    """What the list `read` says of `model`; empty where it has no such model.
+    """The facts about `model` in the list `read`; empty if the list lacks it.
 
-    The only model of a list is it under any name: llama.cpp answers to all names.
+    If the list has only one model, its facts are taken for any name: llama.cpp answers to all
+    names.
     """
     entries = read.get("data") if isinstance(read, dict) else None
     listed = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []

@@ -43,7 +43,7 @@ _MOST_WORKERS = 8
 """Most batches that are generated in parallel."""
 _SHOWN_WORDS = 3
 _PATIENCE_S = 10.0
-"""Seconds for which the end of the thread is waited for."""
+"""Seconds to wait for the end of the thread."""
 
 
 def open_provider(settings: ModelSettings) -> TinyProvider:
@@ -127,8 +127,8 @@ class TinyProvider:
         intervention: Intervention = Intervention(),
         notify: Callable[[str], None] | None = None,
     ) -> None:
-        """`notify` is told once of words that the model cannot know; only of the shipped model is
-        it known that these make its replies worthless.
+        """`notify` is called once with the words that the model cannot know. Only for the shipped
+        model it is known that such words make its replies worthless.
         """
         self._folder = folder
         self._api: Api = api
@@ -140,7 +140,7 @@ class TinyProvider:
         self._loading = threading.Lock()
         self._notify = notify
         self._read_tasks: set[str] = set()
-        """The tasks whose words were looked at."""
+        """The tasks whose words were checked."""
 
     async def complete(self, request: Request) -> Reply:
         """The greedy reply; raises a `ProviderError` and nothing else."""
@@ -230,7 +230,7 @@ class TinyProvider:
         )
 
     def _look_for_words(self, loaded: _Loaded, requests: Sequence[Request]) -> None:
-        """Says once which words of a task's first prompt the model does not know."""
+        """Tells the user once which words of a task's first prompt the model does not know."""
         for request in requests if self._notify is not None else ():
             task = request.sample_id.partition("@")[0]
             if task in self._read_tasks:

@@ -42,8 +42,9 @@ _PREFILL_TOKENS = 1024
 _SCORES = 1 << 17
 """Attention scores in memory at once: 512 KiB, the second-level cache of one core."""
 _ROTATIONS = 1 << 12
-"""Positions whose rotations are computed at once; those of a longer prompt when it comes, since a
-window says nothing about the prompts."""
+"""Number of positions whose rotations are computed at once. A longer prompt gets its rotations when
+it comes.
+"""
 _CACHE_BYTES = 192 << 20
 """Most bytes of keys and values in memory at once, of all workers together."""
 

@@ -47,17 +47,17 @@ from eyechart.providers.vllm.descriptor import VLLM_KEY
 from eyechart.providers.vllm.server import VllmServer
 
 TIMEOUT_S = 600.0
-"""For one reply."""
+"""Seconds for one reply."""
 _FACTS_S = 60.0
-"""Time limit for requests for facts."""
+"""Seconds for requests about facts."""
 _FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
 _CLIENT_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
-"""What aiohttp raises."""
+"""Exceptions of aiohttp."""
 _HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
 _PROBE = Request("1", 1)
 _SHOWN = 300
 _MOST_TOKENS = 10**12
-"""A larger window is not believed."""
+"""A larger window is ignored as an error."""
 
 
 class VllmProvider:

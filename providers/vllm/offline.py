@@ -1,4 +1,5 @@
-"""vLLM's engine without a server, for engines that a cluster starts: prompts as tokens, replies.
+"""vLLM's engine without a server, for engines on a cluster: converts prompts to tokens, and reads
+replies.
 
 A prompt becomes the same tokens as at `vllm serve`, with the model's chat template and the defaults
 of its generation config, so the replies are the same.
@@ -34,7 +35,7 @@ from eyechart.providers.vllm.server import check_arguments, check_folder
 
 _ERROR_CHARS = 400
 _TOO_LONG = "maximum model length"
-"""What vLLM says of a prompt that its window cannot hold."""
+"""vLLM's message about a prompt that is longer than its window."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class OfflineVllm:
         return first * second
 
     def facts(self) -> dict[str, object]:
-        """What may change the replies."""
+        """Facts that may change the replies."""
         import vllm  # noqa: PLC0415  slow
 
         return {
@@ -125,7 +126,7 @@ class OfflineVllm:
         }
 
     def plan(self) -> OfflinePlan:
-        """What a worker needs to know."""
+        """The data that a worker needs."""
         config = self.config
         generation = config.try_get_generation_config()
         ends = generation.get("eos_token_id")
@@ -154,7 +155,7 @@ def _tokenizer(name: str, *, trust_remote_code: bool) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class OfflinePlan:
-    """Makes requests for the engine, and reads what it brings back; goes to the workers."""
+    """Makes requests for the engine and reads its results; is sent to the workers."""
 
     settings: ModelSettings
     tokenizer: str
@@ -192,8 +193,8 @@ class OfflinePlan:
         return parameters
 
     def reply(self, row: Mapping[str, Any], request: Request) -> Reply:
-        """The reply in a row of the engine, whose own end of the reply Ray leaves out: it follows
-        from the tokens.
+        """The reply in a row of the engine. Ray leaves out the finish reason, so it is found from
+        the tokens.
         """
         tokens = [int(token) for token in row["generated_tokens"]]
         asked = int(row["num_input_tokens"])

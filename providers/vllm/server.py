@@ -106,7 +106,7 @@ class VllmServer:
         )
 
     def facts(self) -> dict[str, object]:
-        """Settings that may change the replies, and that the server's API does not report."""
+        """Settings that may change the replies and that the server's API does not report."""
         return {
             "server_args": list(self._arguments),
             "batch_invariant": os.environ.get(_BATCH_INVARIANT) == "1",
@@ -160,7 +160,7 @@ class VllmServer:
         """One line about how the server ended; `None` while it runs.
 
         It has the exit code, the first error in the log and its last lines. The first error is that
-        of the process that failed first, and is often the cause of the others. Waits for at most
+        of the process that failed first, and often the cause of the others. Waits at most
         `patience_s` seconds for the end of the process.
         """
         process = self._process
@@ -208,8 +208,8 @@ class VllmServer:
 
 
 def first_error(lines: Iterable[str]) -> str | None:
-    """The first error in a log of vLLM: that of the process that failed first, and often the cause
-    of the others. `None` where there is none.
+    """The first error in a log of vLLM; `None` if there is none. It is that of the process that
+    failed first, and often the cause of the others.
     """
     errors = list(filter(None, map(_ERROR.fullmatch, lines)))
     logged = (error for error in errors if error[1])
@@ -227,7 +227,7 @@ def check_folder(model: str) -> None:
 
 
 def check_arguments(arguments: Sequence[str]) -> None:
-    """Raises `SetupError` where an argument of the server is not the user's to give."""
+    """Raises `SetupError` for an argument of the server that the user may not set."""
     for argument in arguments:
         name = argument.partition("=")[0].replace("_", "-")  # vLLM accepts both
         if _SECRET.match(name):
@@ -243,7 +243,7 @@ def check_arguments(arguments: Sequence[str]) -> None:
 
 
 def _tethered(command: Sequence[str]) -> tuple[str, ...]:
-    """`command`, so that its process ends when ours does."""
+    """A command that ends when our process ends."""
     return (sys.executable, "-I", "-c", _TETHER, str(os.getpid()), *command)
 
 

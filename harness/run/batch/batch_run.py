@@ -35,8 +35,8 @@ from eyechart.providers.base import (
 SETTLE_S = 10.0
 """Seconds until the service lists a batch that was created just before its command was killed."""
 _MIN_SHARE = 0.1
-"""Least share of the budget that a wave may cost at most, except the last wave. Many small waves
-would take long, since even a small batch may take a day.
+"""Least share of the budget that a wave's worst case takes; the last wave may take less. Many small
+waves would take long, since even a small batch may take a day.
 """
 
 

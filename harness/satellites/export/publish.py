@@ -98,7 +98,7 @@ def every_eval_ever(
     models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if publisher.model_id is not None and len(models) > 1:
         raise UsageError(
-            f"--model-id names one model, and the runs are of {len(models)}: {', '.join(models)}"
+            f"--model-id names one model, and the runs have {len(models)}: {', '.join(models)}"
         )
     evaluations = [Evaluation(publishable, publisher, threshold) for publishable in publishables]
     prompts = [
@@ -262,7 +262,7 @@ def hf_eval_results(
     """Writes a file for each condition under `output`/.eval_results; returns the exit code.
 
     Raises:
-        UsageError: the runs are of several models, which have a page each.
+        UsageError: the runs are of several models, and each model has its own page.
     """
     unread: list[str] = []
     publishables = _publishables(
@@ -279,7 +279,7 @@ def hf_eval_results(
         for name, text in hub_files(publishable, benchmark, threshold, per_length=per_length):
             if files.setdefault(name, text) != text:
                 raise UsageError(
-                    f"two of the runs are of one task, version and settings and go to {name}; "
+                    f"two of the runs have the same task, version and settings and go to {name}; "
                     "name one of them"
                 )
     for name, text in files.items():

@@ -36,7 +36,7 @@ from eyechart.harness.cli.options import (
     examples,
     folder,
     listed,
-    said_of_default_axes,
+    warner_for_default_axes,
 )
 from eyechart.harness.cli.settings import AskingVerb
 from eyechart.harness.cli.terminal import echo, say, warn
@@ -100,7 +100,7 @@ def batch(
         samples=samples,
         axes=axis or [],
         seed=seed,
-        leave_out=said_of_default_axes(context),
+        leave_out=warner_for_default_axes(context),
         preset=preset,
         notify=warn,
     )
@@ -168,7 +168,7 @@ def lm_eval(
         samples=samples,
         axes=axis or [],
         seed=seed,
-        leave_out=said_of_default_axes(context),
+        leave_out=warner_for_default_axes(context),
         preset=preset,
         notify=warn,
     )

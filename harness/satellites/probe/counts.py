@@ -6,14 +6,15 @@ from eyechart.harness.plan.plan import Plan, item_of
 from eyechart.harness.spec import Sample
 
 _ALL, _MORE = 100, 200
-"""A row is made again at each of its first lengths and at so many evenly spread longer ones, since
-making one takes time in proportion to its length."""
+"""A row is made again at each of its first lengths, and at this number of evenly spread longer
+lengths, since making a row takes time in proportion to its length.
+"""
 
 
 def running_counts(planned: Plan, sample: Sample) -> list[int | None] | None:
-    """The right answer for the row cut off after each symbol; `None` in the list where that was
-    not computed. `None` instead of a list where answers are no integers, do not grow with the row,
-    or where a shorter row is not the beginning of a longer one.
+    """The right answer for the row cut off after each symbol; `None` in the list for places that
+    were not computed. `None` instead of a list if answers are no integers, do not grow with the
+    row, or if a shorter row is not the beginning of a longer one.
     """
     task, seed = planned.task, planned.seed
     if task.spec.answer.kind.stored is not int or task.spec.items is not None:

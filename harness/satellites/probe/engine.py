@@ -31,7 +31,7 @@ from eyechart.harness.spec import CellKey, Condition, Line, Sample
 from eyechart.providers.base import PromptOverflowError
 
 Progress = Callable[[int, int], None]
-"""Takes the number of samples that are done, and of all."""
+"""Gets the number of finished samples, and of all."""
 _DIGITS = 6
 """Significant digits of a value in the folder."""
 NO_ROW = "its prompt does not show the row symbol by symbol"
@@ -39,7 +39,7 @@ NO_ROW = "its prompt does not show the row symbol by symbol"
 
 @dataclass(slots=True)
 class Probed:
-    """What came of a probe."""
+    """The result of a probe."""
 
     samples: int = 0
     """Samples that were measured by this command."""
@@ -140,8 +140,8 @@ class Probe:
         self.result.too_long[sample.condition] = min(known, sample.length)
 
     def _measure_counts(self, condition: Condition) -> None:
-        """How well the count can be read off the states in rows of this condition, line by line;
-        shorter rows are the beginnings of the longest ones.
+        """Measures how well the count can be read from the states in rows of this condition, line
+        by line. Shorter rows are the beginnings of the longest ones.
         """
         limit = self.result.too_long.get(condition)
         lines = [line for line in self._plan.lines if limit is None or line.high < limit]
@@ -176,7 +176,7 @@ class Probe:
             self._append(key, scenes[0], found[key[2]], seconds)
 
     def _measure_maps(self) -> None:
-        """What follows from the weights alone."""
+        """Takes the measures that follow from the weights alone."""
         key = (MAPS, (Condition(), Line.exact(1)), 1, 0)
         if key in self._done:
             return

@@ -1,4 +1,4 @@
-"""The figures of a probe: what was measured inside a model, under its accuracy, by length."""
+"""The figures of a probe: values measured inside a model, by length, below its accuracy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ProbeOfRun:
     model: str
     task_digest: str
     seed: int
-    """Of its samples."""
+    """Seed of its samples."""
     frame: pd.DataFrame
     """The rows of `probe.csv`."""
 
@@ -69,7 +69,7 @@ class ProbePanels:
 
         Raises:
             JournalError: the files of a probe are damaged.
-            UsageError: a probe is of another task.
+            UsageError: a probe belongs to another task.
         """
         asked = {run.manifest.task_digest for run in runs}
         probes = []
@@ -87,7 +87,7 @@ class ProbePanels:
             }
             if others := sorted(seeds - {probe.seed}, key=str):
                 warn(
-                    f"{folder}: its samples are of seed {probe.seed}, those of a run beside it of "
+                    f"{folder}: its samples have seed {probe.seed}, those of a run beside it "
                     f"seed {others[0]}"
                 )
             probes.append(probe)
@@ -139,8 +139,8 @@ def _panel(
     title: str,
     frame: pd.DataFrame,
 ) -> Panel | None:
-    """The panel of a probe: with effective lengths if `panel_series` are of its model, which else
-    give their conditions only. `None` where nothing was measured.
+    """The panel of a probe: with effective lengths if `panel_series` belong to its model; otherwise
+    they only give the conditions. `None` if nothing was measured.
     """
     rows: Rows = []
     marks: Rows = []
@@ -171,8 +171,8 @@ def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel])
 def _rows(
     section: Section, series: Series, shown: Shown, frame: pd.DataFrame, *, is_own: bool
 ) -> Rows:
-    """The values under the condition of a series. How many tokens a length has is known of the
-    series' own model only.
+    """The values under the condition of a series. Only the series' own model has a number of tokens
+    for each length.
     """
     chosen = rows_with(frame[frame["shown"] == shown.name], series.condition)
     rows: Rows = []
@@ -197,7 +197,7 @@ def _rows(
 
 
 def _marks(section: Section, series: Series) -> Rows:
-    """The effective length of a series, where it lies within the tested lines."""
+    """The effective length of a series, if it lies within the tested lines."""
     estimate = section.estimates.get(key_of(series))
     if estimate is None or estimate.length.sign != "=":
         return []

@@ -33,7 +33,7 @@ _FIELDS: dict[str, type] = {
     "facts": dict,
     "commands": list,
 }
-"""Field of the manifest -> its type; lists are of texts."""
+"""Field of the manifest -> its type; lists have texts."""
 MEASURED, MANIFEST = "measured.jsonl", "probe.json"
 _LOCK = "lock"
 
@@ -50,7 +50,7 @@ def probe_folder(out: Path, model: str, task: Task, settings: Settings) -> Path:
 
 
 MeasuredKey: TypeAlias = tuple[str, CellKey, int, int]
-"""Measure, cell, true length and index: what is measured once."""
+"""Measure, cell, true length and index: the key of a measurement."""
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> MeasuredKey:
-        """What is measured once."""
+        """The key of the measurement."""
         return self.measure, self.cell, self.length, self.index
 
     @property
@@ -116,7 +116,7 @@ def is_probe(folder: Path) -> bool:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What made the probe: model, task, spec, facts, versions.
+    """The facts about a probe: model, task, spec, facts, versions.
 
     Raises:
         JournalError: the manifest is missing or invalid.

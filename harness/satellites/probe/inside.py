@@ -48,14 +48,15 @@ class Anatomy:
     sliding_window: int | None = None
     """Most tokens that a position attends to in the layers that have such a limit."""
     missing: tuple[str, ...] = ()
-    """What cannot be read from this architecture, a sentence each."""
+    """Sentences about what cannot be read from this architecture."""
     unavailable: frozenset[Event | Literal["gradients", "matrices"]] = frozenset()
-    """The events and methods that are therefore never there."""
+    """The events and methods that therefore never occur."""
 
 
 class Watcher(Protocol):
-    """Is told what happens inside during one forward pass, layer by layer. A watcher keeps what it
-    needs; it must copy an array that it keeps, and must not change it.
+    """Is called during one forward pass, layer by layer.
+
+    A watcher must copy an array that it keeps, and must not change it.
     """
 
     wants: frozenset[Event]

@@ -33,7 +33,7 @@ NEEDS: _Needs = {
     "lipschitz": ("gradients",),
     COUNTER: ("residual",),
 }
-"""Measure -> what a model must show for it."""
+"""Measure -> what a model must make readable for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Scene:
 
 @dataclass(slots=True)
 class Found:
-    """What was measured on one sample."""
+    """The values that were measured on one sample."""
 
     readings: dict[str, list[Reading]] = field(default_factory=dict)
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Measure, and why it could not be taken."""
+    """Measure, and the reason why it could not be taken."""
 
 
 def measure(inside: Inside, scene: Scene, twin: Scene | None, names: Sequence[str]) -> Found:
@@ -107,7 +107,7 @@ def _watchers(
 
 
 def _why_not(inside: Inside, name: str, twin: Scene | None) -> str:
-    """Why a measure cannot be taken; empty where it can."""
+    """Why a measure cannot be taken; empty if it can."""
     anatomy = inside.anatomy
     if any(need in anatomy.unavailable for need in NEEDS.get(name, ())):
         return f"{anatomy.architecture} does not show it"
@@ -123,7 +123,9 @@ def _states(inside: Inside, scene: Scene) -> States:
 
 
 def _collapse(inside: Inside, scene: Scene, twin: Scene, states: States) -> list[Reading]:
-    """The distances of both rows, in float32 and in bfloat16; `states` are the row's in float32."""
+    """The distances of both rows, in float32 and in bfloat16. `states` are those of the row in
+    float32.
+    """
     readings: list[Reading] = []
     precisions: tuple[tuple[Precision, str], ...] = (("float32", ""), ("bfloat16", "_bfloat16"))
     for precision, suffix in precisions:
@@ -164,7 +166,7 @@ def _largest_slope(inside: Inside, scene: Scene) -> float:
 
 
 class _RowStates(Watch):
-    """The stream at some positions, handed on layer by layer."""
+    """The stream at some positions, passed on layer by layer."""
 
     wants: frozenset[Event] = frozenset(["residual"])
 

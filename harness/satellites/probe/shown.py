@@ -1,4 +1,4 @@
-"""What of a probe the terminal and the page show: one number for each condition and length."""
+"""The values of a probe that the terminal and the page show: one for each condition and length."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ class Shown:
     axis: str
     """Title of the axis."""
     header: Sequence[str]
-    """In the terminal, in two lines."""
+    """Title in the terminal, in two lines."""
     layers: Literal["last", "all", "best"] = "last"
-    """Of a quantity per layer the last layer, the mean of all, or the largest value."""
+    """For a quantity with one value a layer: the last layer, the mean of all, or the largest
+    value.
+    """
     is_log: bool = False
     is_share: bool = False
     """Whether the axis shows all from 0 to 1."""

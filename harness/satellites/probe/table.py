@@ -55,8 +55,8 @@ def probe_frame(folder: Path) -> pd.DataFrame:
 
 
 def _largest(measured: Iterable[Measured]) -> Iterable[Measured]:
-    """Of the maps that were fitted on the rows of a line the one on the most rows, which has the
-    rows of the others as well; all that was measured on one sample.
+    """The rows to summarise. Of maps that were fitted on the rows of a line, only the one with the
+    most rows, which has the rows of the others as well; otherwise all rows of one sample.
     """
     fitted: dict[object, Measured] = {}
     for one in measured:

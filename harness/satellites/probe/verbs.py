@@ -28,7 +28,7 @@ from eyechart.harness.cli.options import (
     command_of,
     examples,
     listed,
-    said_of_default_axes,
+    warner_for_default_axes,
 )
 from eyechart.harness.cli.settings import AskingVerb, Verb
 from eyechart.harness.cli.terminal import warn
@@ -172,7 +172,7 @@ def probe(
         samples=samples,
         axes=axis or [],
         seed=seed,
-        leave_out=said_of_default_axes(context),
+        leave_out=warner_for_default_axes(context),
         preset=preset,
         notify=warn,
     )

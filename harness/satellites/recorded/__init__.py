@@ -1,6 +1,6 @@
 """Replies that somebody else collected: read from their files, and made into a run.
 
-A file is read as rows (`files`, `inspect_log`), a row as a reply with what it says of itself
-(`forms`, `fields`), a reply finds its sample in a task or makes one (`samples`), and the journal of
-a recorded run takes it (`recorder`).
+`files` and `inspect_log` read a file as rows. `forms` and `fields` read a row as a reply. `samples`
+finds the reply's sample in a task, or makes one. `recorder` writes the reply into the journal of a
+recorded run.
 """

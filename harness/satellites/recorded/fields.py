@@ -1,4 +1,4 @@
-"""What a row of a recorded file says: the reply and what belongs to it, by named columns."""
+"""Reads a row of a recorded file by named columns: the reply and what belongs to it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FINISH = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
     **dict.fromkeys(("content_filter", "refusal", "safety"), "content_filter"),
 }
-"""How others call the three reasons that a verdict depends on -> our name."""
+"""Other names of the three finish reasons that a verdict depends on -> our name."""
 _REPLY_NAMES = (
     *("answer", "completion", "content", "generated_text", "generation", "model_output", "output"),
     *("prediction", "response", "said", "text"),
@@ -47,7 +47,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 _SHOWN = 30
 """Most columns that a message names."""
 _NO_ERROR = ("", "none", "nan", "null", "nil", "n/a", "false", "0", "no", "ok", "{}", "[]")
-"""Texts of a column of errors that say that there is none, in lower case."""
+"""Texts in a column of errors that mean "no error", in lower case."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
 
 
@@ -57,19 +57,19 @@ class RowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RowMark:
-    """What a row is known by when its file is imported again."""
+    """Identifies a row when its file is imported again."""
 
     file: int
     """Place of its file in the import, from 0."""
     row: str
-    """Hash of its content, and which of its equals in the file it is."""
+    """Hash of the row's content, and its number among equal rows of the file."""
     values: str
-    """Hash of what was read from it."""
+    """Hash of the values that were read from the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedReply:
-    """One reply, with what its row says of the sample. What the row lacks is `None`."""
+    """One reply, with what its row says about the sample. A value that the row lacks is `None`."""
 
     mark: RowMark
     reply: str | None = None
@@ -81,7 +81,7 @@ class RecordedReply:
     is_left_out: bool = False
     """Whether the row has a reply beside its error."""
     model: str | None = None
-    """Who answered, as the row says."""
+    """The model that answered, by the row."""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     latency_s: float | None = None
@@ -100,12 +100,14 @@ class RecordedReply:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a row has which field. A column that no option names has the field's name."""
+    """The column of each field in a row. A field that no option names is in the column of its own
+    name.
+    """
 
     axes: tuple[str, ...]
-    """The axes of the task, which are fields as well."""
+    """The axes of the task; these are fields as well."""
     named: Mapping[str, str] = field(default_factory=dict)
-    """Field -> its column; "" for none. Dots go into objects and lists: `choices.0.text`."""
+    """Field -> its column; "" for no column. Dots lead into objects and lists: `choices.0.text`."""
 
     @classmethod
     def read(cls, given: Iterable[str], axes: Iterable[str]) -> Columns:
@@ -133,11 +135,12 @@ class Columns:
         return self.named.get(name) or name
 
     def values(self, row: Row, by_form: Row) -> dict[str, Any]:
-        """Field -> its value: from the column that was named, else from what the form of the file
-        says (`by_form`), else from the column of that name. Empty values are left out.
+        """Field -> its value: from the column that an option names, else from the form of the file
+        (`by_form`), else from the column with the field's name. Empty values are left out.
 
         Raises:
-            RowError: the row lacks a column that was named, or has neither a reply nor an error.
+            RowError: the row lacks a column that an option names, or has neither a reply nor an
+                error.
         """
         values: dict[str, Any] = {}
         for name in (*REPLY_FIELDS, *SAMPLE_FIELDS, *self.axes):
@@ -218,7 +221,7 @@ def _optional(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) 
 
 
 def _if_sound(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> Any:
-    """A figure about a reply; `None` where it cannot be true: the reply is worth more than it."""
+    """A number about a reply; `None` if it cannot be true. The reply is kept all the same."""
     try:
         return read(values[name]) if name in values else None
     except ValueError:
@@ -226,7 +229,7 @@ def _if_sound(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) 
 
 
 def _error(values: Mapping[str, Any]) -> str | None:
-    """Why there is no reply; writers of tables say in many ways that there is no error."""
+    """Why there is no reply. Tables have many ways to say that there is no error."""
     given = values.get("error")
     if not given or (isinstance(given, str) and given.strip().lower() in _NO_ERROR):
         return None
@@ -244,7 +247,7 @@ def _reply_text(reply: object) -> str:
 
 
 def _first(given: dict[str, Any]) -> str:
-    """The key of the first text of an object."""
+    """The key of the first text in an object."""
     return next((str(name) for name, value in given.items() if isinstance(value, str)), "text")
 
 
@@ -365,7 +368,7 @@ def _shown(value: object) -> str:
 
 
 class RowHashes:
-    """The hashes of the rows of one file: equal rows have different ones."""
+    """The hashes of the rows of one file; equal rows get different hashes."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()

@@ -31,7 +31,7 @@ _NOT_READ = {
     b"BZh": ("compressed by bzip2", "decompress it first"),
     b"\xfd7zX": ("compressed by xz", "decompress it first"),
 }
-"""First bytes of a file -> what it is, and what helps."""
+"""First bytes of a file -> its type, and a remedy."""
 _NOT_UTF_8 = "not UTF-8; convert the file: iconv -f ISO-8859-1 -t UTF-8 FILE > NEW"
 _DELIMITERS = ",;\t|"
 _TOO_LONG = (
@@ -80,7 +80,7 @@ def _opened(path: Path) -> io.BufferedReader:
 
 
 def _reader(path: Path, suffix: str, first: bytes) -> Callable[[BinaryIO], Iterator[FileRow]]:
-    """What reads a file, by its name and by its first character."""
+    """The function that reads a file, by its name and its first character."""
     if suffix == ".json" and first == b"[":
         return partial(_array_rows, path)
     is_json = first in (b"{", b"[") or suffix in (".json", ".jsonl", ".ndjson")
@@ -128,7 +128,7 @@ def _json_rows(file: BinaryIO) -> Iterator[FileRow]:
 
 
 def _no_json(line: bytes, error: Exception) -> str:
-    """Why a line is no JSON."""
+    """Why a line is not JSON."""
     try:
         line.decode()
     except UnicodeDecodeError:

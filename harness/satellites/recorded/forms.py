@@ -1,4 +1,4 @@
-"""What rows in the forms of other tools say, by field: of batches, and of lm-eval."""
+"""Reads the fields of rows in the forms of other tools: batches, and lm-eval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_request(row: Row) -> bool:
 
 
 def prompt_of_request(row: Row) -> str | None:
-    """The prompt of a request, as far as it is a text; of a chat, what the user said last."""
+    """The prompt of a request, if it is a text; for a chat, the last message of the user."""
     body = row["body"]
     if not isinstance(body, dict):
         return None
@@ -24,9 +24,8 @@ def prompt_of_request(row: Row) -> str | None:
 
 
 def fields_of(row: Row, batch_form: Callable[[], BatchForm], prompts: Mapping[str, str]) -> Row:
-    """Field -> value of a row in the form of another tool; empty for a row in no such form.
-
-    `prompts` has those of the requests of batches, by custom_id.
+    """Field -> value of a row in the form of another tool; empty for other rows. `prompts` has the
+    prompts of batch requests, by custom_id.
 
     Raises:
         RowError: the row has several replies.

@@ -16,7 +16,7 @@ from eyechart.harness.satellites.recorded.row import MAX_DOCUMENT, FileRow
 from eyechart.providers.base import install
 
 _NO_STOP = "unknown"
-"""What Inspect writes where no reason is known."""
+"""Inspect's word for an unknown reason."""
 _MEMBER = re.compile(r"samples/(.+)_epoch_([0-9]{1,9})\.json", re.DOTALL)
 _CHUNK = 1 << 20
 _MOST_PROBLEM = 200
@@ -26,7 +26,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, Runti
 
 
 def read_log(path: Path) -> Iterator[FileRow]:
-    """The samples of a log; those of a later epoch are no rows, since a sample takes one reply.
+    """The samples of a log. Samples of later epochs are left out, since a sample takes one reply.
 
     Raises:
         UsageError: inspect_ai is not installed.
@@ -85,8 +85,8 @@ def _size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
 
 
 def _samples(inspect: Any, path: str, names: Iterable[str]) -> Iterator[Any]:
-    """One by one, in the order of the data set; at once where the log does not say which it has.
-    A header may name samples and epochs that the log has not.
+    """The samples one by one, in the order of the data set; all at once if the log does not list
+    them. The header may list samples and epochs that the log lacks.
     """
     ids = inspect.read_eval_log(path, header_only=True).eval.dataset.sample_ids
     if ids is None:
@@ -101,7 +101,7 @@ def _samples(inspect: Any, path: str, names: Iterable[str]) -> Iterator[Any]:
 
 
 def _first_line(error: Exception) -> str:
-    """What is wrong, in short: the reader quotes what it has read."""
+    """What is wrong, in short, since the reader quotes the text that it read."""
     first = str(error).strip().partition("\n")[0]
     return first[:_MOST_PROBLEM] or type(error).__name__
 
@@ -129,7 +129,7 @@ def _row(sample: Any) -> dict[str, Any]:
 
 
 def _prompt(given: Any) -> str | None:
-    """What the user said last."""
+    """The last message of the user."""
     if isinstance(given, str):
         return given
     texts = [message.text for message in given if message.role == "user"]

@@ -1,4 +1,4 @@
-"""The rows of the files that an import names, read one by one as replies."""
+"""Reads the rows of the files of an import one by one, as replies."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ from eyechart.providers.base import BatchForm
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A condition on a row: that a column has a value, or that it has another one."""
+    """A condition on a row: a column has this value, or has another one."""
 
     column: str
     value: str
     is_equal: bool = True
 
     def holds(self, row: Row) -> bool:
-        """Whether it holds for a row; raises `RowError` if the row lacks the column."""
+        """Whether the condition is true for a row; raises `RowError` if the row lacks the
+        column.
+        """
         return (cell_text(value_at(row, self.column)) == self.value) == self.is_equal
 
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """What `bench import` of recorded replies asks for."""
+    """The request of `bench import` for recorded replies."""
 
     files: Sequence[Path]
     task: Task
@@ -50,16 +52,16 @@ class ImportRequest:
     out: Path
     columns: Columns
     fixed: Mapping[str, str] = field(default_factory=dict)
-    """Axis -> its value for all rows, of those axes that no column has."""
+    """Axis -> its value for all rows, for axes without a column."""
     where: Sequence[Where] = ()
-    """Which rows are taken: those for which all of these hold."""
+    """Conditions that rows must meet to be taken."""
     by: str = ""
     at: str = ""
     command: str = ""
 
     @property
     def folder(self) -> Path:
-        """The folder of the run: that of a run which is asked with the settings by default."""
+        """The folder of the run: that of a run asked with the default settings."""
         task = self.task
         return run_folder(self.out, self.model, task.spec, task.name, Settings())
 
@@ -85,22 +87,22 @@ class Problem:
 
 @dataclass(slots=True)
 class Imported:
-    """What became of the rows."""
+    """The result of an import."""
 
     new: int = 0
     known: int = 0
-    """Rows that an earlier import has brought."""
+    """Rows that an earlier import has taken."""
     others: int = 0
     """Rows that `where` leaves out."""
     problems: list[Problem] = field(default_factory=list)
     left_out: list[Place] = field(default_factory=list)
     """Rows with an error whose reply is left out."""
     gaps: int = 0
-    """Numbers below the largest `index` of a line that no row of the run has."""
+    """Numbers below the largest `index` of a line for which the run has no row."""
 
 
 class Reader:
-    """The replies of the files, with the problems of the rows that have none."""
+    """The replies in the files, and the problems of rows without one."""
 
     def __init__(
         self,
@@ -113,7 +115,7 @@ class Reader:
         self._batch_form = batch_form
         self._prompts: dict[str, str] | None = None
         self.only_model: str | None = None
-        """Where rows of several models are in the files, the one whose rows are taken."""
+        """The model whose rows are taken, if the files have rows of several models."""
 
     def hashes(self, file: int) -> Iterator[str]:
         """The hashes of all rows of a file, by its place in the import."""
@@ -122,7 +124,7 @@ class Reader:
     def replies(
         self, imported: Imported, only: int | None = None
     ) -> Generator[tuple[Place, RecordedReply], None, None]:
-        """Each reply of all files, or of one, with its place; counts all other rows."""
+        """Each reply of all files, or of one, with its place; counts the other rows."""
         columns, fixed = self._request.columns, dict(self._request.fixed)
         prompts = self._asked()
         for file in range(len(self._files)) if only is None else (only,):

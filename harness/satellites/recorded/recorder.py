@@ -1,7 +1,7 @@
 """Writes recorded replies into the journal of a run, and plans the run after them.
 
-The journal of a recorded run has no reply twice: a row that is there is known by its file and its
-content, and a sample that has a reply takes no other one.
+The journal of a recorded run has no reply twice. A row is recognised by its file and its content,
+and a sample that has a reply takes no other one.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from eyechart.providers.secrets import mask, redact
 _SHOWN_MODELS = 6
 """Names of models that a message lists, at most."""
 _UNKNOWN = {"temperature": None, "max_tokens": None, "api": None, "system": None}
-"""Settings of a run that nobody here asked."""
+"""Settings of a run that was not asked here."""
 
 
 def import_recorded(
     request: ImportRequest, batch_form: Callable[[], BatchForm], warn: Warn
 ) -> Imported:
-    """Takes the rows of the files into the run; `batch_form` reads lines of OpenAI's Batch form.
+    """Writes the rows of the files into the run. `batch_form` reads lines of OpenAI's Batch form.
 
     Raises:
         JournalError: the run was asked, or a file or the run's folder cannot be used.
@@ -94,8 +94,8 @@ def _recorded(folder: Path) -> Recorded:
 
 
 def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
-    """What became of the rows where none of them can be used; then no folder is made. `None` where
-    one can.
+    """The result of an import without any usable row, for which no folder is made; `None` if there
+    is a usable row.
     """
     imported = Imported()
     with closing(reader.replies(imported)) as replies:
@@ -111,12 +111,12 @@ def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
-    """What the rows of all files say together."""
+    """What the rows of all files have in common."""
 
     models: tuple[str, ...]
     """The names of the models, in the order of the rows."""
     is_numbered: bool
-    """Whether a row has a number of its own."""
+    """Whether any row has a number of its own."""
 
 
 def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
@@ -133,10 +133,10 @@ def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
 
 
 def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> str | None:
-    """The model whose rows are taken: of several in the files the one that the run is of.
+    """The model whose rows are taken. If the files have several, it is the model of the run.
 
     Raises:
-        UsageError: none of several models is the one that the run is of.
+        UsageError: the files have several models, and none is the model of the run.
     """
     wanted = _bare(request.model)
     if len(models) == 1 and _bare(models[0]) != wanted:
@@ -148,10 +148,10 @@ def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> st
         shown = ", ".join(map(repr, models[:_SHOWN_MODELS]))
         more = f" and {len(models) - _SHOWN_MODELS} more" if models[_SHOWN_MODELS:] else ""
         raise UsageError(
-            f"the rows are of {len(models)} models ({shown}{more}), and a run is of one: choose it "
+            f"the rows name {len(models)} models ({shown}{more}), and a run has one: choose it "
             f"with --where {request.columns.of('model')}=NAME"
         )
-    warn(f"the rows are of {len(models)} models; those of {same[0]!r} are taken")
+    warn(f"the rows name {len(models)} models; only those of {same[0]!r} are taken")
     return same[0]
 
 
@@ -161,7 +161,7 @@ def _bare(name: str) -> str:
 
 
 def refuse_asked(request: ImportRequest) -> None:
-    """Raises `JournalError` where the run's folder has replies that were asked."""
+    """Raises `JournalError` if the run's folder has replies that were asked."""
     folder = request.folder
     if (folder / MANIFEST).exists() and read_manifest(folder).recorded is None:
         raise JournalError(
@@ -172,7 +172,7 @@ def refuse_asked(request: ImportRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What the run has of a sample."""
+    """What the run has of a sample: the hash of a reply, or an error."""
 
     origin: str | None
     is_error: bool
@@ -192,7 +192,7 @@ class _Recorder:
         *,
         numbers_all: bool,
     ) -> None:
-        """With `numbers_all` a row needs a number of its own, as others have one."""
+        """With `numbers_all`, every row needs a number of its own, since others have one."""
         self._numbers_all = numbers_all
         self._request = request
         self._finder = finder
@@ -208,13 +208,13 @@ class _Recorder:
         self._given: dict[CellKey, dict[int, int]] = {}
         """Cell -> index -> hash of the samples that rows gave."""
         self._next: Counter[CellKey] = Counter()
-        """Cell -> the least index from which on all are free."""
+        """Cell -> the smallest index from which on all indexes are free."""
         for record in read_records(request.folder):
             self._note(record)
         self._finder.keep_seed(int(manifest.settings["seed"]), is_sure=bool(self._own))
 
     def place(self, files: Sequence[GivenFile], reader: Reader) -> None:
-        """Finds which earlier files of the run these are.
+        """Finds which of the files were imported before.
 
         Raises:
             JournalError: nothing says whether rows are those of an earlier file.
@@ -266,8 +266,8 @@ class _Recorder:
         self._imported.new += 1
 
     def _has(self, record: Record) -> bool:
-        """Whether the run has all that a record says of its sample: the same reply from another
-        file, or anything where the record is an error. A reply takes the place of an error.
+        """Whether the run already has the sample: with the same reply from another file, or with
+        anything if the record is an error. A reply replaces an error.
 
         Raises:
             RowError: the run has another reply to the sample.
@@ -378,7 +378,7 @@ class _Recorder:
 
 
 def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
-    """The record of what was replied; what the row lacks stays empty."""
+    """The record of a reply; fields that the row lacks stay empty."""
     failed = None
     if reply.error is not None:
         failed = Failure("error", "recorded", redact(reply.error))
@@ -393,7 +393,7 @@ def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
 
 
 def _is_copy(before: str | None, now: str | None) -> bool:
-    """Whether two rows of different files say the same."""
+    """Whether two rows of different files are equal."""
     if before is None or now is None:
         return False
     (source, *_, values), (other, *_, other_values) = before.split("/"), now.split("/")

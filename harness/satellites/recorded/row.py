@@ -19,6 +19,6 @@ class FileRow:
     """Its line in the file, from 1; of a CSV file the line on which it ends; of an Inspect log or a
     JSON array, the number of the sample or object."""
     row: Row | None
-    """`None` where it cannot be read."""
+    """The row; `None` if it cannot be read."""
     why: str = ""
-    """Why it cannot."""
+    """Why the row cannot be read."""

@@ -1,4 +1,4 @@
-"""The sample that a recorded reply belongs to: one of the task's own, or one that the row gives."""
+"""Finds the sample of a recorded reply: one of the task's own, or one that the row describes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ from eyechart.harness.spec.answer import Answer, Target, folded, is_too_long
 from eyechart.harness.task.catalogue import Task
 
 _MOST_CHARACTERS = 200_000_000
-"""Most characters of the prompts that are made to find one: a few seconds of work."""
+"""Most characters of the prompts that are made to find a sample: a few seconds of work."""
 
 
 _LINES_TRIED, _SAMPLES_TRIED = 4, 48
-"""Of a task's own samples, how many show which targets it has: some milliseconds of work."""
+"""Number of the task's own samples whose targets show the range of targets: some milliseconds of
+work.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenSample:
-    """A sample that a row gives, without its index where the row has none."""
+    """A sample that a row describes, without index if the row has none."""
 
     condition: Condition
     line: Line
@@ -67,18 +69,18 @@ class SampleFinder:
                 )
         self._fixed = fixed
         self.seed = 0
-        """The seed of the task's own samples; that of the first one that a sample id names."""
+        """The seed of the task's own samples: that of the first sample id."""
         self._has_id = False
 
     def keep_seed(self, seed: int, *, is_sure: bool) -> None:
-        """Sets the seed of the task's own samples; where it `is_sure`, no id may name another."""
+        """Sets the seed of the task's own samples. If it `is_sure`, no id may have another seed."""
         self.seed, self._has_id = seed, is_sure
 
     def of(self, reply: RecordedReply) -> Sample | GivenSample:
         """The sample of a reply.
 
         Raises:
-            RowError: the row does not say which it is, or contradicts the sample.
+            RowError: the row does not identify its sample, or contradicts it.
         """
         sample = self._own(reply)
         if sample is None:
@@ -90,7 +92,7 @@ class SampleFinder:
         return sample
 
     def _own(self, reply: RecordedReply) -> Sample | None:
-        """The sample of the task that the row names; `None` where it names none."""
+        """The sample of the task that the row names; `None` if it names none."""
         spec = self._task.spec
         if reply.id is not None and reply.id.startswith(f"{self._task.name}@"):
             return self._by_id(reply.id)
@@ -115,7 +117,7 @@ class SampleFinder:
             raise RowError(str(error)) from None
         seed = int(identifier.rpartition("|seed=")[2].partition("|")[0])
         if self._has_id and seed != self.seed:
-            raise RowError(f"{identifier!r} is of seed {seed}, those before of seed {self.seed}")
+            raise RowError(f"{identifier!r} has seed {seed}, and earlier ids seed {self.seed}")
         self.seed, self._has_id = seed, True
         return sample
 
@@ -185,7 +187,7 @@ class SampleFinder:
             raise RowError(str(error)) from None
 
     def _given(self, reply: RecordedReply) -> GivenSample:
-        """The sample that a row gives by itself."""
+        """The sample that a row describes by itself."""
         if reply.target is None or reply.length is None:
             lacks = " and ".join(
                 name for name in ("target", "length") if getattr(reply, name) is None
@@ -221,7 +223,7 @@ class SampleFinder:
         return value
 
     def _check_size(self, target: int, length: int) -> None:
-        """Refuses a target that the task's own samples could not have."""
+        """Raises `RowError` for a target that the task's own samples could not have."""
         least, most = self._target_range
         if target < 0 <= least:
             raise RowError(f"its target is {target}, and no sample of {self._task.name} is below 0")
@@ -233,8 +235,8 @@ class SampleFinder:
 
     @cached_property
     def _target_range(self) -> tuple[float, float]:
-        """The least target of some of the task's own samples, and by how much one is at most more
-        than its length. The shortest samples tell most.
+        """The smallest target of some of the task's own samples, and the largest difference of
+        target and length. The shortest samples show most.
         """
         targets = []
         condition = self._conditions[0]
@@ -254,7 +256,7 @@ class SampleFinder:
         )
 
     def _value_of(self, axis: str, given: str | None) -> str:
-        """The name of the value on an axis: as the row or the command gives it, or the only one."""
+        """The name of the value on an axis: from the row, from the command, or the only one."""
         values = self._task.spec.axes[axis].values
         if given is not None:
             if given in values:
@@ -273,7 +275,7 @@ class SampleFinder:
         )
 
     def line(self, length: int, nominal: int | None) -> Line:
-        """The line that a row names, or else the one of the task whose length is nearest.
+        """The line that a row names, or else the task's line with the nearest length.
 
         Raises:
             RowError: the length is not on the line.
@@ -298,7 +300,7 @@ class SampleFinder:
 
 
 def _of_type(given: object, answer: Answer) -> object:
-    """A target as the type of an answer has it; `None` where it cannot be read as such."""
+    """A target in the type of the answer; `None` if it cannot be read as this type."""
     value = given
     try:
         if answer.kind.stored is int:
@@ -319,7 +321,7 @@ def _hash(prompt: str) -> bytes:
 
 
 def _same(given: object, target: Target) -> bool:
-    """Whether a row's target is that of a sample, also where one is the text of the other."""
+    """Whether a row's target equals that of a sample, also if one is the text of the other."""
     if given == target or str(given) == str(target):
         return True
     try:
@@ -329,8 +331,8 @@ def _same(given: object, target: Target) -> bool:
 
 
 def _text_of(value: object) -> str | None:
-    """What a row may have in place of the name of an axis's value, in lower case; `None` where no
-    text stands for it.
+    """The text of an axis's value, in lower case, which a row may have in place of the value's
+    name; `None` if there is none.
     """
     if isinstance(value, Separator):
         return value.inside.lower() if value == Separator(inside=value.inside) else None

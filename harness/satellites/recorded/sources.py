@@ -1,8 +1,7 @@
-"""Which earlier file of a run a file is: the same one, one that has grown, or none.
+"""Finds whether a file was imported before: the same file, one that has grown since, or a new one.
 
-Rows without a number of their own are known by the file that they are in and by their content. Two
-files may have equal rows that are different replies, so no row of one file is taken for a row of
-another one.
+Rows without a number of their own are identified by their file and their content. Two files may
+have equal rows that are different replies, so rows of different files are never taken for the same.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ class GivenFile:
     sha256: str
     size: int
     beginnings: Mapping[int, str]
-    """Number of bytes -> hash of so many bytes at its beginning, for the sizes asked for."""
+    """Number of bytes -> hash of that many bytes at the beginning."""
 
     def begins_with(self, file: RecordedFile | GivenFile) -> bool:
-        """Whether it has all of another file at its beginning."""
+        """Whether the file begins with the whole of another file."""
         return file.size > 0 and self.beginnings.get(file.size) == file.sha256
 
 
 def given_files(paths: Iterable[Path], recorded: Recorded, warn: Warn) -> list[GivenFile]:
-    """The files of an import without those that another one of them has at its beginning.
+    """The files of an import, without those that are the beginning of another one.
 
     Raises:
         JournalError: a file cannot be read.
@@ -80,7 +79,7 @@ def _given(path: Path, sizes: Collection[int]) -> GivenFile:
 
 
 class Sources:
-    """The files of a run, and the rows that each has brought."""
+    """The files of a run, and the rows that were taken from each."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.recorded = recorded
@@ -119,8 +118,8 @@ class Sources:
     def _earlier(
         self, file: GivenFile, free: Sequence[int], rows_of: Callable[[], Iterable[str]]
     ) -> int | None:
-        """The source that a file is with more rows: one with the same beginning or name, all of
-        whose rows it has.
+        """The source that has grown to this file: it has the same beginning or name, and the file
+        has all of its rows.
         """
         versions = [one for one in self.recorded.files if one.source in free]
         grown = [one.source for one in versions if file.begins_with(one)]
@@ -160,8 +159,8 @@ class Sources:
                     )
 
     def name(self, files: Sequence[GivenFile], by: str, at: str, warn: Warn) -> bool:
-        """Writes files that the run does not have, or has with less rows, into `recorded`, with
-        who collected them; returns whether anything changed.
+        """Adds new and grown files to `recorded`, with who collected them; returns whether anything
+        changed.
         """
         before = list(self.recorded.files)
         for file, source in zip(files, self._numbers, strict=True):

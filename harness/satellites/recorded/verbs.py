@@ -46,7 +46,7 @@ def import_(
             "--task",
             "-t",
             metavar="NAME[,NAME]",
-            help="Your own task files, to make prompts again; with --model the task replied to.",
+            help="Task files of your own, to make prompts again; with --model: the replies' task.",
             autocompletion=complete_tasks,
         ),
     ] = "",
@@ -65,13 +65,15 @@ def import_(
         typer.Option(
             "--field",
             metavar="FIELD=COLUMN[,…]",
-            help="Column of a field, such as reply, item, target, length, prompt, or an axis.",
+            help="With --model: column of a field: reply, item, target, length, prompt, an axis, …",
         ),
     ] = None,
     axis: Annotated[
         list[str] | None,
         typer.Option(
-            "--axis", metavar="AXIS=VALUE", help="Value of an axis that no column has; --model."
+            "--axis",
+            metavar="AXIS=VALUE",
+            help="With --model: the value of an axis that no column has.",
         ),
     ] = None,
     where: Annotated[
@@ -79,20 +81,22 @@ def import_(
         typer.Option(
             "--where",
             metavar="COLUMN[!]=VALUE",
-            help="Take only rows with this value, or with != those with another one; --model.",
+            help="With --model: take only rows with this value, or with != without it.",
         ),
     ] = None,
     recorded_by: Annotated[
-        str, typer.Option(metavar="NAME", help="Who collected the replies; --model.")
+        str, typer.Option(metavar="NAME", help="With --model: who collected the replies.")
     ] = "",
     recorded_at: Annotated[
-        str, typer.Option(metavar="YEAR[-MONTH[-DAY]]", help="When; --model.")
+        str, typer.Option(metavar="YEAR[-MONTH[-DAY]]", help="With --model: when.")
     ] = "",
     run_kept_code: RunKeptCodeOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge;
-    with --model make a run from replies that somebody else collected.
+    """Write the replies to a batch into the journals of their runs, and judge these runs.
+
+    The batch comes from 'bench export batch'. With --model, make a run from replies that somebody
+    else collected.
 
     Prints what is missing. Importing the same file again changes nothing.
     """

@@ -289,7 +289,7 @@ def _resume(
         return 0
     state = torch.load(path)
     if state["recipe"] != asdict(recipe):
-        msg = f"{path} is of another recipe: {state['recipe']}; train in another folder"
+        msg = f"{path} has another recipe: {state['recipe']}; train in another folder"
         raise SystemExit(msg)
     learned.load_state_dict(state["learned"])
     optimizer.load_state_dict(state["optimizer"])

@@ -50,7 +50,7 @@ _DEVICES = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?|data")
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """What the record needs and a run's folder does not contain."""
+    """Values that the record needs and a run's folder does not contain."""
 
     organization: str = UNKNOWN
     """Who publishes the results."""

@@ -200,7 +200,7 @@ def _messages(system: str | None, prompt: str) -> str | list[ChatMessage]:
 
 
 def _with_words(axes: Mapping[str, object], tasks: Sequence[TaskFile]) -> dict[str, object]:
-    """`axes` with words in place of truth values: YAML reads `-T hint=on` as true."""
+    """`axes` with words in place of truth values, since YAML reads `-T hint=on` as true."""
     words = dict(axes)
     for axis, value in axes.items():
         if isinstance(value, bool):
@@ -227,7 +227,7 @@ def _octaves(adaptive: object, precision: object) -> float | None:
     if not isinstance(adaptive, bool):
         raise BadParameterError(f"-T adaptive must be true or false, not {adaptive!r}")
     if precision is not None and not adaptive:
-        raise BadParameterError("-T precision is of an adaptive evaluation; add -T adaptive=true")
+        raise BadParameterError("-T precision needs an adaptive evaluation; add -T adaptive=true")
     if precision is not None and (
         not isinstance(precision, int | float) or isinstance(precision, bool)
     ):

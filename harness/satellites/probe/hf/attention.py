@@ -1,4 +1,5 @@
-"""Attention of a Hugging Face model, in blocks of positions: watched, and changed where asked.
+"""Attention of a Hugging Face model in blocks of positions, which a probe can watch and an
+intervention change.
 
 transformers calls it for every model whose attention goes through `AttentionInterface`.
 """
@@ -22,7 +23,7 @@ from eyechart.providers.intervention import Intervention
 NAME = "eyechart"
 """The name under which transformers knows this attention."""
 _BLOCK = 1 << 22
-"""Attention weights in memory at once, at most, where a block has more than one position."""
+"""Most attention weights in memory, for a block with more than one position."""
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class Pass:
     intervention: Intervention
     watcher: Watcher | None = None
     called: set[int] = field(default_factory=set)
-    """The layers whose attention came through here."""
+    """The layers whose attention was computed here."""
     ignored: set[str] = field(default_factory=set)
     """Arguments of the architecture that this attention does not know."""
 

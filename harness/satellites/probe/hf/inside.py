@@ -28,7 +28,7 @@ from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import check_ids, check_rendered, rendering, tokenizing
 
 _NO_WINDOW = 1 << 30
-"""Tokens of a prompt for models that name no limit."""
+"""Most tokens of a prompt, for models that give no limit."""
 
 
 def open_inside(settings: ModelSettings) -> HfInside:
@@ -58,7 +58,7 @@ class HfInside:
         self._vocabulary = tokens
 
     def facts(self) -> dict[str, object]:
-        """The weights' hash, and what computes."""
+        """The hash of the weights, and the libraries that compute."""
         return {
             "engine": f"transformers {transformers.__version__}, torch {torch.__version__}",
             "device": str(self._models["float32"].device),
@@ -68,7 +68,7 @@ class HfInside:
         }
 
     def tokens(self, prompt: str) -> Tokens:
-        """The prompt in the chat template, or as a text to continue where there is none; raises
+        """The prompt in the chat template, or as a text to continue if there is none. Raises
         `PromptOverflowError` if it fills the window.
         """
         text, is_chat = self._text(prompt)
@@ -203,7 +203,7 @@ class HfInside:
             attention.CURRENT.reset(token)
 
     def _hooks(self, model: Any, watcher: Watcher) -> Iterator[Any]:
-        """Hooks that hand the residual stream on."""
+        """Hooks that pass the residual stream to a watcher."""
         layers = _layers_of(model, self._config)
         norm = _final_norm_of(model, layers)
         if layers is not None and "residual" in watcher.wants:
@@ -289,7 +289,7 @@ class HfInside:
 
 
 def _layers_of(model: Any, config: Any) -> Any | None:
-    """The list of layers: the first list of modules that has as many as the model has layers."""
+    """The list of layers: the first list of modules whose length is the number of layers."""
     for module in model.modules():
         if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers:
             return module

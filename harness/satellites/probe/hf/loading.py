@@ -21,7 +21,7 @@ _CHUNK = 1 << 20
 _TEXTS = (".json", ".jinja", ".model", ".txt")
 """Endings of the files that transformers may read besides the weights."""
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-"""What the number of layers is called in configs."""
+"""Names of the number of layers in configs."""
 
 
 def folder_of(settings: ModelSettings) -> Path:
@@ -200,7 +200,7 @@ def _check_numbers(folder: Path, model: Any) -> None:
 
 
 def rounded(folder: Path, settings: ModelSettings, *, is_watched: bool) -> Any:
-    """The model in bfloat16 as transformers loads it: rotary frequencies and the like stay in
+    """The model in bfloat16 as transformers loads it; rotary frequencies and similar values stay in
     float32.
     """
     options = _options(settings) | {"dtype": torch.bfloat16, "use_safetensors": True}

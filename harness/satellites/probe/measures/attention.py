@@ -36,8 +36,8 @@ class Attention(Watch):
         sums.add(first, weights, self._in_row)
 
     def readings(self) -> Iterator[Reading]:
-        """Per layer and head, and the shares of heads that are sinks; without what there is no
-        position for.
+        """The values for each layer and head, and the shares of heads that are sinks. Values
+        without a position are left out.
         """
         others = self._count - 1
         if others and self._of_layer:
@@ -60,13 +60,13 @@ class _Sums:
 
     def __init__(self, heads: int) -> None:
         self.on_first: NDArray[np.float64] = np.zeros(heads)
-        """Weight on the first token, over all positions but the first."""
+        """Weight on the first token, summed over all positions but the first."""
         self.of_row: dict[str, NDArray[np.float64]] = {
             name: np.zeros(heads)
             for name in ("previous", "diagonal", "entropy", "entropy_share", "largest")
         }
-        """Sums over the positions of the row, without the prompt's first one: it attends to itself
-        whatever the head does.
+        """Sums over the positions of the row, without the prompt's first position, which can only
+        attend to itself.
         """
         self.at_the_end: dict[str, NDArray[np.float64]] = {}
         """Values at the last position that was added."""

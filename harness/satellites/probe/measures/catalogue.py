@@ -1,4 +1,4 @@
-"""What each measure of a probe is: its quantities with unit, definition and source."""
+"""The quantities of each measure of a probe, with unit, definition and source."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Quantity:
     formula: str
     source: str
     per: str = ""
-    """`layer`, `layer and head`, `layer and pair`; empty where there is one value for the model."""
+    """`layer`, `layer and head`, `layer and pair`; empty if the model has one value."""
 
 
 VARIANTS = {
@@ -36,7 +36,7 @@ VARIANTS = {
     "limit": ("0.3", "0.8"),
     "tenth": tuple(f"{number:02}" for number in range(1, 11)),
 }
-"""What the names in braces stand for."""
+"""The meaning of the names in braces."""
 QUANTITIES = (
     Quantity(
         "answer",
@@ -426,7 +426,7 @@ QUANTITIES = (
 )
 MEASURES = tuple(dict.fromkeys(quantity.measure for quantity in QUANTITIES))
 SLOW = ("lipschitz",)
-"""Measures that take longer than all others together; only where they are named."""
+"""Measures that take longer than all others together; taken only if they are named."""
 
 
 def check_measures(names: Sequence[str]) -> tuple[str, ...]:
@@ -445,7 +445,7 @@ def check_measures(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _pattern(quantity: Quantity) -> re.Pattern[str]:
-    """What the names of a quantity look like."""
+    """The pattern of the names of a quantity."""
     pieces = re.split(r"\{(\w+)\}", quantity.name)
     pattern = "".join(
         (f"(?:{'|'.join(map(re.escape, VARIANTS[piece]))})" if piece in VARIANTS else r"\w+")
@@ -460,14 +460,14 @@ _PATTERNS = [(quantity, _pattern(quantity)) for quantity in QUANTITIES]
 
 
 def quantity_of(measure: str, name: str) -> Quantity | None:
-    """The quantity that a row of `probe.csv` is of; `None` if there is none of that name."""
+    """The quantity of a row of `probe.csv`; `None` if there is none with that name."""
     return next(
         (one for one, names in _PATTERNS if one.measure == measure and names.fullmatch(name)), None
     )
 
 
 def unit_of(measure: str, name: str) -> str:
-    """The unit of a quantity; empty for one of another version."""
+    """The unit of a quantity; empty for a quantity of another version."""
     quantity = quantity_of(measure, name)
     return "" if quantity is None else quantity.unit
 

@@ -1,4 +1,4 @@
-"""What a probe keeps of a pass: the states at some positions."""
+"""Keeps the states of a pass at some positions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from eyechart.harness.satellites.probe.inside import Array, Event
 
 
 class Watch:
-    """A watcher that wants nothing; measures override what they want."""
+    """A watcher that asks for nothing; measures override the methods that they need."""
 
     wants: frozenset[Event] = frozenset()
 
@@ -24,7 +24,7 @@ class Watch:
 
 
 class Several:
-    """Passes what happens on to several watchers."""
+    """Passes events on to several watchers."""
 
     def __init__(self, watchers: Sequence[Watch]) -> None:
         self._watchers = watchers
@@ -63,7 +63,7 @@ class States(Watch):
         self.streams: dict[int, Array] = {}
         self.outputs: dict[int, Array] = {}
         self.ended: Array | None = None
-        """After the final norm."""
+        """The states after the final norm."""
         self.weights: dict[int, Array] = {}
         """(H, T): each layer's attention weights at the last position of the prompt."""
 
