@@ -16,11 +16,7 @@ from tests.one_more import with_entry
 if TYPE_CHECKING:
     from pathlib import Path
 
-STALLED = """STALLED = (
-        "stalled",
-        About(letter="s", ink=7, meaning="the reply never ended", failure=True),
-    )
-    """
+STALLED = 'STALLED = "stalled", About("s", 7, "the reply never ended", failure=True)\n    '
 RECORD_IT = """
 from pathlib import Path
 import json
@@ -77,7 +73,7 @@ def test_each_stage_holds_the_next() -> None:
 
 def test_a_new_outcome_is_one_entry(tmp_path: Path) -> None:
     """It has its column, letter, colour and filter, and it is in the exports."""
-    said = with_entry(tmp_path, "outcomes", "NOT_RUN = (", STALLED, STEPS)
+    said = with_entry(tmp_path, "outcomes", 'NOT_RUN = "', STALLED, STEPS)
     assert [code for code, _, _ in said] == [0] * len(said), said
     _, scored, shown, *_, helped = said
     (folder,) = tmp_path.glob(RUN)

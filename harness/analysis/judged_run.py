@@ -13,25 +13,26 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness import columns
-from eyechart.harness.analysis.asked import Asked, asked_of
 from eyechart.harness.analysis.curve import Curve, Threshold, curve
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.analysis.judged_samples import judged_samples
 from eyechart.harness.analysis.judging import scorer_of
-from eyechart.harness.analysis.run_cost import RunCost, model_of
 from eyechart.harness.columns import CELLS, LINE, MEASURES, RUN
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
+from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.cost import cost
-from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.judge import Scorer
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES, Outcome
 from eyechart.harness.shard import WHOLE, Shard
@@ -39,6 +40,76 @@ from eyechart.harness.spec import Cell, Condition, Line, TaskSpec
 
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _DIGITS = 6
+Places: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """What the replies of a run, or of a part of it, cost, without attempts that failed."""
+
+    dollars: float
+    unknown: int
+    """Samples with a record whose tokens are not known: they are not counted."""
+    prices_of: str
+    """The date of the prices, and the list that they are from."""
+
+    @property
+    def of_day(self) -> str:
+        """The date of the prices alone."""
+        return self.prices_of.partition(" ")[0]
+
+    def __str__(self) -> str:
+        return dollars_text(self.dollars)
+
+
+def dollars_text(dollars: float) -> str:
+    """`$12.34`, `$0.0012`."""
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
+
+
+def model_of(manifest: Manifest) -> ResolvedModel:
+    """The model of a run, at the addresses where it was asked."""
+    return resolve_model(manifest.asked_as, addresses=addresses(manifest.server))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """N samples, by line and index."""
+
+    keys: npt.NDArray[np.int64]
+    """The columns `LINE` and the index of each sample: shape (N, 4)."""
+    true_lengths: npt.NDArray[Any]
+    """Symbols in each row: shape (N,)."""
+    prompts: npt.NDArray[Any]
+    """Hash of each prompt: shape (N,)."""
+    targets: npt.NDArray[Any]
+    """Hash of each target in this process: shape (N,)."""
+
+
+def asked_of(recorded: pd.DataFrame) -> Asked:
+    """The samples of `JudgedCondition.recorded`."""
+    keys = recorded[[*LINE, "index"]].to_numpy(np.int64)
+    order = _order(keys)
+    return Asked(
+        np.ascontiguousarray(keys[order]),
+        *(recorded[name].to_numpy()[order] for name in ("true_length", "prompt", "target")),
+    )
+
+
+def in_both(first: Asked, second: Asked) -> tuple[Places, Places]:
+    """The places of the samples that both have, in each of the two."""
+    if np.array_equal(first.keys, second.keys):
+        places = np.arange(len(first.keys))
+        return places, places
+    keys = np.concatenate([first.keys, second.keys])
+    order = _order(keys)
+    same = (keys[order][1:] == keys[order][:-1]).all(axis=1)
+    return order[:-1][same], order[1:][same] - len(first.keys)
+
+
+def _order(keys: npt.NDArray[np.int64]) -> Places:
+    """By line and then by index; of equal keys the earlier one first."""
+    return np.lexsort(keys.T[::-1])
 
 
 @dataclass(frozen=True, eq=False)

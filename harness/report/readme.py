@@ -10,8 +10,8 @@ from typing import cast
 from eyechart.harness.analysis.cells import markdown_text
 from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
 from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
+from eyechart.harness.analysis.judged_run import dollars_text
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
-from eyechart.harness.analysis.run_cost import dollars_text
 from eyechart.harness.analysis.standing import median_length
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.files import replace_file

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 Phrases: TypeAlias = list[tuple[int, int]]
 """Start and end of each answer phrase in a reply."""
+Targets: TypeAlias = "Sequence[Target]"
+"""The target, and other right answers."""
+Wrong: TypeAlias = "Iterator[tuple[str, str, float | None]]"
+"""Answers that miss by little: name, answer and the absolute error that it should have."""
 _ROUNDING = 1e-9
 """Share of a number by which floats may differ that stand for the same decimal number."""
 
@@ -133,31 +137,23 @@ class AnswerType:
         """The answer in the reply `text`, which is `bare` without markup; with `first_line` for a
         reply that was cut off.
         """
-        del first_line  # a short answer has one line
         return short_answer(lambda line: self.read(line, form), self.nothing, text, bare, phrases)
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         """The answer on a line, or why there is none."""
         raise NotImplementedError
 
-    def compare(
-        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
-    ) -> Verdict:
+    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         """The verdict on an answer that was read; errors are measured from the first target."""
-        del form
         right = any(str(one) in (read.value, reply[read.start : read.end]) for one in targets)
         return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
 
     def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
         """Further ways to write the right answer, each with its name."""
-        del target, form
         yield from ()
 
-    def wrong(
-        self, target: Target, form: AnswerForm, accept: Sequence[str]
-    ) -> Iterator[tuple[str, str, float | None]]:
-        """Wrong answers that miss by little: name, answer and the absolute error it should have."""
-        del form
+    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
+        """Wrong answers, to try a task with."""
         right = {str(target), *accept}
         if " " not in str(target):
             yield "other symbol", next(one for one in "7890123456" if one not in right), None
@@ -180,7 +176,6 @@ class Integer(AnswerType):
     plain = r"0|[1-9][0-9]{0,17}"
 
     def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
-        del form
         if not isinstance(target, int) or isinstance(target, bool):
             return self.unfit(target, "a whole number", name)
         if is_too_long(target):
@@ -190,21 +185,14 @@ class Integer(AnswerType):
         return None
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
-        del form
         return integer(line.bare, own_line=line.own_line)
 
-    def compare(
-        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
-    ) -> Verdict:
-        del reply, form
+    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         error = int(read.value or 0) - int(targets[0])
         outcome = right_or_wrong(right=not error)
         return Verdict(outcome, read.value, read.start, read.end, signed_error=error)
 
-    def wrong(
-        self, target: Target, form: AnswerForm, accept: Sequence[str]
-    ) -> Iterator[tuple[str, str, float | None]]:
-        del form, accept
+    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         yield "one too many", str(int(target) + 1), 1
         yield "one too few", str(int(target) - 1), 1
 
@@ -227,7 +215,6 @@ class Number(AnswerType):
         return isinstance(target, float | int)
 
     def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
-        del form
         if not isinstance(target, int | float) or isinstance(target, bool):
             return self.unfit(target, "a number", name)
         try:
@@ -237,13 +224,9 @@ class Number(AnswerType):
         return None if finite else f"the {name} is not a finite number of at most 308 digits"
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
-        del form
         return decimal(line.bare, own_line=line.own_line)
 
-    def compare(
-        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
-    ) -> Verdict:
-        del reply
+    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         value, target = float(read.value or 0), float(targets[0])
         error = value - target
         most = _allowed(target, form) + _ROUNDING * max(abs(value), abs(target))
@@ -256,10 +239,7 @@ class Number(AnswerType):
         yield "highest within the tolerance", repr(number + _allowed(number, form))
         yield "lowest within the tolerance", repr(number - _allowed(number, form))
 
-    def wrong(
-        self, target: Target, form: AnswerForm, accept: Sequence[str]
-    ) -> Iterator[tuple[str, str, float | None]]:
-        del accept
+    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         number = float(target)
         missed = 2 * _allowed(number, form) or abs(number) / 1000 or 0.001
         for name, answer in (("too high", number + missed), ("too low", number - missed)):
@@ -282,7 +262,6 @@ class Symbol(AnswerType):
     accepts = True
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
-        del form
         return symbol(line)
 
 
@@ -299,13 +278,9 @@ class Text(AnswerType):
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
     ) -> Extracted:
-        del form
         return text_answer(text, bare, phrases, first_line=first_line)
 
-    def compare(
-        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
-    ) -> Verdict:
-        del reply, form
+    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         text, verdicts = str(read.value), []
         for target in targets:
             words = tidy(str(target)).split()
@@ -329,10 +304,7 @@ class Choice(AnswerType):
         letters, options = bool(form.letters), form.options or ()
         return choice(line.bare, options, letters=letters, own_line=not line.by_phrase)
 
-    def compare(
-        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
-    ) -> Verdict:
-        del reply, form
+    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         right = read.value in targets
         return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
 
@@ -344,9 +316,7 @@ class Choice(AnswerType):
             yield "letter in brackets", f"({letter})"
             yield "letter and text", f"{letter}) {target}"
 
-    def wrong(
-        self, target: Target, form: AnswerForm, accept: Sequence[str]
-    ) -> Iterator[tuple[str, str, float | None]]:
+    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         right = {folded(text) for text in (str(target), *accept)}
         for letter, option in zip(LETTERS, form.options or (), strict=False):
             if folded(option) not in right:
@@ -366,7 +336,6 @@ class List(AnswerType):
     free = True
 
     def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
-        del form
         items = target.split(",") if isinstance(target, str) else target
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
             return self.unfit(target, "a list of texts, or one text with commas", name)
@@ -380,13 +349,9 @@ class List(AnswerType):
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
     ) -> Extracted:
-        del form, first_line
         return list_answer(text, bare, phrases)
 
-    def compare(
-        self, read: Extracted, reply: str, targets: Sequence[Target], form: AnswerForm
-    ) -> Verdict:
-        del reply
+    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         text, start, end = str(read.value), read.start, read.end
         items, target = text.split(lists.SEPARATOR), tidy_items(str(targets[0]))
         if form.ordered is not False:
@@ -409,10 +374,7 @@ class List(AnswerType):
         if form.ordered is False:
             yield "other order", ", ".join(reversed(items))
 
-    def wrong(
-        self, target: Target, form: AnswerForm, accept: Sequence[str]
-    ) -> Iterator[tuple[str, str, float | None]]:
-        del accept
+    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         items = str(target).split(lists.SEPARATOR)
         if len(items) > 1:
             yield "one item short", ", ".join(items[:-1]), None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class About:
     """What the program knows about an outcome."""
 
@@ -40,6 +40,13 @@ class About:
     """Inspect's name for the reason; empty: the name of the outcome."""
 
 
+_UNPARSED = "the reply has no answer that can be read: none after the phrase, two numbers, a range"
+_OVERFLOW = (
+    "the prompt and a right reply have no room in the window of the model, or the reply would be "
+    "longer than the model gives"
+)
+
+
 class Outcome(StrEnum):
     """The outcome of a sample; a text, its name in all files."""
 
@@ -47,57 +54,20 @@ class Outcome(StrEnum):
     place: int
     """Its place among all outcomes, which tables of samples have."""
 
-    CORRECT = (
-        "correct",
-        About(letter="c", ink=1, meaning="the answer is right", answered=True, judged=True),
-    )
-    INCORRECT = (
-        "incorrect",
-        About(letter="i", ink=2, meaning="the answer is wrong", answered=True, judged=True),
-    )
+    CORRECT = "correct", About("c", 1, "the answer is right", answered=True, judged=True)
+    INCORRECT = "incorrect", About("i", 2, "the answer is wrong", answered=True, judged=True)
     UNPARSED = (
         "unparsed",
-        About(
-            letter="u",
-            ink=5,
-            meaning="the reply has no answer that can be read: none after the phrase, two numbers, "
-            "a range",
-            judged=True,
-            inspect_reason="invalid_response_format",
-        ),
+        About("u", 5, _UNPARSED, judged=True, inspect_reason="invalid_response_format"),
     )
     REFUSED = (
         "refused",
-        About(
-            letter="r",
-            ink=4,
-            meaning="the model or a filter refused",
-            failure=True,
-            inspect_reason="refusal",
-        ),
+        About("r", 4, "the model or a filter refused", failure=True, inspect_reason="refusal"),
     )
-    TRUNCATED = (
-        "truncated",
-        About(letter="t", ink=6, meaning="the reply was cut off at its most tokens"),
-    )
-    OVERFLOW = (
-        "overflow",
-        About(
-            letter="o",
-            ink=3,
-            meaning="the prompt and a right reply have no room in the window of the model, or the "
-            "reply would be longer than the model gives",
-            failure=True,
-        ),
-    )
-    ERROR = (
-        "error",
-        About(letter="e", ink=0, meaning="there is no reply", failure=True, scored=False),
-    )
-    NOT_RUN = (
-        "not_run",
-        About(letter=".", ink=0, meaning="the sample was not asked", scored=False, recorded=False),
-    )
+    TRUNCATED = "truncated", About("t", 6, "the reply was cut off at its most tokens")
+    OVERFLOW = "overflow", About("o", 3, _OVERFLOW, failure=True)
+    ERROR = "error", About("e", 0, "there is no reply", failure=True, scored=False)
+    NOT_RUN = "not_run", About(".", 0, "the sample was not asked", scored=False, recorded=False)
 
     def __new__(cls, name: str, about: About) -> Self:
         """A member whose value is its name."""
