@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eyechart.harness import errors
+from eyechart.harness.analysis import details
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.plan import make_sample, plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report import reported
+from eyechart.harness.report import paged, reported
 from eyechart.harness.report.accuracy import accuracy_figure
 from eyechart.harness.report.figures import answer_figures
 from eyechart.harness.report.page import visible, write_report
@@ -120,6 +121,32 @@ def test_prompts_are_made_again(lab: Lab) -> None:
         utf16 = sample["reply"].encode("utf-16-le")
         assert utf16[2 * sample["start"] : 2 * sample["end"]].decode("utf-16-le") == "12"
         assert sample["answer"] == "12"
+
+
+def test_each_prompt_is_made_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models were asked the same; where rows are long, only examples of each outcome are."""
+    made: list[int] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        made.append(1)
+        return make_sample(*given, **named)
+
+    monkeypatch.setattr(details, "make_sample", counted)
+    folders = [
+        moved_run(lab, name, reach) for name, reach in (("scripted/a", 4), ("scripted/b", 8))
+    ]
+    page = report(lab, *folders, tasks=str(lab.plain))
+    asked = {sample["id"]: sample["prompt"] for sample in samples_of(page)}
+    assert None not in asked.values()
+    assert len(made) == len(asked) == len(samples_of(page)) / 2
+    made.clear()
+    monkeypatch.setattr(paged, "MOST_SYMBOLS", 100)
+    page = report(lab, *folders, tasks=str(lab.plain))
+    shown = [sample for sample in samples_of(page) if sample["prompt"] is not None]
+    assert {sample["outcome"] for sample in shown} == {"correct", "incorrect"}
+    assert all(sample["prompt"] == asked[sample["id"]] for sample in shown)
+    assert len(made) < len(asked) / 2
+    assert "so only the first 5 samples" in data_of(page)["runs"][0]["why"]
 
 
 def test_own_tasks_are_named_for_their_prompts(lab: Lab) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -59,26 +60,51 @@ FIELDS = (
 """The values in the list of a sample, in order."""
 
 
+MOST_SYMBOLS = 2_000_000
+"""Symbols in all rows of a page, each row once, up to which each sample has its prompt."""
+EXAMPLES = 5
+"""Beyond that, the first samples of each cell and outcome that have theirs."""
+_LEFT_OUT = (
+    f"the rows of this page are long, so only the first {EXAMPLES} samples of each length and "
+    "outcome have theirs; 'bench samples --full' prints it"
+)
+
+
 def pack_samples(
-    runs: Iterable[tuple[str, RunDetails]], tasks: str = "", *, run_kept_code: bool = False
+    runs: Sequence[tuple[str, RunDetails]], tasks: str = "", *, run_kept_code: bool = False
 ) -> PackedSamples:
-    """Packs the samples of `runs`, which are pairs of a section's name and a run."""
+    """Packs the samples of `runs`, which are pairs of a section's name and a run.
+
+    A prompt is made again once, however many runs have its sample. Of long rows only some are, see
+    `MOST_SYMBOLS`.
+    """
     packed = PackedSamples()
+    made: dict[tuple[str, str], str] = {}
+    rows = {_key(detail): detail.record.length for _, run in runs for detail in run.details}
+    are_long = sum(rows.values()) > MOST_SYMBOLS
 
     def texts() -> Iterator[list[Any]]:
         for place, (section, run_details) in enumerate(runs):
-            prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)
-            packed.runs.append(_run(section, run_details, prompts))
+            chosen = _examples(run_details.details) if are_long else run_details.details
+            new = [one for one in chosen if one.record.prompt is None and _key(one) not in made]
+            prompts = Prompts(None)
+            if new:
+                prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)
+                found = prompts.of(replace(run_details, details=new))
+                for detail, prompt in zip(new, found, strict=True):
+                    if prompt is not None:
+                        made[_key(detail)] = prompt
+            packed.runs.append(_run(section, run_details, prompts.why or _LEFT_OUT * are_long))
             unknown = f"{run_details.run.manifest.task} are not shown: {prompts.remedy}"
             if prompts.remedy and unknown not in packed.unknown:
                 packed.unknown.append(unknown)
-            for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
+            for detail in run_details.details:
                 packed.columns["run"].append(place)
                 packed.columns["cell"].append(detail.cell)
                 packed.columns["outcome"].append(detail.verdict.outcome.place)
                 packed.columns["length"].append(detail.record.length)
                 packed.columns["index"].append(detail.record.index)
-                yield _texts(detail, prompt)
+                yield _texts(detail, detail.record.prompt or made.get(_key(detail)))
 
     all_texts = texts()
     while chunk := list(islice(all_texts, CHUNK)):
@@ -86,12 +112,29 @@ def pack_samples(
     return packed
 
 
-def _run(section: str, run_details: RunDetails, prompts: Prompts) -> dict[str, Any]:
+def _key(detail: Detail) -> tuple[str, str]:
+    """What tells a prompt from all others: samples of two runs may have the same."""
+    return detail.record.id, detail.record.prompt_hash
+
+
+def _examples(details: Iterable[Detail]) -> list[Detail]:
+    """The first samples of each cell and outcome."""
+    counts: Counter[tuple[int, str]] = Counter()
+    examples = []
+    for detail in details:
+        kind = detail.cell, detail.verdict.outcome
+        counts[kind] += 1
+        if counts[kind] <= EXAMPLES:
+            examples.append(detail)
+    return examples
+
+
+def _run(section: str, run_details: RunDetails, why: str) -> dict[str, Any]:
     return {
         "section": section,
         "name": run_details.name,
         "seed": run_details.run.manifest.settings["seed"],
-        "why": prompts.why,
+        "why": why,
         "cells": [
             [cell.condition.label, str(cell.line)] for cell in run_details.run.manifest.cells
         ],
