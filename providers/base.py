@@ -98,7 +98,7 @@ class Reply:
         """
         for name in ("text", "model", "refusal", "reasoning"):
             value = getattr(self, name)
-            if isinstance(value, str):
+            if isinstance(value, str) and not value.isascii():
                 object.__setattr__(self, name, _storable(value))
         if self.logprobs is not None:
             with suppress(TypeError, ValueError, AttributeError):

@@ -222,10 +222,10 @@ def encode(record: Record) -> bytes:
     always = _OF_REPLY if failure is None else frozenset[str]()
     fields: dict[str, Any] = {
         name: value
-        for name in _FIELDS
-        if (value := getattr(record, name)) is not None or name in always
+        for name, value in msgspec.structs.asdict(record).items()
+        if value is not None or name in always
     }
-    fields["condition"] = dict(record.condition)
+    fields["condition"] = dict(record.condition.items())
     if failure is not None:
         fields["failure"] = msgspec.structs.asdict(failure)
     return exact_json.dumps(masked_fields(fields, _MASKED))

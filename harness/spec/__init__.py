@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -33,11 +33,16 @@ from eyechart.harness.spec.answer import Answer, Part, Target
 class Condition(Mapping[str, str]):
     """The name of one value on each axis, in the order of the task file; hashable."""
 
-    __slots__ = ("_hash", "_values")
+    __slots__ = ("_hash", "_values", "label")
+
+    label: str
+    """`separator=comma,strategy=direct`, or `-` for a task without axes: for files and the
+    screen."""
 
     def __init__(self, values: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
         self._values = dict(values)
         self._hash = hash(frozenset(self._values.items()))
+        self.label = ",".join(f"{axis}={value}" for axis, value in self._values.items()) or "-"
 
     def __getitem__(self, axis: str) -> str:
         return self._values[axis]
@@ -59,12 +64,9 @@ class Condition(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"Condition({self._values!r})"
 
-    @property
-    def label(self) -> str:
-        """`separator=comma,strategy=direct`, or `-` for a task without axes: for files and the
-        screen.
-        """
-        return ",".join(f"{axis}={value}" for axis, value in self._values.items()) or "-"
+    def items(self) -> ItemsView[str, str]:
+        """Each axis with its value; faster than what `Mapping` has."""
+        return self._values.items()
 
     @classmethod
     def read(cls, label: str) -> Condition:

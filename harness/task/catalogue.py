@@ -183,9 +183,18 @@ class Task:
             raise TaskError(f"{where}: {problem}")
         return text
 
-    def _shown(self, condition: Condition) -> dict[str, object]:
-        axes = self.spec.axes
-        return {axis: axes[axis].values[name] for axis, name in condition.items()}
+    def _shown(self, condition: Condition) -> Mapping[str, object]:
+        """Axis -> value, which is the same for each sample."""
+        if condition not in self._values:
+            axes = self.spec.axes
+            self._values[condition] = {
+                axis: axes[axis].values[name] for axis, name in condition.items()
+            }
+        return self._values[condition]
+
+    @cached_property
+    def _values(self) -> dict[Condition, dict[str, object]]:
+        return {}
 
 
 def tasks_root() -> Path:

@@ -209,7 +209,9 @@ def _joined(_context: Context, parts: list[Any]) -> str:
 
 def _shown(value: Any) -> Any:
     """Counts the characters of a printed value, and returns the value."""
-    if not isinstance(value, Undefined):  # which raises an error with the missing name
+    if type(value) is str:
+        _LEFT.write(len(value))
+    elif not isinstance(value, Undefined):  # which raises an error with the missing name
         _LEFT.write(_text_size(value))
     return value
 

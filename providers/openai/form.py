@@ -287,8 +287,10 @@ def tier_of(word: object) -> str | None:
 def _count(usage: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> int | None:
     """The first number of tokens at one of the paths."""
     for path in paths:
-        figure: object = usage
-        for name in path:
+        figure: object = usage.get(path[0])
+        if figure is None:
+            continue
+        for name in path[1:]:
             figure = figure.get(name) if isinstance(figure, dict) else None
         # the parser reads integers of more than 64 bits as floats
         whole = int(figure) if isinstance(figure, float) and figure.is_integer() else figure
