@@ -185,9 +185,7 @@ class _Check:
         return error
 
     async def _asked(self, what: str, provider: Provider, request: Request) -> Any:
-        """The valid reply to a request, or its error. Anything else is noted as a finding and gives
-        `_FAULT`.
-        """
+        """The valid reply to a request, or its error; `_FAULT` for a finding."""
         reply = await self._call(what, provider.complete, request)
         if reply is _FAULT or isinstance(reply, ProviderError):
             return reply

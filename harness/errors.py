@@ -32,8 +32,8 @@ class EyechartError(Exception):
     exit_code: ClassVar[int] = INCOMPLETE
 
     def __init__(self, *lines: str, option: str = "") -> None:
-        """`lines` is the message. `option` is the long option with the wrong value, if the message
-        does not name it.
+        """`lines` is the message; `option` the long option with the wrong value, if not named
+        there.
         """
         self.lines: Sequence[str] = lines
         self.option = option

@@ -252,9 +252,7 @@ def reply_of(read: Any) -> Reply:
 
 
 def _joined(blocks: list[Any], kind: str) -> str:
-    """The texts of all blocks of one kind, joined. The field with the text has the name of the
-    kind.
-    """
+    """The texts of all blocks of one kind, joined. The text's field has the kind's name."""
     chosen = (part for part in blocks if isinstance(part, dict) and part.get("type") == kind)
     return "".join(_text(part.get(kind)) or "" for part in chosen)
 

@@ -260,9 +260,7 @@ class ModelSettings:
     server_log: Path | None = None
     """File for the output of that server."""
     device: str | None = None
-    """Where a model in this process runs: `cpu`, `cuda`, `mps`; `None` for the best that is
-    available.
-    """
+    """Where a model in this process runs: `cpu`, `cuda`, `mps`; `None` for the best."""
     trust_remote_code: bool = False
     """Whether Python code in the model's folder may be executed."""
     known: Callable[[str], Known] | None = None

@@ -121,9 +121,7 @@ def facts_problem(facts: object) -> str | None:
 
 
 def counts_problem(counts: object, prompts: Sequence[str]) -> str | None:
-    """Why a value that `count_tokens` returned cannot be the token counts of the prompts; `None` if
-    it can.
-    """
+    """Why a value of `count_tokens` cannot be the counts of the prompts; `None` if it can."""
     if counts is None or (
         isinstance(counts, list) and len(counts) == len(prompts) and all(map(is_count, counts))
     ):

@@ -34,9 +34,7 @@ REMEDY = "report it to the plugin's authors"
 
 
 class PluginProvider:
-    """Asks `provider`. Raises only a `ProviderError`, except for Ctrl-C and a cancellation from
-    outside.
-    """
+    """Asks `provider`; raises only a `ProviderError`, or an interrupt from outside."""
 
     def __init__(self, provider: Provider, place: str, notify: Callable[[str], None]) -> None:
         """`place` names the plugin in messages; `notify` gets messages that are no errors."""

@@ -134,9 +134,7 @@ def _built_in(given: str) -> ModelName | None:
 
 
 def owner_of(called: str) -> str:
-    """Whose the name of a model is that a user chose: `provider 'openai'`, or `model of openai`;
-    empty where it is free.
-    """
+    """The owner of a name: `provider 'openai'`, or `model of openai`; empty if it is free."""
     provider, slash, _ = called.partition("/")
     known = {*BUILT_IN, *vendors()}
     if provider in known or any(plugins.find(one, provider) for one in (INSIDES, PROVIDERS)):

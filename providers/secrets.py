@@ -227,9 +227,7 @@ def _source(secret: str) -> str:
 
 
 def _stands_out(secret: str) -> bool:
-    """Whether a reply would hardly contain it by chance, as it may contain a row of digits or a
-    word.
-    """
+    """Whether a reply would hardly contain it by chance, unlike a word or a row of digits."""
     letters, digits = re.search(r"[^\W\d_]", secret), re.search(r"\d", secret)
     mixed = letters and (digits or re.search(r"[\W_]", secret))
     shortest = 5 if mixed else 12 if letters else 16

@@ -196,7 +196,9 @@ class TestRoundTrip:
         assert take(lab, answer_all(lab)).code == 0
         said, old = export(lab).err.splitlines()
         assert said == "nothing to ask: all 16 samples have an answer or can have none"
-        assert old.endswith("requests.jsonl is of an earlier export: its samples need no request")
+        assert old.endswith(
+            "requests.jsonl comes from an earlier export: its samples need no request"
+        )
         assert "16 requests; 16 samples need none" in export(lab, "--samples", "8").err
 
     def test_direct_runs_go_on_where_an_import_stopped(self, lab: Lab) -> None:
@@ -477,7 +479,7 @@ class TestExport:
         said = lab.capture.readouterr()
         paths = [lab.folder / f"requests-{number}.jsonl" for number in (1, 2, 3)]
         assert said.out.split() == list(map(str, paths))
-        assert f"{output} is of an earlier export" in said.err
+        assert f"{output} comes from an earlier export" in said.err
         assert [len(requests(path)) for path in paths] == [7, 7, 2]
         for path in paths:
             write(path, [answered(line) for line in requests(path)])
@@ -487,7 +489,7 @@ class TestExport:
         """Sent by mistake, their samples would be paid for twice."""
         old = lab.folder / "requests-2.jsonl"
         old.write_text("")
-        assert f"{old} is of an earlier export" in export(lab).err
+        assert f"{old} comes from an earlier export" in export(lab).err
 
     def test_it_needs_neither_key_nor_network(self, lab: Lab) -> None:
         """The body is what OpenAI would be sent."""

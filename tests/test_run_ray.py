@@ -216,8 +216,8 @@ class TestRefused:
         ("options", "words"),
         [
             (("--engine", "spark"), "--engine must be ray, not 'spark'"),
-            (("--ray-workers", "2"), "add it"),
-            (("--ray-address", "auto"), "add it"),
+            (("--ray-workers", "2"), "need --engine ray"),
+            (("--ray-address", "auto"), "need --engine ray"),
             ((*RAY, "--ray-workers", "0"), "--ray-workers"),
             ((*RAY, "--batch"), "--batch"),
             ((*RAY, "--budget", "3"), "--budget"),

@@ -77,7 +77,6 @@ class Aim:
     """Line -> samples that exist of it; a line that is not here has as many as are wanted."""
 
     def most(self, line: Line) -> int:
-        """The most samples of this line."""
         return self.least(line, self.most_samples)
 
     def least(self, line: Line, wanted: int) -> int:
@@ -161,9 +160,7 @@ def neighbours(length: float, lines: Sequence[Line]) -> tuple[int, int]:
 
 
 def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> Step:
-    """What one condition is asked next; `planned` has all lines, ascending, with their samples so
-    far.
-    """
+    """What one condition is asked next. `planned` has all lines, ascending, with their samples."""
     lines = list(planned)
     opened = sum(planned[line] > 0 for line in lines)
     if not opened:
@@ -237,9 +234,7 @@ def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:
 
 
 def _why_wide(fitted: Fit, precision: float, lines: Sequence[Line]) -> str:
-    """Why the interval of a condition that ends is open at one end, or wider than `precision`; else
-    empty.
-    """
+    """Why the interval of a condition that ends is open, or wider than `precision`; else empty."""
     low, high = fitted.interval()
     reasons = []
     if low.sign == "<" and high.sign == "=":

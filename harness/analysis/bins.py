@@ -1,6 +1,4 @@
-"""Bins of lengths, an eighth of an octave each; an exact length shares its bin with no other
-line.
-"""
+"""Bins of lengths, an eighth of an octave each; an exact length shares its bin with no line."""
 
 from __future__ import annotations
 
@@ -53,7 +51,6 @@ class Bins:
 
     @property
     def count(self) -> int:
-        """Number of bins."""
         return len(self.centres)
 
     def places(self, lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:

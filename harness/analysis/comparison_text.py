@@ -110,9 +110,7 @@ def factor_text(length: LengthDifference) -> str:
 
 
 def _unlimited(comparison: Comparison) -> str:
-    """In words, where and why the factor between the effective lengths has no limit in either
-    direction; empty if it has one.
-    """
+    """Where and why the factor between the effective lengths has no limit; empty if it has one."""
     if math.isfinite(comparison.length.low) or math.isfinite(comparison.length.high):
         return ""
     conditions = comparison.conditions

@@ -111,9 +111,7 @@ class Prompts:
     """What the user can do about that; "" where nothing is known to help."""
 
     def of(self, run_details: RunDetails) -> Iterator[str | None]:
-        """The prompt of each detail, in order; `None` if the prompt that was sent was another
-        one.
-        """
+        """The prompt of each detail, in order; `None` if another prompt was sent."""
         drawn: dict[int, Item] = {}
         drawn_index = -1
         seed = int(run_details.run.manifest.settings["seed"])

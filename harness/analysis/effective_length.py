@@ -21,19 +21,13 @@ from eyechart.harness.analysis.fit import TAILS, Fit, fit
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 
 NO_SINGLE_THRESHOLD = "no single threshold"
-"""The note beside an effective length that is a tested length, because there is no single
-threshold.
-"""
+"""The note beside a tested length that stands in for an effective length."""
 FEW_REPLIES = 8
-"""An effective length from fewer scored replies than this gets a note. This is one wave of an
-adaptive run.
-"""
+"""An effective length from fewer scored replies, a wave of an adaptive run, gets a note."""
 
 
 def few_replies(scored: int) -> str:
-    """`of 3 replies only`: the note beside an effective length from few scored replies; empty if
-    they are enough.
-    """
+    """`of 3 replies only`: the note beside an effective length; empty if there are enough."""
     if scored >= FEW_REPLIES:
         return ""
     return f"of {scored} repl{'y' if scored == 1 else 'ies'} only"
@@ -68,9 +62,7 @@ class EffectiveLength:
 
     @property
     def note(self) -> str:
-        """The note beside the length: that there is no single threshold, or that the replies are
-        few; mostly empty.
-        """
+        """The note beside the length: no single threshold, or few replies; mostly empty."""
         threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
         return ", ".join(filter(None, (threshold, few_replies(self.scored))))
 
@@ -155,9 +147,7 @@ def _before_a_failure(samples: Curve, required: float) -> int:
 
 
 def at_most(successes: int, n: int, share: float) -> float:
-    """Probability of `successes` or fewer in `n` independent trials of success probability
-    `share`.
-    """
+    """Probability of `successes` or fewer in `n` independent trials with probability `share`."""
     if successes >= n or share <= 0:
         return 1.0
     if share >= 1:

@@ -105,9 +105,7 @@ def detectable_factor(low: float, high: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The part of a difference that depends on one curve, computed once for curves in many
-    pairs.
-    """
+    """The part of a difference that depends on one curve, computed once for many pairs."""
 
     samples: Curve
     fit: Fit

@@ -77,9 +77,7 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
 
 
 def _items(run: JudgedRun, task: Task) -> Iterator[tuple[int, int, Item | None]]:
-    """Cell, outcome and item of each sample; the item is `None` if its prompt is not the one that
-    was sent.
-    """
+    """Cell, outcome and item of each sample; no item if its prompt is not the one that was sent."""
     seed = int(run.manifest.settings["seed"])
     samples = run.samples
     columns = (samples[name].tolist() for name in ("cell", "index", "outcome", "prompt"))

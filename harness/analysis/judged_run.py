@@ -192,8 +192,8 @@ class JudgedRun:
 
     @cached_property
     def line_names(self) -> list[str]:
-        """The nominal length of each cell's line, with its band if the condition has several lines
-        of that length.
+        """The nominal length of each cell's line, with its band if several lines have that
+        length.
         """
         cells = self.manifest.cells
         counts = Counter((cell.condition, cell.length) for cell in cells)
@@ -261,9 +261,7 @@ class JudgedCondition:
 
     @property
     def recorded(self) -> pd.DataFrame:
-        """The condition's samples that have a record, with the columns `LINE`; see
-        `JudgedRun.samples`.
-        """
+        """The condition's recorded samples, with the columns `LINE`; see `JudgedRun.samples`."""
         samples = self.run.samples
         recorded = samples[samples["cell"].isin(self.places)]
         lines = np.array([astuple(cell.line) for cell in self.run.manifest.cells], np.int64)

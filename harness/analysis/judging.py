@@ -86,9 +86,7 @@ def scorer_of(
 
 
 def _named_file(file: str, scorer: str, *, run_kept_code: bool) -> Path:
-    """The task file that a manifest names; raises `ItemError` if its `scorer` must not be
-    executed.
-    """
+    """The task file that a manifest names; raises `ItemError` if its `scorer` may not run."""
     path = Path(file)
     if not (run_kept_code or is_loaded(path, scorer)):
         raise ItemError(f"{scorer!r} beside {file!r} is named only by the run")

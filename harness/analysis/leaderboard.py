@@ -234,7 +234,6 @@ def _samples(row: Row) -> str:
 
 
 def _seed(row: Row) -> str:
-    """`seed=0`."""
     return next((part for part in row["settings"].split() if part.startswith("seed=")), "")
 
 

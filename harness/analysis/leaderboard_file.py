@@ -50,7 +50,6 @@ class LeftOut:
     """The kind of the reason, in words that fit several rows: `with other lengths`."""
 
     def __str__(self) -> str:
-        """One line."""
         return f"{self.name}: {self.reason}"
 
 

@@ -45,7 +45,6 @@ class PairedLength:
 
     @property
     def length(self) -> int:
-        """The nominal length."""
         return self.line.length
 
     @property

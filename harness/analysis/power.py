@@ -26,9 +26,7 @@ _LEVEL = 0.05
 _STEPS = 1000
 """Accuracies are searched in steps of a thousandth."""
 _SLOPE, _LAPSES = 3.0, 0.02
-"""The simulated models: log odds lost per unit of log length, and the share of errors at every
-length.
-"""
+"""The simulated models: log odds lost per unit of log length, and share of errors everywhere."""
 _COMPARISONS = 12
 _MOST_SAMPLES = 1000
 """Samples of a line that are simulated, at most; with more, an even smaller factor is found."""

@@ -119,9 +119,7 @@ def _every(others: int, what: str) -> str:
 
 
 def correction(pairs: int, unpaired: int = 0) -> str:
-    """How so many pairs were compared: Holm's correction, and how many are `unpaired` because their
-    rows differ.
-    """
+    """How the pairs were compared: with which correction, and how many on other rows."""
     rows = "same rows"
     if unpaired:
         rows = "unpaired: other rows"
@@ -130,9 +128,7 @@ def correction(pairs: int, unpaired: int = 0) -> str:
 
 
 def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
-    """Which of several named runs have recorded replies, and who collected these; empty if none
-    has.
-    """
+    """Which of several named runs have recorded replies, and who collected these; or empty."""
     recorded = [(name, of) for name, run in runs if (of := run.manifest.recorded) is not None]
     if not recorded:
         return ""

@@ -44,9 +44,7 @@ class Place:
     """The best and the last rank that the tests allow; `None` without an estimate."""
     adaptive: bool
     median: Bound | None
-    """The median over all conditions of the model except controls; `None` if it has fewer than
-    two.
-    """
+    """The median over all conditions except controls; `None` if the model has fewer than two."""
     conditions: int
     """Number of conditions in the median."""
 
@@ -231,9 +229,7 @@ def _condition(runs: Sequence[JudgedRun]) -> Condition:
 def _compare(
     first: Ranked, second: Ranked, condition: Condition, threshold: Threshold, sides: Sides
 ) -> Comparison | None:
-    """The comparison; `None` if the models were not asked the same samples, or no sample is scored
-    for both.
-    """
+    """The comparison; `None` if the models share no scored sample."""
     names = first.name, second.name
     try:
         return compare_runs(

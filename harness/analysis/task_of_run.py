@@ -69,9 +69,7 @@ def task_of_manifest(
 
 
 def _own(manifest: Manifest) -> Task | None:
-    """The user's own task file that made the run, if the user has run it here and it has not
-    changed since.
-    """
+    """The user's own task file of the run, if the user has run it here and it has not changed."""
     task = remembered(manifest.task, manifest.task_digest)
     if task is None or not manifest.kept:
         return task
@@ -98,9 +96,7 @@ def _from_kept(
 
 
 def _same_file(name: str, content: bytes, others: str) -> Path | None:
-    """A generator file with this content that is installed for the task `name`, or belongs to a
-    task in `others`.
-    """
+    """A file with this content: the installed generator of the task `name`, or one in `others`."""
     files = code_files(name)
     if others:
         files += [open_task(name, file, trial=False).source for name, file in find(others).items()]

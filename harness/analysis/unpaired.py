@@ -34,7 +34,6 @@ class UnpairedLength:
 
     @property
     def length(self) -> int:
-        """The nominal length."""
         return self.line.length
 
     @property

@@ -1,6 +1,4 @@
-"""The command `bench`. Options are parsed before slow modules are imported, so that `bench --help`
-is quick.
-"""
+"""The command `bench`. Options are parsed before slow modules are imported."""
 
 from __future__ import annotations
 
@@ -41,9 +39,7 @@ from eyechart.providers.close_match import did_you_mean
 
 
 class _Verbs(TyperGroup):
-    """The verbs. An error for the user is printed as its lines and sets the exit code; with
-    `--debug` it is a traceback.
-    """
+    """The verbs. An error for the user is printed as lines, or with `--debug` as a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # contexts of typer's own click
         """Our own verbs, then those that join by entry points."""

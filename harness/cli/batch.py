@@ -33,9 +33,7 @@ def export(
     output: Path,
     limits: FileLimits = FileLimits(),  # noqa: B008  frozen
 ) -> int:
-    """Writes a request in OpenAI's Batch form for each sample without an answer; returns the exit
-    code.
-    """
+    """Writes a request in OpenAI's Batch form for each sample without an answer."""
     form = open_batch_form(options.name, options.model_settings())
     check_output("-o", output)
     if form.caution is not None:

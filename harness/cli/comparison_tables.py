@@ -26,9 +26,7 @@ _LEAST_P = 0.001
 
 
 def print_comparison(comparison: Comparison, margin: float) -> None:
-    """Prints two tables for each condition: its lines, then the effective lengths and areas. Prints
-    the finding at the end.
-    """
+    """Prints for each condition its lines, and effective lengths and areas; then the finding."""
     for compared in comparison.conditions:
         sides = f"{comparison.first} against {comparison.second}"
         fixed = [f"{axis}={value}" for axis, value in compared.condition.items()]
@@ -147,9 +145,7 @@ def factor_span(length: LengthDifference) -> str:
 
 
 def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
-    """Explains what a factor is, if one is printed that is not the ratio of the two lengths beside
-    it.
-    """
+    """Explains what a factor is, if one is not the ratio of the two lengths beside it."""
     if differs_from_ratio(lengths):
         tell(NOTE)
 

@@ -149,9 +149,7 @@ def _line(text: str, header: str, key: str) -> int:
 
 
 def _problem(option: str, value: object) -> str | None:
-    """Why a file cannot have this key or value. The text never has the value, which may be a
-    key.
-    """
+    """Why a file cannot have this key or value; never with the value, which may be a key."""
     known = options_of_run()
     if option in ONCE:
         return f"{option!r} is for one command: give it on the command line"

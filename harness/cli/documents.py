@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """`value` as JSON, in characters that no terminal interprets; a float that is not finite is
-    null.
-    """
+    """`value` as JSON, in characters that no terminal interprets; an infinite number is null."""
     text = json.dumps(_plain(value), indent=indent, allow_nan=False)
     return text.replace("\x7f", "\\u007f")
 
 
 def print_document(document: Mapping[str, Any]) -> None:
-    """Prints a document on stdout."""
     echo(*json_text(document, indent=2).split("\n"))
 
 

@@ -179,9 +179,7 @@ def _percent(share: float) -> str:
 
 
 def _left(preview: Preview, *, is_fresh: bool) -> str:
-    """The note on how many samples of the plan have answers, do not fit, and will be asked; empty
-    if all will be.
-    """
+    """The note on how many samples have answers, do not fit, and will be asked; or empty."""
     request = preview.request
     size, unsent = request.plan.size, request.plan.size - preview.forecast.requests
     answered = 0 if is_fresh else preview.answered

@@ -72,9 +72,7 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
 
 
 def after_comparison(runs: Sequence[JudgedRun]) -> list[str]:
-    """`next: ` and the command that makes a page of the runs that are no repeats; empty if all are
-    repeats.
-    """
+    """`next: ` and the command that makes a page of the runs that are no repeats; or empty."""
     kept = [run.folder for run in runs if not run.manifest.repeat]
     return [_page(kept)] if kept else []
 
@@ -88,9 +86,7 @@ def _next(*words: object) -> str:
 
 
 def _axis(run: JudgedRun) -> str:
-    """An axis with the first two values that the run has under equal conditions; empty if there is
-    none.
-    """
+    """An axis with the first two values that the run has under equal conditions; or empty."""
     for axis in run.spec.axes:
         for condition in run.conditions:
             for other in run.conditions:

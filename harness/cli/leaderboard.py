@@ -56,9 +56,7 @@ def leaderboard(
     threshold: Threshold,
     as_json: bool,
 ) -> int:
-    """Merges runs into a leaderboard's file, table and page. Prints the ranks of these runs, and
-    what was left out and why.
-    """
+    """Merges runs into a leaderboard's file, table and page, and prints their ranks."""
     if output is None:
         output = out / "leaderboard.csv"
         if is_outside(out, str(output)):  # a folder may come with such a link
@@ -153,9 +151,7 @@ def _write_leaderboard(
     before: Sequence[Row],
     readme: Path | None,
 ) -> list[JudgedRun]:
-    """Merges new rows with those `before` into the file and its table; returns the runs that have
-    rows there.
-    """
+    """Merges new rows with those `before` into the file and its table; returns their runs."""
     merged = merge([row for _, rows in new for row in rows], before)
     for line in merged.ahead:
         warn(line)

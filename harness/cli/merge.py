@@ -91,9 +91,7 @@ def merge(
 def _merged(
     folders: Sequence[Path], output: Path | None, unread: list[str]
 ) -> list[tuple[list[Part], Merged]]:
-    """The parts and the result of each merged run; the problem of each run that cannot be merged is
-    added to `unread`.
-    """
+    """The parts and the result of each merged run; other problems are added to `unread`."""
     from eyechart.harness.journal.merge import merge as merge_parts
     from eyechart.harness.journal.parts import find_parts
     from eyechart.harness.journal.writer import is_written
@@ -164,9 +162,7 @@ def _report(merged: Merged) -> None:
 
 
 def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
-    """Prints which samples have no reply, and which shards are missing. Shards among `unread` are
-    not missing.
-    """
+    """Prints which samples have no reply, and which shards are missing and not `unread`."""
     from eyechart.harness.journal.shards import shard_folder
     from eyechart.harness.shard import Shard
 

@@ -26,9 +26,7 @@ def listed(given: Sequence[str]) -> list[str]:
 
 
 def command_of(context: typer.Context) -> str:
-    """The command line completed by options from a file or the environment; "" if there are
-    none.
-    """
+    """The command line with options from a file or the environment; "" if there are none."""
     verb: Any = context.command  # a `harness.cli.settings.Verb`
     settings = verb.settings(context)
     return shlex.join(["bench", *sys.argv[1:], *settings]) if settings else ""
@@ -44,7 +42,6 @@ def warner_for_default_axes(context: typer.Context) -> Callable[[str], None] | N
 
 
 def folder(given: str | Path) -> Path:
-    """The folder that an option names."""
     if not str(given):
         raise typer.BadParameter("it is empty; name a folder, '.' for this one")
     return Path(given)

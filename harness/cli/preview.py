@@ -1,6 +1,4 @@
-"""What a dry run knows about a run: its requests, their forecast, and which differences they can
-show.
-"""
+"""What a dry run knows: requests, their forecast, and the differences that they can show."""
 
 from __future__ import annotations
 

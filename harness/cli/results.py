@@ -48,9 +48,7 @@ def score(
     by: str | None = None,
     run_kept_code: bool = False,
 ) -> int:
-    """Judges runs again and rewrites their tables, with one more for the metadata `by`; returns the
-    exit code.
-    """
+    """Judges runs again and rewrites their tables, with one more for the metadata `by`."""
     missing = 0
     runs = []
     unread: list[str] = []

@@ -124,9 +124,7 @@ def show_asked(
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
-    """Prints which repeats had nothing left to ask, how many samples were tried again, and how long
-    the runs waited for that.
-    """
+    """Prints which repeats had nothing to ask, and how many samples were tried again."""
     for outcome in outcomes:
         request = outcome.request
         if request.repeat and not outcome.progress.total:
@@ -208,9 +206,7 @@ def _show(request: RunRequest, *, as_json: bool) -> Shown:
 
 
 def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:
-    """The note that a run has more samples than a full plan of its conditions; `None` if it has
-    not.
-    """
+    """The note that a run has more samples than a full plan of its conditions; or `None`."""
     asked = plan.sizes
     present = {
         cell.key: cell.samples for cell in run.manifest.cells if cell.condition in plan.conditions

@@ -88,9 +88,7 @@ def _print_sample(row: Mapping[str, Any], most: int | None) -> None:
 
 
 def _indented(text: str) -> Iterator[str]:
-    """The lines of `text` after a bar. A line that is too long for the terminal continues after a
-    colon.
-    """
+    """The lines of `text` after a bar. A line that is too long continues after a colon."""
     limit = width()
     for line in text.split("\n"):
         parts = [line] if limit is None else _parts(line, limit - len(_BAR))
@@ -99,9 +97,7 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def _parts(line: str, limit: int) -> list[str]:
-    """`line` in parts that fit and that together have all of its characters. Parts end between
-    words if possible.
-    """
+    """`line` in parts that fit, without any loss; they end between words if possible."""
     parts = textwrap.wrap(
         clean(line),
         limit,

@@ -36,9 +36,7 @@ class Verb(TyperCommand):
             parameter.show_envvar = False
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the file first; an error about a value names the place that the value comes
-        from.
-        """
+        """Reads the file first; an error about a value names the place of the value."""
         settable = self._settable()
         if settable and not ctx.resilient_parsing and not any(one in args for one in _HELP):
             self._file = read_defaults(Path(), None if self.asks else settable, warn)
@@ -65,9 +63,7 @@ class Verb(TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Prints which options come from the file; an error about a value names the place that it
-        comes from.
-        """
+        """Prints which options come from the file; an error about a value names its place."""
         settable = self._settable().items()
         used = self._used(ctx)
         from_file = [
@@ -106,9 +102,7 @@ class Verb(TyperCommand):
         return self._file[option].place if source == "DEFAULT_MAP" else ""
 
     def _used(self, ctx: Any) -> Collection[str]:
-        """The options whose defaults the command uses; none for a study, which has its own
-        settings.
-        """
+        """The options whose defaults the command uses; a study has its own settings."""
         return {"out"} if ctx.params.get("study") else self._settable()
 
     def _refuse_doubtful(self, ctx: Any) -> None:

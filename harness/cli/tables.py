@@ -114,7 +114,6 @@ def threshold_text(threshold: Threshold) -> str:
 
 
 def varied_axes(conditions: Sequence[Condition]) -> list[str]:
-    """The axes on which the conditions differ."""
     first, *others = conditions
     return [axis for axis in first if any(other[axis] != first[axis] for other in others)]
 
@@ -305,5 +304,4 @@ def _axes(shown: Sequence[_Shown]) -> list[Column]:
 
 
 def _summary(shown: Sequence[_Shown]) -> list[Column]:
-    """A column for each name of the summary."""
     return [Column([name], [part.summary[name] for part in shown]) for name in shown[0].summary]

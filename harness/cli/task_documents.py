@@ -54,7 +54,6 @@ def show_tasks(names: str) -> None:
 
 
 def _origin(task: Task) -> str:
-    """Where a task comes from."""
     if task.plugin is not None:
         return str(task.plugin)
     return BUILT_IN if task.is_installed else "your file"

@@ -33,9 +33,7 @@ _STANDARD = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
 NARROWEST = 80
 """Columns that a line may take in any case."""
 _UNLIMITED = 10_000
-"""Width that rich is given. Tables are made to fit before, so rich must neither wrap nor cut
-them.
-"""
+"""The width that rich is given. Tables fit already, so rich must neither wrap nor cut them."""
 _write_errors: list[Exception] = []
 """The first error of a write to stdout since `open_streams`."""
 

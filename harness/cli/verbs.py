@@ -1,6 +1,4 @@
-"""The work of the verbs `tasks` and `models`. `run` has a module of its own; the verbs that read
-runs are in `results`.
-"""
+"""The work of the verbs `tasks` and `models`."""
 
 from __future__ import annotations
 
@@ -189,9 +187,7 @@ def list_models() -> None:
 
 
 def with_origins(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The rows of a list below the names of its columns. The column `from`, the second one, is
-    left out where all is built in.
-    """
+    """A list below the names of its columns, without the column `from` if all is built in."""
     if any(row[1] != BUILT_IN for row in rows):
         return [names, *rows]
     return [(row[0], *row[2:]) for row in (names, *rows)]

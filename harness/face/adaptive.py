@@ -24,9 +24,7 @@ from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
 _BATCH_WAVE = 120
 """Samples of a condition in a wave, if each wave may take a day."""
 _FACTOR = 1.45
-"""How much longer the longest sample of each further line is than that of the line before, as a
-factor.
-"""
+"""Ratio of the longest sample of each further line to that of the line before."""
 _DIGITS_A_TOKEN = 3
 """Most digits that a tokenizer joins to one token; `estimate_tokens` counts each digit."""
 
@@ -50,7 +48,6 @@ class AdaptiveChooser:
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
-        """See `Chooser`."""
         choice = self._choice(request, most)
         return Wave(choice.counts, _known(choice))
 

@@ -211,9 +211,7 @@ def _plan(task: Task, *, axes: Mapping[str, Sequence[str]], **selected: Any) -> 
 
 
 def _command(planned: Plan, options: RunOptions, **chosen: object) -> str:
-    """The call as text, for the manifest: the arguments that choose samples and model, and those in
-    `chosen`.
-    """
+    """The call as text, for the manifest: what chooses samples and model, and `chosen`."""
     task = planned.task
     values = {
         axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))

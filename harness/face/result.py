@@ -232,9 +232,7 @@ class RunComparison:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """What `bench compare -o` writes: each line, effective length and area, with their
-        tests.
-        """
+        """What `bench compare -o` writes: each line, effective length and area, with tests."""
         return comparison_table([self.comparison], self.margin)
 
     @property
@@ -244,9 +242,7 @@ class RunComparison:
 
     @property
     def change(self) -> Change:
-        """The verdict on the second compared with the first: worse, better, equivalent or
-        undecided.
-        """
+        """The verdict on the second side: worse, better, equivalent or undecided."""
         return self.comparison.change(self.margin)
 
     def __repr__(self) -> str:
@@ -285,9 +281,7 @@ def load_run(
 
 
 def list_runs(out: str | Path = "results") -> pd.DataFrame:
-    """A row for each run under `out`, as `bench runs` lists them; warns of those that cannot be
-    read.
-    """
+    """A row for each run under `out`; warns of runs that cannot be read."""
     columns = ["model", "task", "task_version", "settings", "recorded"]
     columns += ["answered", "planned", "updated"]
     rows = [run.row() for run in listed_runs(path("out", out), as_warning)]

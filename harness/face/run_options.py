@@ -55,9 +55,7 @@ def read_settings(
     system: str | None = None,
     effort: str | None = None,
 ) -> Settings:
-    """The settings that affect the answers; raises `UsageError` for a value that no run can
-    have.
-    """
+    """The settings that affect answers; raises `UsageError` for a value that no run can have."""
     limit = selection.max_tokens(max_tokens)
     check_text("--system", system)
     if system is not None and has_secret(system):
@@ -251,9 +249,7 @@ class RunOptions:
 
     @property
     def destination(self) -> Destination | None:
-        """Where the requests go, and which key is sent with them; `None` if the model runs on this
-        machine.
-        """
+        """Where requests go, and which key is sent; `None` if the model runs on this machine."""
         return self.name.destination(self.base_urls, self.model_args)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
@@ -292,9 +288,7 @@ class RunOptions:
         return kept
 
     def model_settings(self, log: Path | None = None) -> ModelSettings:
-        """The settings with which the provider opens the model; `log` gets the output of its
-        server.
-        """
+        """The settings to open the model with; `log` gets the output of its server."""
         return ModelSettings(
             model=self.name.model,
             temperature=self.settings.temperature,
@@ -332,9 +326,7 @@ def _read_tier(tier: str | None, *, batch: bool) -> tuple[bool, str | None]:
 
 
 def _read_shard(text: str | None, *, adaptive: bool, repeat: bool) -> Shard:
-    """The rows that are asked; raises `UsageError` if a shard cannot be combined with the other
-    options.
-    """
+    """The rows that are asked; raises `UsageError` if other options exclude a shard."""
     if text is None:
         return WHOLE
     shard = Shard.read(text)

@@ -53,9 +53,7 @@ class StudyRuns:
         return self.study.spec.label(self.digest)
 
     def asks(self, task: str, cell: Cell) -> bool:
-        """Whether the study asks a cell of a run of `task`; a run may have more cells, from other
-        commands.
-        """
+        """Whether the study asks this cell of a run; runs may have more, from other commands."""
         for plan in self.plans:
             if plan.task.name == task and cell.condition in plan.conditions:
                 is_longer = self.finds_longer and cell.line.low > plan.lines[-1].high
@@ -243,7 +241,6 @@ def _options(
 
 
 def _each(values: Sequence[str] | None) -> Sequence[str | None]:
-    """The values, or one `None` if there are none."""
     return values or (None,)
 
 

@@ -17,9 +17,7 @@ from eyechart.harness.spec.answer import Target
 
 
 class Answered:
-    """An index of the samples that have an answer. Each has a 64-bit mark, a hash of its prompt and
-    target.
-    """
+    """The samples that have an answer, each with a 64-bit hash of its prompt and target."""
 
     def __init__(self, finder: LineFinder) -> None:
         self._finder = finder
@@ -43,9 +41,7 @@ class Answered:
         self.add(sample.condition, sample.length, sample.index, mark)
 
     def cell_key(self, sample: Sample) -> CellKey:
-        """The key of a planned cell that contains `sample`; without one, that of the exact line of
-        its length.
-        """
+        """The key of a planned cell that contains `sample`, or else of its exact length."""
         lines = self._finder.find(sample.length, sample.index)
         return sample.condition, lines[0] if lines else Line.exact(sample.length)
 
@@ -59,9 +55,7 @@ class Answered:
         return hashes[index] if index < len(hashes) else 0
 
     def add(self, condition: Condition, length: int, index: int, mark: int) -> None:
-        """Adds a sample to each cell that contains it, else under its length; replaces an earlier
-        mark.
-        """
+        """Adds a sample to each cell that contains it, else under its length."""
         lines = self._finder.find(length, index) or (Line.exact(length),)
         self._add(condition, lines, index, mark)
 

@@ -117,9 +117,7 @@ def _answered_by(parts: Sequence[Part]) -> list[str]:
 
 
 def _whole(command: str) -> str:
-    """A command without its option `--shard`, so that it asks everything that the merged run
-    lacks.
-    """
+    """A command without `--shard`, so that it asks everything that the merged run lacks."""
     if not command.startswith("bench "):
         return re.sub(r", shard='[0-9/]+'", "", command)
     if "--shard" not in command:
@@ -135,9 +133,7 @@ def _whole(command: str) -> str:
 
 
 def _cells(parts: Sequence[Part]) -> list[Cell]:
-    """The cells of all parts, each with its largest number of samples, and with its fingerprint if
-    known.
-    """
+    """The cells of all parts, each with its most samples and its fingerprint, if known."""
     cells: dict[CellKey, Cell] = {}
     for part in parts:
         for cell in part.manifest.cells:

@@ -29,9 +29,7 @@ class LineFinder:
         return [line for line in candidates if line.length_of(index, self._start) == length]
 
     def of(self, record: Record) -> Sequence[Line]:
-        """The lines that contain the sample of a record. A reply recorded elsewhere is on the line
-        that its record names.
-        """
+        """The lines that contain the sample of a record; a recorded reply names its line."""
         if record.line is None:
             return self.find(record.length, record.index)
         return [

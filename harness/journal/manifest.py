@@ -56,9 +56,7 @@ class Manifest:
     rows; the other rows of the cells are in other shards.
     """
     merged: dict[str, int] = field(default_factory=dict)
-    """The shards that were merged into the run: folder name -> bytes of the journal at that
-    time.
-    """
+    """The shards that were merged into the run: folder name -> bytes of the journal then."""
     file: str = ""
     """Path of the task file, if it is the user's own."""
     kept: str = ""
@@ -155,9 +153,7 @@ class Manifest:
         self.fingerprint = _dataset_fingerprint(self.cells)
 
     def complete(self, cells: Iterable[Cell]) -> None:
-        """Marks `cells` of full plans as complete: they have a record for every sample and stay in
-        the plan.
-        """
+        """Marks `cells` of full plans as complete: every sample has a record, and they stay."""
         completed = {cell.key: cell for cell in self.completed}
         for cell in cells:
             known = completed.get(cell.key)
@@ -200,9 +196,7 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
 
 
 def folder_of(out: Path, manifest: Manifest) -> Path:
-    """The folder under `out` of the run with this manifest, or of the run that this shard belongs
-    to.
-    """
+    """The folder under `out` of the run, or of the run that this shard belongs to."""
     recorded = manifest.recorded is not None
     settings = Settings() if recorded else Settings(**manifest.settings)
     task = manifest.task, manifest.task_version, manifest.task_digest
@@ -230,21 +224,16 @@ def _model_path(model: str) -> Path:
 
 
 def repeat_folder(run: Path, number: int) -> Path:
-    """The folder of a repeat of the run in folder `run`."""
     return run / REPEATS / str(number)
 
 
 def is_repeat(folder: Path) -> bool:
-    """Whether `folder` is that of a repeat, that is, lies below `repeats` in the folder of a
-    run.
-    """
+    """Whether `folder` is that of a repeat: it lies below `repeats` in a run's folder."""
     return folder.parent.name == REPEATS and (folder.parent.parent / MANIFEST).exists()
 
 
 def find_runs(out: Path, model: str = "") -> list[Path]:
-    """The folders of all runs under `out`, or of one model's, sorted; without their repeats and
-    shards.
-    """
+    """The folders of all runs under `out`, or of one model's, sorted; no repeats or shards."""
     top = out / "runs" / _model_path(model) if model else out / "runs"
     return [folder for folder in folders_below(top) if not (is_repeat(folder) or is_shard(folder))]
 

@@ -35,7 +35,6 @@ class Part:
 
     @property
     def shard(self) -> Shard:
-        """The rows of the part."""
         return Shard.read(self.manifest.shard) if self.manifest.shard else WHOLE
 
 
@@ -75,9 +74,7 @@ def _of_run(folder: Path) -> list[Path]:
 
 
 def _below(folder: Path) -> list[Path]:
-    """The folders of all runs in an `--out` or another folder, and of runs that have only
-    shards.
-    """
+    """The folders of all runs in a folder, and of runs that have only shards."""
     top = folder / "runs" if (folder / "runs").is_dir() else folder
     runs = {of.parents[1] if is_shard(of.resolve()) else of for of in folders_below(top)}
     return sorted(run for run in runs if not is_repeat(run))

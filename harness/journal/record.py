@@ -57,9 +57,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     target: Target
     prompt_hash: str
     line: int | None = None
-    """Nominal length of the line, for a reply recorded elsewhere, whose length does not follow from
-    its index.
-    """
+    """Nominal length of the line, for a recorded reply; no index gives its length."""
     accept: tuple[str, ...] | None = None
     """Other correct answers."""
     reply: str | None = None
@@ -80,9 +78,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     thought_tokens: int | None = None
-    """Tokens of the prompt that a cache had, tokens that were written to a cache, and tokens of the
-    reply's thinking.
-    """
+    """Tokens of the prompt read from and written to a cache, and of the reply's thinking."""
     tier: str | None = None
     """The vendor's tier in which the request was served."""
     latency_s: float | None = None

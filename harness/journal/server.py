@@ -7,9 +7,7 @@ from typing import Any
 
 _ADDRESS = "base_url"
 _OF_MODEL = frozenset({"model", "root", "max_model_len", "owned_by", "meta"})
-"""Facts by which a server identifies its model. A server without a list of models gives none of
-them.
-"""
+"""Facts that identify a server's model. A server without a list of models gives none."""
 
 
 def addresses(server: Mapping[str, Any]) -> list[str]:
@@ -19,9 +17,7 @@ def addresses(server: Mapping[str, Any]) -> list[str]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The names of the facts that differ, except the address. A fact that only one server gives is
-    no difference.
-    """
+    """The names of the facts that both servers give and that differ, except the address."""
     names = {*before, *now} - {_ADDRESS}
     if _says_model(before) != _says_model(now):
         names -= _OF_MODEL

@@ -18,5 +18,4 @@ def shard_folder(run: Path, shard: Shard) -> Path:
 
 
 def is_shard(folder: Path) -> bool:
-    """Whether `folder` is the folder of a shard."""
     return folder.parent.name == SHARDS and _NAME.fullmatch(folder.name) is not None

@@ -9,9 +9,7 @@ from eyechart.providers.plugins import Plugin
 
 
 def software(*plugins: Plugin | None) -> dict[str, str]:
-    """The versions of Eyechart, Python and the platform in this process, and of the distributions
-    whose plugins are used.
-    """
+    """The versions of Eyechart, Python, the platform, and the distributions of used plugins."""
     try:
         own = version("eyechart")
     except PackageNotFoundError:

@@ -39,9 +39,7 @@ SYNC_S = 1.0
 _SAVED = "samples-{}.jsonl"
 """Name of the file with a run's records if its journal was replaced; it contains the process id."""
 _NEW_FOLDERS = 5
-"""Most folders that a new run creates: its own, the group's, the model's and the provider's, and
-`runs`.
-"""
+"""Most folders that a new run creates: its own, and four above it."""
 
 
 class Journal:

@@ -1,3 +1,1 @@
-"""Planning: the samples of a run, their requests and cost, and the proof that a task can be
-judged.
-"""
+"""Plans: the samples of a run, their requests and cost, and the proof of a task."""

@@ -29,9 +29,7 @@ _DOT = "."
 
 @dataclass(frozen=True, slots=True)
 class ContextFit:
-    """Whether prompts of one length and their replies fit, and how many tokens are left for
-    replies.
-    """
+    """Whether prompts of one length and their replies fit, and the room for replies."""
 
     tokens: int
     """Tokens of the prompt; a lower bound if not `exact`."""
@@ -71,9 +69,7 @@ class ContextFit:
         )
 
     def at_most(self, budget: int) -> int:
-        """The smallest of `budget`, the tokens that the prompt leaves of the window, and the
-        model's longest reply.
-        """
+        """The smallest of `budget`, the room in the window, and the model's longest reply."""
         if self.max_reply is not None:
             budget = min(budget, self.max_reply)
         if not self.exact or self.window is None:
@@ -200,5 +196,4 @@ def _at_least(sample: Sample) -> tuple[int, int]:
 
 
 def _first(plan: Plan, condition: Condition, length: int) -> Sample:
-    """The first sample with exactly this length."""
     return make_sample(plan.task, condition, Line.exact(length), 0, plan.seed)

@@ -125,9 +125,7 @@ class Budget:
     prices: Prices | None = None
     limit: float | None = None
     requests: int | None = None
-    """Samples that may still be asked; `None` sets no limit. Several attempts at one sample count
-    once.
-    """
+    """Samples that may still be asked; `None` sets no limit. A sample counts once."""
     spent: float = 0.0
     full: bool = False
     """Whether the rest of the limit is too small for any further request."""
@@ -296,9 +294,7 @@ class UsageMeter:
         return reply, usage
 
     def settle_nothing(self, usage: Usage | None) -> Usage:
-        """Charges an exchange without a reply by its token counts, if it has any; returns the
-        usage.
-        """
+        """Charges an exchange without a reply by its token counts, if any; returns the usage."""
         sound = self._sound(usage, 0)
         if sound is None:
             return _NOTHING
@@ -306,9 +302,7 @@ class UsageMeter:
         return sound
 
     def _estimate(self, reply: Reply, prompt: str, max_output: int) -> Usage:
-        """Estimated usage of a reply without token counts; a reply that was cut off took its whole
-        maximum.
-        """
+        """Estimated usage of a reply without counts; a cut-off reply took its whole maximum."""
         if self.budget.prices is None and not self.paced:
             return _NOTHING  # not needed
         output = estimate_tokens(f"{reply.reasoning or ''} {reply.text}")

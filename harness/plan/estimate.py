@@ -59,9 +59,7 @@ class Forecast:
     _priced: list[tuple[Prices, tuple[float, float]]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
-    """The last prices with their dollars; cached because thousands of variants of a model share
-    prices.
-    """
+    """The last prices with their dollars, since thousands of variants of a model share them."""
 
     def dollars(self, prices: Prices) -> tuple[float, float]:
         """Expected dollars, at the prices of this hour and without caches; and at most."""

@@ -26,9 +26,7 @@ _MOST = 500
 
 
 def remember(task: Task) -> None:
-    """Records that the user has run `task`, unless it is installed. Does nothing if the folder
-    cannot be written.
-    """
+    """Records that the user has run `task`, unless it is installed or the folder is read-only."""
     if task.is_installed:
         return
     path = task.path.resolve()

@@ -7,7 +7,6 @@ from eyechart.providers.base import Request
 
 
 def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
-    """The request for `sample`."""
     return Request(
         prompt=sample.prompt,
         max_tokens=max_tokens,

@@ -54,9 +54,7 @@ class ResolvedModel:
         return self.prices is not None and self.prices.has(self.prices.tier)
 
     def window(self, server: Mapping[str, object]) -> int | None:
-        """Most tokens of prompt and reply together: as the server says, else as the catalog
-        says.
-        """
+        """Most tokens of prompt and reply together, from the server or else the catalog."""
         window = server.get("max_model_len")
         if isinstance(window, int) and window:
             return window

@@ -164,9 +164,7 @@ def _with_preset(
 
 
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
-    """Raises `UsageError` for an axis that no task has. `names` is the value of `--task`, for the
-    message.
-    """
+    """Raises `UsageError` for an axis that no task has; `names` is the value of `--task`."""
     for axis in axes:
         if not any(axis in task.spec.axes for task in tasks):
             remedy = _known_axes(axis, tasks)
@@ -241,7 +239,6 @@ def repeats(planned: Plan) -> str | None:
 
 
 def read_spread(given: str | None) -> Spread | None:
-    """The value of `--spread`."""
     known: tuple[Spread, ...] = get_args(Spread)
     for spread in known:
         if given == spread:

@@ -18,9 +18,7 @@ from eyechart.harness.task.catalogue import Task
 _TRIED = 3
 """Samples of each line that are checked."""
 _ODD = 2
-"""Symbols that may differ in nested rows: some tasks put an odd symbol at the end or the middle of
-each row.
-"""
+"""Symbols that may differ in nested rows, such as an odd one at the end or the middle."""
 
 _TARGETS = 1000
 """Most samples whose targets are checked."""
@@ -69,9 +67,7 @@ def _is_joined(task: Task, condition: Condition, item: Item) -> bool:
 
 
 def _rows_not_nested(planned: Plan) -> Iterator[str]:
-    """Warns of a generator whose longer rows do not begin with the shorter row of the same
-    index.
-    """
+    """Warns if a generator's longer rows do not begin with the shorter row of the same index."""
     task = planned.task
     lengths = [line.length for line in planned.lines]
     if task.spec.items is not None or len(lengths) < 2:  # noqa: PLR2004  a pair
@@ -91,9 +87,7 @@ def _rows_not_nested(planned: Plan) -> Iterator[str]:
 
 
 def _one_target(planned: Plan) -> Iterator[str]:
-    """Warns of a task whose samples all have the same right answer. In a control this is
-    intended.
-    """
+    """Warns of a task whose samples all have the same right answer, as in a control."""
     first, looked = None, 0
     for target in islice(_targets(planned), _TARGETS):
         if looked and target != first:

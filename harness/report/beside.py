@@ -31,9 +31,7 @@ def beside(section: Section, file: Reported, figure: Figure) -> Figure | None:
 def series_of(
     section: Section, run_details: RunDetails, wanted: Mapping[str, str]
 ) -> Sequence[Series]:
-    """The series of a run under the wanted values; values on an axis that the task lacks are
-    ignored.
-    """
+    """The series of a run under the wanted values; axes that the task lacks are ignored."""
     return [
         series
         for series in section.series

@@ -68,9 +68,7 @@ def _data(name: str) -> alt.Chart:
 
 
 def _beside(data: alt.Chart, look: Look, lengths: Sequence[int]) -> alt.Chart:
-    """`data` with each row moved sideways to its lane, by few pixels and never to the next
-    length.
-    """
+    """`data` with each row moved sideways to its lane, by few pixels."""
     low, *_, high = _around(lengths)
     series = len(look.colours) * max(1, len(look.dashes))
     nearest = min(

@@ -1,6 +1,4 @@
-"""The effect of each axis in words: which values moved the effective length, in paired
-differences.
-"""
+"""The effect of each axis in words: which values moved the effective length."""
 
 from __future__ import annotations
 
@@ -286,9 +284,7 @@ def gaps(section: Section, ranks: Standing) -> list[Gap]:
 
 
 def _against(best: Ranked, other: Ranked, section: Section) -> Comparison | None:
-    """The comparison; `None` if the models were not asked the same samples, or no sample was scored
-    for both.
-    """
+    """The comparison; `None` if the models share no scored sample."""
     try:
         return compare_runs(best.run, other.run, section.threshold, names=(best.name, other.name))
     except CompareError:

@@ -89,9 +89,7 @@ class PanelSource(Protocol):
 
 
 def look_of(section: Section) -> Look:
-    """The look of a section: the axis with most values by colour, the next one by dashes. Further
-    axes make panels.
-    """
+    """The axis with most values by colour, the next one by dashes; further axes make panels."""
     varied = section.varied
     if not varied:
         return Look(("all",), ())

@@ -1,6 +1,4 @@
-"""Charts of values in rows: one row for each published model, family or setting, and one for
-ours.
-"""
+"""Charts with one row for each published model, family or setting, and one for ours."""
 
 from __future__ import annotations
 
@@ -133,9 +131,7 @@ def writings_figure(section: Section, files: Files) -> Figure | None:
 
 
 def capacities_figure(section: Section, files: Files) -> Figure | None:
-    """The published capacities of all models, one row for each family, at the same way of
-    writing.
-    """
+    """The published capacities at the same way of writing, one row for each family."""
     file = files.get(_CAPACITIES)
     if file is None:
         return None

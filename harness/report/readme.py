@@ -149,7 +149,6 @@ def _interval(row: Row) -> Span:
 
 
 def _length(row: Row) -> Bound:
-    """The effective length of a row."""
     sign = cast("Sign", row["effective_length_bound"] or "=")
     return Bound(sign, float(row["effective_length"]))
 

@@ -44,9 +44,7 @@ class Series:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """The rows of `table.csv` of its cells, with the mean length of the prompts in a column
-        `characters`.
-        """
+        """The rows of `table.csv` of its cells, with the prompts' mean length in `characters`."""
         cells = self.judged.cells.copy()
         characters = self.run_details.samples.groupby("cell")["characters"].mean()
         cells["characters"] = characters.reindex(cells.index)

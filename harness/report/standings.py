@@ -1,6 +1,4 @@
-"""The standing of the models of a task, as the page shows it: a line for each model, and a
-sentence.
-"""
+"""The standing of the models of a task on the page: a line for each, and a sentence."""
 
 from __future__ import annotations
 
@@ -70,9 +68,7 @@ def _percent(bound: Bound, lengths: Sequence[int]) -> float:
 
 
 def standing_finding(standing: Standing) -> str:
-    """Which model has the longest effective length, and which others, by test, see less far; empty
-    for a single model.
-    """
+    """Which model sees farthest, and which see less far by test; empty for a single model."""
     ranking = standing.ranking
     others = len(ranking.runs) - 1
     if others < 1:

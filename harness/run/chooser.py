@@ -24,9 +24,7 @@ class Wave:
     """The decision of a chooser."""
 
     counts: Mapping[CellKey, int]
-    """Cell -> its samples, in the plan with the next wave; unchanged if nothing more is to be
-    asked.
-    """
+    """Cell -> its samples, with the next wave; unchanged if nothing more is to be asked."""
     known: str = ""
     """What is known before the wave, as text for a display."""
 
@@ -35,9 +33,7 @@ class Chooser(Protocol):
     """Chooses the next wave of a run."""
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
-        """Chooses by the run's folder and by `request` as the command made it. The wave has at most
-        `most` new samples.
-        """
+        """Chooses at most `most` new samples, by the run's folder and the command's `request`."""
         ...
 
 

@@ -1,6 +1,4 @@
-"""`--fresh`: moves old runs to `replaced/` once the server has answered, and moves them back if the
-new run got no answer.
-"""
+"""`--fresh`: moves old runs to `replaced/`, and back if the new run got no answer."""
 
 from __future__ import annotations
 
@@ -59,9 +57,7 @@ class OldRuns:
                     request.server_log.hardlink_to(replaced / SERVER_LOG)
 
     def restore(self) -> set[Path]:
-        """Moves back each old run whose new run has neither an answer nor a batch, and says so;
-        returns their folders.
-        """
+        """Moves back the old runs whose new run has no answer and no batch; returns the folders."""
         restored = set()
         for request, replaced in list(self.moved):
             if _has_answers(request.folder):

@@ -9,19 +9,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 _FIRST, _FIRST_SHARE = 16, 1 / 8
-"""Requests in flight at the beginning: this number, or this share of the maximum if that is
-larger.
-"""
+"""Requests in flight at first: this number, or this share of the maximum if larger."""
 _LATENCY_WEIGHT = 1 / 32
 """Weight of the newest reply in the moving average of latencies."""
 _MAX_SLEEP_S = 0.25
-"""Longest sleep before the token rate is checked again, since replies may have used fewer
-tokens.
-"""
+"""Longest sleep before the token rate is checked again: replies may use fewer tokens."""
 _SHARE_WEIGHT = 1 / 8
-"""Weight of the newest reply in the moving average of the share that replies use of their
-maximum.
-"""
+"""Weight of the newest reply in the average share that replies use of their maximum."""
 _STORM = 3
 """Number of overloads without a reply between them that make a storm: then the limit is halved, and
 a pause that the server asks for holds for all requests. Before, only the refused request waits.

@@ -28,9 +28,7 @@ class RunLimits:
     tpm: float | None = None
     """Most tokens of prompts and replies a minute."""
     max_attempts: int = 6
-    """Most attempts at one sample. Attempts that the server answers with a rate limit do not
-    count.
-    """
+    """Most attempts at one sample, without those that the server answers with a rate limit."""
     max_rate_limited: int = 100
     """Most attempts at one sample that the server may answer with a rate limit (429)."""
     max_elapsed_s: float = 900.0

@@ -87,9 +87,7 @@ _NOTICE_AFTER_S = 1.0
 _CHUNK = 64
 _CHUNK_CHARS = 100_000
 _CHUNK_S = 0.05
-"""Limits of a chunk of samples that are made together: samples, characters of their prompts,
-seconds.
-"""
+"""Limits of a chunk of samples made together: samples, characters of prompts, seconds."""
 
 
 @dataclass(slots=True)

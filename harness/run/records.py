@@ -18,9 +18,7 @@ def answered(
     latency_s: float | None,
     batch: str | None = None,
 ) -> Record:
-    """The record of a reply. `latency_s` is `None` for a reply from a batch, whose id is
-    `batch`.
-    """
+    """The record of a reply; `latency_s` is `None` for one from a batch with the id `batch`."""
     record = _record(sample, attempts, reply=reply.text)
     usage = reply.usage
     record.finish_reason = reply.finish_reason

@@ -29,9 +29,7 @@ from eyechart.providers.base import (
 from eyechart.providers.secrets import redact
 
 _BELIEVED = 7
-"""Number of rate limits of one sample after which its waits double; before, it waits exactly for
-`Retry-After`.
-"""
+"""Rate limits of one sample after which its waits double; before, `Retry-After` holds."""
 _LONG_WAIT_S = 10.0
 """Shortest wait, in seconds, that the user is told about."""
 
@@ -71,9 +69,7 @@ class RetryingClient:
         self.is_heard = self.progress.answered > 0
 
     async def ask(self, sample: Sample, request: Request) -> Record | None:
-        """The record of the sample, with its reply or failure; `None` if the run stopped before the
-        sample was asked.
-        """
+        """The record of the sample; `None` if the run stopped before the sample was asked."""
         state = RetryState(self.limits)
         budget = self.progress.budget
         max_usage = self.meter.max_usage(request.prompt, request.max_tokens)
@@ -108,9 +104,7 @@ class RetryingClient:
             self._note_idle()
 
     def _note_idle(self) -> None:
-        """Counts the time in which the run only waits; called whenever such a time may begin or
-        end.
-        """
+        """Counts the time in which the run only waits; called when it may begin or end."""
         if self.idle_since_s is not None:
             self.progress.waited_s += self.clock() - self.idle_since_s
         is_idle = self.waiting and not self.in_flight
@@ -238,7 +232,6 @@ class RetryState:
 
     @property
     def attempts(self) -> int:
-        """All attempts."""
         return self.failed + self.rate_limited + self.waived
 
     def wait_after(

@@ -57,5 +57,4 @@ class RunRequest:
 
     @property
     def name(self) -> str:
-        """The name of the task."""
         return self.plan.task.name

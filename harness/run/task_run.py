@@ -106,9 +106,7 @@ class TaskRun:
         await self._run.find_overflows(self._model)
 
     def samples(self) -> Iterator[tuple[Sample, int]]:
-        """The pending samples with their output budgets; those that do not fit the model's window
-        are recorded and left out.
-        """
+        """The pending samples with their output budgets; records those that do not fit."""
         return self._run.samples(self._writer, budget=self.progress.budget)
 
     def take(self, record: Record) -> bool:
@@ -124,9 +122,7 @@ class TaskRun:
         return True
 
     def read_again(self) -> None:
-        """Reads again which samples are answered, after asking ended early; failed samples are
-        pending.
-        """
+        """Reads again which samples are answered, after asking ended early."""
         self.progress.total -= self.progress.failed
         self.progress.failed = 0
         self._run.grow(self.plan)

@@ -115,9 +115,7 @@ class PlannedRun:
                 self._warn(f"{plan.task.name}: {fewer[of_adaptive]:,} samples {words} {stay}")
 
     def _chosen_conditions(self) -> Collection[Condition]:
-        """The conditions whose samples the answers have chosen, in this run or in the repeated
-        one.
-        """
+        """The conditions whose samples the answers chose, in this run or in the repeated one."""
         if self.request.repeat:
             return read_manifest(self.request.repeated).adaptive
         return self.request.plan.conditions if self.request.plan.counts is not None else ()
@@ -160,8 +158,8 @@ class PlannedRun:
         self.save()
 
     def _accept(self, addresses: Sequence[str], server: Mapping[str, Any]) -> None:
-        """Notes new addresses whose model may be another one; raises `JournalError` if the user has
-        not accepted them.
+        """Notes new addresses that may have another model; raises `JournalError` if not
+        accepted.
         """
         manifest, new = self.manifest, ", ".join(addresses)
         if not addresses:
@@ -308,9 +306,7 @@ class RunWriter:
         """Number of records without an error."""
 
     def __call__(self, record: Record) -> None:
-        """Writes a record; raises `StopRunError` if another model answers than in earlier
-        commands.
-        """
+        """Writes a record; raises `StopRunError` if another model answers than before."""
         if record.model is not None:
             self._note_model(mask(record.model)[:_NAME_CHARS])
         self._journal.append(record)

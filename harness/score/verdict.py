@@ -34,9 +34,7 @@ class Verdict:
     ended: Literal["early", "late"] | None = None
     """Texts and lists: `early` with fewer words or items than the target, `late` with more."""
     why: str = ""
-    """The reason, for an outcome that is neither correct nor incorrect, or from a task's own
-    scorer.
-    """
+    """The reason, for an outcome other than correct and incorrect, or from a task's scorer."""
 
     @property
     def absolute_error(self) -> float | None:

@@ -75,11 +75,9 @@ class Condition(Mapping[str, str]):
         return cls((axis, value) for axis, _, value in pairs)
 
     def with_value(self, axis: str, value: str) -> Condition:
-        """The condition with `value` on `axis`."""
         return Condition({**self._values, axis: value})
 
     def without(self, axis: str) -> Condition:
-        """The condition without `axis`."""
         return Condition({name: value for name, value in self._values.items() if name != axis})
 
     def only(self, axes: Iterable[str]) -> Condition:
@@ -128,9 +126,7 @@ class Line:
 
 @lru_cache(maxsize=1024)
 def line_start(seed: int, task: str) -> int:
-    """Where sample 0 lies in its band, as a number below 2^64; the same for all lines, models and
-    conditions of a task.
-    """
+    """Where sample 0 lies in every band of a task, as a number below 2^64."""
     return int.from_bytes(hashlib.sha256(f"{seed}|{task}|lengths".encode()).digest()[:8])
 
 
@@ -331,8 +327,8 @@ class TaskSpec(Part):
         return {name: list(axis.default) for name, axis in self.axes.items()}
 
     def digest(self) -> str:
-        """Hash of everything that determines prompts and verdicts: the spec without defaults,
-        presets and descriptions.
+        """Hash of the spec without defaults, presets and descriptions: of all that affects
+        verdicts.
         """
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
@@ -389,9 +385,7 @@ class Cell:
     line: Line
     samples: int
     fingerprint: int | None = None
-    """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all samples of the cell were
-    made.
-    """
+    """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all were made."""
 
     @property
     def key(self) -> CellKey:
@@ -400,7 +394,6 @@ class Cell:
 
     @property
     def length(self) -> int:
-        """The nominal length."""
         return self.line.length
 
 

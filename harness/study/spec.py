@@ -43,9 +43,7 @@ class StudyModel(_Part):
 
     name: Text
     called: Text | None = None
-    """The user's name for the model, as `--name` gives it; `name` is the name by which it is
-    asked.
-    """
+    """The user's name for the model, as `--name`; `name` is the name by which it is asked."""
     label: Text | None = None
     effort: Texts | None = None
     """One or several reasoning efforts; each becomes a model of its own."""
@@ -67,9 +65,7 @@ class StudyModel(_Part):
 
 
 class StudyTask(_Part):
-    """A task or a group, with the settings that hold only for it. It may be written as its name
-    alone.
-    """
+    """A task or a group with its own settings. It may be written as its name alone."""
 
     task: Text
     axes: Mapping[str, Texts] = {}

@@ -85,9 +85,7 @@ class Task:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the task is built in or a plugin adds it; otherwise its file is the user's
-        own.
-        """
+        """Whether the task is built in or a plugin adds it; else its file is the user's own."""
         return self._is_built_in or self.plugin is not None
 
     @cached_property
@@ -142,9 +140,7 @@ class Task:
 
     @cached_property
     def paired(self) -> bool:
-        """Whether all conditions show the same item, that is, no axis is a parameter of the
-        generator.
-        """
+        """Whether all conditions show the same item: no axis is a parameter of the generator."""
         return self._generator is None or not self._generator.keywords & set(self.spec.axes)
 
     def _params(self) -> dict[str, JsonValue]:

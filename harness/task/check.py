@@ -49,9 +49,7 @@ def _validated(file: YamlFile, data: Mapping[str, object]) -> tuple[TaskSpec | N
 
 
 def _repaired(data: Mapping[str, object]) -> TaskSpec | None:
-    """The spec without its small mistakes, so that a trial can find others; `None` if that is
-    impossible.
-    """
+    """The spec without its small mistakes, for a trial that finds others; or `None`."""
     kept = {key: value for key, value in data.items() if key in TaskSpec.model_fields}
     harmless = {"version": 1, "title": "-", "source": None, "samples": 1}
     lengths = kept.get("lengths")
@@ -136,7 +134,6 @@ def _length_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
 
 
 def _twice(file: YamlFile, path: list[str | int], lengths: object) -> Iterator[Problem]:
-    """A problem for each of the `lengths` at `path` that is given twice."""
     if not isinstance(lengths, list):
         return
     for place, length in enumerate(lengths):

@@ -103,7 +103,6 @@ def _demand(detail: ErrorDetails) -> str:
 
 
 def _fields(entry: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """The fields of the part of an entry that is at `path`."""
     schema: Any = TypeAdapter(entry).json_schema()
     parts = schema.get("$defs", {})
     for name in path:

@@ -80,9 +80,7 @@ class ModelFacts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reasoning: bool = False
-    """Whether the model thinks before it answers. Such a model accepts no temperature and needs
-    more tokens.
-    """
+    """Whether the model thinks first; then it accepts no temperature and needs more tokens."""
     think_tokens: PositiveInt = 8192
     """Tokens for thinking, added to the limit of the reply."""
     effort: str | None = None

@@ -214,9 +214,7 @@ def _providers(raw: object) -> list[types.Provider]:
 
 
 def _model_count(raw: object) -> int:
-    """How many models the list `raw` has; raises `ValueError` where it has none, or is no list of
-    prices.
-    """
+    """The number of models in the list `raw`; raises `ValueError` if it is no list of prices."""
     models = sum(len(provider.models) for provider in _providers(raw))
     if not models:
         raise ValueError("it has no models")

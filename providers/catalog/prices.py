@@ -45,9 +45,7 @@ class MostRates(NamedTuple):
 
 
 Steps: TypeAlias = tuple[tuple[int, Rates], ...]
-"""(tokens, rates), ascending. The rates apply to all tokens of a request whose prompt has more than
-`tokens` tokens.
-"""
+"""(tokens, rates), ascending: rates of all tokens, for prompts of more than so many tokens."""
 
 
 def flat(rates: Rates) -> Steps:
@@ -64,9 +62,7 @@ def rates_for(steps: Steps, prompt_tokens: float) -> Rates:
 
 
 def dearest(many: Iterable[Steps]) -> Steps:
-    """For each length of a prompt, the highest of each rate, over all of `many` and over shorter
-    prompts.
-    """
+    """For each length of a prompt, the highest of each rate, there or at shorter prompts."""
     all_steps = list(many)
     result: list[tuple[int, Rates]] = []
     for above in sorted({above for steps in all_steps for above, _ in steps}):

@@ -28,9 +28,7 @@ class Limits:
     """Most bytes of a decompressed body."""
 
     reply: int = 32 * 2**20
-    """Limit for a reply; a longer one is an error. 100,000 tokens with their probabilities have 11
-    MiB.
-    """
+    """Limit for a reply. 100,000 tokens with their probabilities have 11 MiB."""
     error: int = 64 * 2**10
     """Limit for any status but 200; the rest is not read."""
 

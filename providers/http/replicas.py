@@ -41,9 +41,7 @@ class _Replica(Generic[Server]):
 
 @dataclass(eq=False, slots=True)
 class _Use(Generic[Server]):
-    """Context of one request. A generator in its place would take as much time as reading the
-    reply.
-    """
+    """Context of one request; a generator would take as much time as reading the reply."""
 
     _replicas: Replicas[Server]
     _prefix: str

@@ -26,9 +26,7 @@ _AUTO = 64
 _DEVICE = "cuda:0"
 """The default device of lm-eval; its models use the CPU if there is no GPU."""
 _EXTRA = {"torch": "hf", "transformers": "hf", "accelerate": "hf", "peft": "hf", "vllm": "vllm"}
-"""Package -> the extra of lm-eval that installs it; other packages are installed by their own
-names.
-"""
+"""Package -> the extra of lm-eval that installs it; others have their own names."""
 _SHOWN = 400
 _STDOUT = 1
 _QUIET = {

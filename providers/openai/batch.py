@@ -124,7 +124,6 @@ class OpenAIBatches:
         raise BadReplyError(f"the list of batches does not end after {_PAGES * _PAGE:,} batches")
 
     async def state(self, batch: str) -> BatchState:
-        """The state of a batch."""
         with sdk_errors(self._client):
             async with asyncio.timeout(TIMEOUT_S):
                 raw = await self._client.batches.with_raw_response.retrieve(batch)

@@ -57,9 +57,7 @@ _LONGEST_TIER = 32
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
 _READ, _SHOWN = 4096, 80
-"""Bytes of a body that is not JSON that are searched for keys, and characters of it that are
-shown.
-"""
+"""Bytes of a non-JSON body that are searched for keys, and characters that are shown."""
 
 
 def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:

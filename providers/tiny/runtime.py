@@ -42,9 +42,7 @@ _PREFILL_TOKENS = 1024
 _SCORES = 1 << 17
 """Attention scores in memory at once: 512 KiB, the second-level cache of one core."""
 _ROTATIONS = 1 << 12
-"""Number of positions whose rotations are computed at once. A longer prompt gets its rotations when
-it comes.
-"""
+"""Positions whose rotations are computed at once; a longer prompt computes its own."""
 _CACHE_BYTES = 192 << 20
 """Most bytes of keys and values in memory at once, of all workers together."""
 

@@ -179,7 +179,6 @@ class OfflinePlan:
         )
 
     def sampling(self, request: Request) -> dict[str, Any]:
-        """The sampling parameters of a request."""
         parameters = {
             **self.defaults,
             "max_tokens": request.max_tokens,
@@ -193,9 +192,7 @@ class OfflinePlan:
         return parameters
 
     def reply(self, row: Mapping[str, Any], request: Request) -> Reply:
-        """The reply in a row of the engine. Ray leaves out the finish reason, so it is found from
-        the tokens.
-        """
+        """The reply in a row of the engine; its finish reason, which Ray drops, is inferred."""
         tokens = [int(token) for token in row["generated_tokens"]]
         asked = int(row["num_input_tokens"])
         return Reply(

@@ -91,9 +91,7 @@ class BatchRun:
 
     @property
     def may_grow(self) -> bool:
-        """Whether a further wave makes sense: no batch is under way, and the run got an answer or
-        needed none.
-        """
+        """Whether a further wave makes sense: no batch is under way, and nothing failed."""
         return not self.batches.jobs and (self._writer.new > 0 or not self._pending_at_first)
 
     @property
@@ -295,9 +293,7 @@ class BatchRun:
         return True
 
     async def _import(self, what: str, file: str, batch: BatchJob, summary: ImportSummary) -> bool:
-        """Imports one file of an ended batch; returns `False` if the service no longer has the
-        file.
-        """
+        """Imports one file of an ended batch; `False` if the service no longer has the file."""
         path = self.batches.replies_of(batch, what)
         try:
             await self._context.ask(lambda: self._context.service.fetch(file, path))

@@ -144,9 +144,7 @@ class ReplyImporter:
         return "answered"
 
     def _condition(self, tag: str) -> Condition | None:
-        """The condition with this tag. It may have left the plan, since its reply may be paid
-        for.
-        """
+        """The condition with this tag, even if it left the plan: its reply may be paid for."""
         if tag not in self._conditions:
             axes = self._task.spec.axes
             for values in product(*(axis.values for axis in axes.values())):

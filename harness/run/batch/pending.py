@@ -124,9 +124,7 @@ class PendingBatches:
 
 
 def refuse_if_under_way(folder: Path) -> None:
-    """Raises `JournalError` if samples of a run are in a batch, since asking them would cost
-    twice.
-    """
+    """Raises `JournalError` if samples of a run are in a batch: asking would cost twice."""
     if batches := PendingBatches(folder).jobs:
         names = ", ".join(batch.id or "one whose id is not known yet" for batch in batches)
         requests = sum(batch.requests for batch in batches)

@@ -212,9 +212,7 @@ def _write_samples(evaluation: Evaluation, path: Path, prompts: Prompts) -> dict
 
 
 def _prompt_texts(run_details: RunDetails, prompts: Prompts) -> Iterator[str]:
-    """The prompt of each detail; raises `UsageError` if the task now makes another prompt, or a
-    recorded reply has none.
-    """
+    """The prompt of each detail; raises `UsageError` if one is unknown or was another one."""
     for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
         if prompt is None:
             why = "not what was asked: the task's generator or items changed"

@@ -171,9 +171,7 @@ def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel])
 def _rows(
     section: Section, series: Series, shown: Shown, frame: pd.DataFrame, *, is_own: bool
 ) -> Rows:
-    """The values under the condition of a series. Only the series' own model has a number of tokens
-    for each length.
-    """
+    """The values under the condition of a series; tokens are known for its own model only."""
     chosen = rows_with(frame[frame["shown"] == shown.name], series.condition)
     rows: Rows = []
     for _, row in chosen.iterrows():

@@ -71,12 +71,10 @@ class Measured(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> MeasuredKey:
-        """The key of the measurement."""
         return self.measure, self.cell, self.length, self.index
 
     @property
     def cell(self) -> CellKey:
-        """The cell of the sample."""
         return Condition(self.condition), Line(*self.line)
 
 
@@ -111,7 +109,6 @@ def read_measured(folder: Path) -> Iterator[Measured]:
 
 
 def is_probe(folder: Path) -> bool:
-    """Whether `folder` is that of a probe."""
     return (folder / MEASURED).is_file()
 
 

@@ -127,9 +127,7 @@ class Inside(Protocol):
         """
 
     def matrices(self) -> Iterator[tuple[int, str, Array]]:
-        """Layer, name and (in, out) matrix of each linear map, by the name that it has in the
-        model.
-        """
+        """Layer, name in the model and (in, out) matrix of each linear map."""
 
     def close(self) -> None:
         """Frees the model."""

@@ -123,9 +123,7 @@ def _states(inside: Inside, scene: Scene) -> States:
 
 
 def _collapse(inside: Inside, scene: Scene, twin: Scene, states: States) -> list[Reading]:
-    """The distances of both rows, in float32 and in bfloat16. `states` are those of the row in
-    float32.
-    """
+    """The distances of both rows, in float32 and in bfloat16; `states` are float32."""
     readings: list[Reading] = []
     precisions: tuple[tuple[Precision, str], ...] = (("float32", ""), ("bfloat16", "_bfloat16"))
     for precision, suffix in precisions:

@@ -24,9 +24,7 @@ class Shown:
     header: Sequence[str]
     """Title in the terminal, in two lines."""
     layers: Literal["last", "all", "best"] = "last"
-    """For a quantity with one value a layer: the last layer, the mean of all, or the largest
-    value.
-    """
+    """For a quantity with one value a layer: the last layer, the mean, or the largest value."""
     is_log: bool = False
     is_share: bool = False
     """Whether the axis shows all from 0 to 1."""
@@ -177,7 +175,6 @@ SHOWN = (
 
 
 def rows_with(frame: pd.DataFrame, condition: Condition) -> pd.DataFrame:
-    """The rows of a condition."""
     for axis, value in condition.items():
         frame = frame[frame[axis] == value]
     return frame

@@ -53,7 +53,6 @@ class Block:
         return Block(**{name: to(getattr(self, name)) for name in self.__slots__})
 
     def maps(self) -> Iterator[tuple[str, Array]]:
-        """The linear maps."""
         for name in ("q", "k", "v", "o", "gate", "up", "down"):
             yield f"{name}_proj", getattr(self, name)
 

@@ -173,9 +173,7 @@ class Cluster:
 
 
 def _check_address(address: str) -> None:
-    """Raises `SetupError` if nothing listens at a host and port; Ray itself would try for
-    minutes.
-    """
+    """Raises `SetupError` if nothing listens at an address; Ray would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return
@@ -187,9 +185,7 @@ def _check_address(address: str) -> None:
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Drops what C++ code prints, although logging is set to be quiet. Errors of Ray are
-    exceptions.
-    """
+    """Drops what C++ code prints despite its log level. Errors of Ray are exceptions."""
     sys.stderr.flush()
     kept = os.dup(2)
     try:

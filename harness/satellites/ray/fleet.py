@@ -59,9 +59,7 @@ class Fleet(Protocol):
 
 @dataclass(frozen=True)
 class Workers:
-    """Processes that each open the model's provider and ask; for all models except those of vLLM's
-    engines.
-    """
+    """Processes that each open the model's provider and ask; vLLM has engines instead."""
 
     cluster: Cluster
     order: Order
@@ -139,7 +137,6 @@ class VllmEngines:
         return f"{self.number} engine{'s' * (self.number > 1)} of vLLM"
 
     async def facts(self) -> Mapping[str, object]:
-        """The facts of the engine."""
         return self.offline.facts()
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
@@ -235,9 +232,7 @@ class _Exchange:
         return row_of(Back(asked.run, answered(asked.sample, reply, attempts=1, latency_s=seconds)))
 
     def failed(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The row, also for a prompt that the engine refused; such a row does not go through
-        `after`.
-        """
+        """The row, also for a prompt that the engine refused, which does not reach `after`."""
         why = row.get("__inference_error__") or ""
         if not why:
             return {name: row[name] for name in ("run", "record", "stop")}

@@ -80,7 +80,6 @@ def _table(block: Sequence[Asked]) -> pa.Table:
 
 
 def row_of_asked(asked: Asked) -> dict[str, Any]:
-    """The row of a sample."""
     sample = asked.sample
     fields = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}
     fields |= {"condition": dict(sample.condition), "line": asdict(sample.line)}
@@ -95,13 +94,11 @@ def read_asked(row: Mapping[str, Any]) -> Asked:
 
 
 def row_of(back: Back) -> dict[str, Any]:
-    """The row of a result."""
     record = b"" if back.record is None else encode(back.record)
     return {RUN: back.run, RECORD: record, STOP: "" if back.stop is None else stop_text(back.stop)}
 
 
 def back_table(answers: Sequence[Back]) -> pa.Table:
-    """The table of results."""
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
     schema = {RUN: pa.int64(), RECORD: pa.binary(), STOP: pa.string()}

@@ -78,7 +78,6 @@ class OpenModel:
         return self._loop.run_until_complete(work(self._provider))
 
     def close(self) -> None:
-        """Closes the model."""
         if self._loop is not None and self._provider is not None:
             self._loop.run_until_complete(self._provider.aclose())
 

@@ -39,9 +39,7 @@ def import_files(
     at: str = "",
     command: str = "",
 ) -> int:
-    """Makes a run of `model` from recorded replies, judges it and prints its table; returns the
-    exit code.
-    """
+    """Makes a run of `model` from recorded replies, judges it and prints its table."""
     task = _only_task(tasks)
     if not model.strip():
         raise UsageError("--model is empty; it is the name of the model that replied")

@@ -100,9 +100,7 @@ class RecordedReply:
 
 @dataclass(frozen=True)
 class Columns:
-    """The column of each field in a row. A field that no option names is in the column of its own
-    name.
-    """
+    """The column of each field in a row; by default it has the field's name."""
 
     axes: tuple[str, ...]
     """The axes of the task; these are fields as well."""
@@ -131,7 +129,6 @@ class Columns:
         return cls(axes, named)
 
     def of(self, name: str) -> str:
-        """The column of a field."""
         return self.named.get(name) or name
 
     def values(self, row: Row, by_form: Row) -> dict[str, Any]:

@@ -128,7 +128,6 @@ def _json_rows(file: BinaryIO) -> Iterator[FileRow]:
 
 
 def _no_json(line: bytes, error: Exception) -> str:
-    """Why a line is not JSON."""
     try:
         line.decode()
     except UnicodeDecodeError:

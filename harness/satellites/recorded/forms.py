@@ -87,9 +87,7 @@ def _texts(message: Row, kind: str) -> str:
 
 
 def _of_lm_eval(row: Row) -> Row:
-    """A line of `samples_TASK.jsonl`; the document of a task that Eyechart exported has the id of
-    its sample.
-    """
+    """A line of `samples_TASK.jsonl`; documents that Eyechart exported have the sample's id."""
     doc = row.get("doc")
     replies = _flat(row.get("resps") or row.get("filtered_resps"))
     if len(replies) != 1 or not isinstance(replies[0], str):

@@ -36,9 +36,7 @@ class Where:
     is_equal: bool = True
 
     def holds(self, row: Row) -> bool:
-        """Whether the condition is true for a row; raises `RowError` if the row lacks the
-        column.
-        """
+        """Whether the condition holds for a row; raises `RowError` if the row lacks the column."""
         return (cell_text(value_at(row, self.column)) == self.value) == self.is_equal
 
 

@@ -94,9 +94,7 @@ def _recorded(folder: Path) -> Recorded:
 
 
 def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
-    """The result of an import without any usable row, for which no folder is made; `None` if there
-    is a usable row.
-    """
+    """The result of an import without any usable row, which makes no folder; else `None`."""
     imported = Imported()
     with closing(reader.replies(imported)) as replies:
         for place, reply in replies:

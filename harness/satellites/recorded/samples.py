@@ -31,9 +31,7 @@ _MOST_CHARACTERS = 200_000_000
 
 
 _LINES_TRIED, _SAMPLES_TRIED = 4, 48
-"""Number of the task's own samples whose targets show the range of targets: some milliseconds of
-work.
-"""
+"""Number of the task's own samples that show the range of targets: milliseconds of work."""
 
 
 @dataclass(frozen=True, slots=True)

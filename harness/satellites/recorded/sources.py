@@ -118,9 +118,7 @@ class Sources:
     def _earlier(
         self, file: GivenFile, free: Sequence[int], rows_of: Callable[[], Iterable[str]]
     ) -> int | None:
-        """The source that has grown to this file: it has the same beginning or name, and the file
-        has all of its rows.
-        """
+        """The source that has grown to this file, which has all of its rows."""
         versions = [one for one in self.recorded.files if one.source in free]
         grown = [one.source for one in versions if file.begins_with(one)]
         renewed = [one.source for one in versions if one.name == file.path.name]
@@ -159,9 +157,7 @@ class Sources:
                     )
 
     def name(self, files: Sequence[GivenFile], by: str, at: str, warn: Warn) -> bool:
-        """Adds new and grown files to `recorded`, with who collected them; returns whether anything
-        changed.
-        """
+        """Adds new and grown files to `recorded`; returns whether anything changed."""
         before = list(self.recorded.files)
         for file, source in zip(files, self._numbers, strict=True):
             versions = [one for one in self.recorded.files if one.source == source]

@@ -132,7 +132,6 @@ def _marks(prompt: str, condition: Condition, item: Item) -> tuple[Mark, ...]:
 
 
 def _counted(condition: Condition, item: Item) -> str:
-    """The symbol that is counted."""
     return str(condition.get("letter") or ("y" if {"x", "y"} & set(item.symbols) else "1"))
 
 

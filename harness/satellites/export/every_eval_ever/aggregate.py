@@ -183,9 +183,7 @@ class Evaluation:
         }
 
     def _results(self) -> Iterator[Json]:
-        """For each condition: a result for each cell with a scored sample, then its area and
-        effective length.
-        """
+        """For each condition: a result for each scored cell, then its area and effective length."""
         for judged in self.publishable.run.conditions.values():
             for place, cell in zip(
                 judged.scored_cells.index, judged.scored_cells.to_dict("records"), strict=True

@@ -26,9 +26,7 @@ from eyechart.harness.score.outcomes import Outcome
 _LINE_ENDS = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in "\x85\u2028\u2029"
 }
-"""Characters that some readers take for the end of a line, and that are therefore escaped in
-JSON.
-"""
+"""Characters that some readers take for the end of a line; they are escaped in JSON."""
 
 
 def lines(

@@ -40,9 +40,7 @@ def _scoring() -> Any:
 
 
 class Cell(ConfigurableTask):  # type: ignore[misc]  # lm-eval brings no types
-    """One condition of one task at one length; the folder may be moved, its samples are still
-    found.
-    """
+    """One condition of one task at one length. The folder may be moved."""
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
         super().__init__(

@@ -200,9 +200,7 @@ def _check_numbers(folder: Path, model: Any) -> None:
 
 
 def rounded(folder: Path, settings: ModelSettings, *, is_watched: bool) -> Any:
-    """The model in bfloat16 as transformers loads it; rotary frequencies and similar values stay in
-    float32.
-    """
+    """The model in bfloat16 as transformers loads it; rotary frequencies stay in float32."""
     options = _options(settings) | {"dtype": torch.bfloat16, "use_safetensors": True}
     if is_watched:
         options["attn_implementation"] = attention.NAME

@@ -1,3 +1,1 @@
-"""The measures of a probe: pure functions, and watchers of a pass. `probe.passes` takes
-them.
-"""
+"""The measures of a probe: pure functions, and watchers of a pass."""

@@ -36,9 +36,7 @@ class Attention(Watch):
         sums.add(first, weights, self._in_row)
 
     def readings(self) -> Iterator[Reading]:
-        """The values for each layer and head, and the shares of heads that are sinks. Values
-        without a position are left out.
-        """
+        """The values for each layer and head, as far as the row has positions for them."""
         others = self._count - 1
         if others and self._of_layer:
             on_first = np.concatenate([sums.on_first for sums in self._of_layer.values()]) / others
@@ -65,9 +63,7 @@ class _Sums:
             name: np.zeros(heads)
             for name in ("previous", "diagonal", "entropy", "entropy_share", "largest")
         }
-        """Sums over the positions of the row, without the prompt's first position, which can only
-        attend to itself.
-        """
+        """Sums over the row, without the prompt's first position, which only attends to itself."""
         self.at_the_end: dict[str, NDArray[np.float64]] = {}
         """Values at the last position that was added."""
         self.rows = 0

@@ -445,7 +445,6 @@ def check_measures(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _pattern(quantity: Quantity) -> re.Pattern[str]:
-    """The pattern of the names of a quantity."""
     pieces = re.split(r"\{(\w+)\}", quantity.name)
     pattern = "".join(
         (f"(?:{'|'.join(map(re.escape, VARIANTS[piece]))})" if piece in VARIANTS else r"\w+")

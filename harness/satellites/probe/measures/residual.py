@@ -55,9 +55,7 @@ def effective_rank(values: Matrix) -> float:
 
 
 def rank_one_distance(values: Matrix) -> float:
-    """‖X − 1xᵀ‖ / ‖X‖ with x the mean of the rows of X, in the Frobenius norm: 0 where all rows are
-    equal.
-    """
+    """‖X − 1xᵀ‖ / ‖X‖, Frobenius, with x the mean of the rows of X: 0 if all rows are equal."""
     return float(np.linalg.norm(values - values.mean(axis=0)) / np.linalg.norm(values))
 
 
