@@ -91,7 +91,7 @@ class BatchRun:
 
     @property
     def may_grow(self) -> bool:
-        """Whether a further wave makes sense: no batch is under way, and nothing failed."""
+        """Whether a further wave makes sense: no batch is under way, and asking helps."""
         return not self.batches.jobs and (self._writer.new > 0 or not self._pending_at_first)
 
     @property
