@@ -327,9 +327,7 @@ class TaskSpec(Part):
         return {name: list(axis.default) for name, axis in self.axes.items()}
 
     def digest(self) -> str:
-        """Hash of the spec without defaults, presets and descriptions: of all that affects
-        verdicts.
-        """
+        """Hash of what determines prompts and verdicts: no defaults, presets or descriptions."""
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
