@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import yaml
 
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.comparison_table import comparison_table
@@ -172,14 +171,6 @@ def test_exports_tell_lines_of_one_nominal_length_apart(lab: Lab) -> None:
     assert {row["evaluation_result_id"] for row in rows} <= set(names)
     for row in rows:
         assert f"|length={row['metadata']['length']}|" in row["sample_id"]
-    named = ("--dataset", "lab/eyechart", "--per-length")
-    hub = lab.bench("export", "hf-eval-results", lab.the_run(), *named, "-o", lab.folder / "hub")
-    assert hub.code == 0, hub
-    (file,) = (lab.folder / "hub").rglob("*.yaml")
-    tasks = [entry["dataset"]["task_id"] for entry in yaml.safe_load(file.read_text())]
-    assert len(tasks) == len(set(tasks)) == 5
-    assert "lab_plain_v3__bands_10_10_50_50" in tasks
-    assert "lab_plain_v3__length_50_23_50" in tasks
     report = lab.bench("report", lab.the_run(), "-o", lab.folder / "r.html", "--task", lab.plain)
     assert report.code == 0, report
 

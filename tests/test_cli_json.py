@@ -264,7 +264,6 @@ def test_verbs_that_write_files_name_them(lab: Lab) -> None:
         ("export", "batch", *own, "--model", "gpt-4o", "-o", "x.jsonl"),
         ("export", "lm-eval", "--task", "counting/ones", "-o", "tasks", "--samples", "1"),
         ("export", "every-eval-ever", run, *own),
-        ("export", "hf-eval-results", run),
     ):
         files = document(lab, *command)["files"]
         assert files, command

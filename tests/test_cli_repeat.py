@@ -416,7 +416,7 @@ class TestOtherVerbs:
         assert said == [
             f"bench: left out: {folders[1]} is a repeat of a run; 'bench compare' takes it"
         ]
-        for verb in (["report"], ["export", "every-eval-ever"], ["export", "hf-eval-results"]):
+        for verb in (["report"], ["export", "every-eval-ever"]):
             done = lab.bench(*verb, folders[1], "-o", lab.folder / "published")
             done.one_line(2, str(folders[1]), "is a repeat of a run; name the run itself")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -183,14 +182,6 @@ def check_exports(
         below = row["effective_length_bound"] == "<"
         length = scores[f"separator={row['separator']}", "effective_length", None]
         assert length == (0 if below else float(row["effective_length"]))
-    lab.bench("export", "hf-eval-results", folder, "-o", place, "--incomplete")
-    on_hub = sorted(
-        entry["value"]
-        for path in (place / ".eval_results").glob("*.yaml")
-        for entry in yaml.safe_load(path.read_text())
-    )
-    in_file = sorted(float(row["area"]) for row in estimates if row["area"])
-    assert on_hub == [pytest.approx(area, abs=6e-5) for area in in_file]
 
 
 def check_comparison(lab: Lab, folders: list[Path]) -> None:

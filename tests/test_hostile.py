@@ -79,7 +79,6 @@ def read_all(world: World) -> None:
     assert "scripted/sound" in (world.out / "leaderboard.csv").read_text()
     world.run("compare", sound.parent, run, "-o", world.out / "compare.csv")
     world.run("report", run, "-o", world.out / "report.html")
-    world.run("export", "hf-eval-results", run, "-o", world.out / "hub", "--dataset", "a/b")
     told = ("--organization", "X", "--relationship", "third_party", "--task", "../lab/ones.yaml")
     world.run("export", "every-eval-ever", run, "-o", world.out / "eee", *told)
 

@@ -81,10 +81,6 @@ class Folders:
             "score": lambda: self._said(SOUND, "score", *every),
             "score --json": lambda: self._said(SOUND, "score", *every, "--json"),
             "report": lambda: self._said(("page.html",), "report", *every, "-o", new / "page.html"),
-            "hf": lambda: self._said(
-                (".yaml",),
-                *("export", "hf-eval-results", first, self.spoilt, "-o", new, "--dataset", "a/b"),
-            ),
             "eee": lambda: self._said(
                 (".json",), "export", "every-eval-ever", *every, "-o", new / "eee", *of_one
             ),

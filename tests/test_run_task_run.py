@@ -304,9 +304,6 @@ class TestTakingBack:
         table = widened.bench("leaderboard", "--out", widened.out)
         assert "left out" not in table.err
         assert "leaderboard.csv: 2 rows" in table.out
-        hub = widened.folder / "hub"
-        done = widened.bench("export", "hf-eval-results", run, "-o", hub, "--dataset", "a/b")
-        assert done.code == 0, done
 
     def test_nothing_that_was_answered_is_asked_again(self, widened: Lab) -> None:
         """What is taken back comes back when it is asked for once more."""

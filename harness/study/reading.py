@@ -31,11 +31,6 @@ class Study:
     text: str
     file: YamlFile
 
-    @property
-    def is_built_in(self) -> bool:
-        """Whether the study is built in."""
-        return self.path.parent == BUILT_IN
-
     def task_text(self, task: StudyTask) -> str:
         """A task as `--task` names it: a path in the file is relative to the file."""
         is_path = task.task.endswith((*SUFFIXES, "/")) or task.task.startswith(".")

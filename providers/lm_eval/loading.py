@@ -14,6 +14,7 @@ from typing import Any
 
 from eyechart.providers.base import ProviderError, SetupError, install
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.foreign import described
 from eyechart.providers.lm_eval.args import is_secret
 from eyechart.providers.secrets import redact, scrub
 
@@ -86,8 +87,7 @@ class Quiet:
 
 def one_line(error: BaseException) -> str:
     """Class and message of another library's error, as a part of a message of ours."""
-    message = redact(" ".join(str(error).split()))
-    return f"{type(error).__name__}: {message}"[:_SHOWN] if message else type(error).__name__
+    return redact(described(error))[:_SHOWN]
 
 
 def is_installed() -> bool:

@@ -103,7 +103,6 @@ def read_all(world: World) -> None:
     for run in runs:
         world.run("score", run)
         world.run("report", run, "-o", world.out / "report.html", "--task", "lab/ones.yaml")
-        world.run("export", "hf-eval-results", run, "-o", world.out / "h", "--dataset", "a/b")
         told = ("--organization", "X", "--relationship", "third_party", "--task", "lab/ones.yaml")
         world.run("export", "every-eval-ever", run, "-o", world.out / "e", *told)
     world.run("compare", *runs[:2], "-o", world.out / "compare.csv")

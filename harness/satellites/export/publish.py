@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast, get_args
@@ -29,16 +29,12 @@ from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     Relationship,
 )
 from eyechart.harness.satellites.export.every_eval_ever.samples import lines
-from eyechart.harness.satellites.export.hub import FOLDER, HEADER, Benchmark, hub_files
 from eyechart.harness.satellites.export.model_identity import HUB_NAME, UNKNOWN, Weights
 from eyechart.harness.satellites.export.publishable import Publishable, read_publishable
 
-DATASET = "eyechart/eyechart"
-"""The default of `--dataset`; the hub has no such data set yet."""
 _BEGINNING = 4096
 """Characters at the start of a file that show whether this export wrote it."""
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
-_DATASET = re.compile(rf"{_FOLDER_NAME.pattern}/{_FOLDER_NAME.pattern}", re.ASCII)
 
 
 def _publishables(
@@ -137,7 +133,9 @@ def read_publisher(
         raise UsageError(
             f"--benchmark names a folder: letters, digits, '-', '_' and '.', not {benchmark!r}"
         )
-    _check_texts({"--organization": organization})
+    check_text("--organization", organization)
+    if not organization.strip():
+        raise UsageError("--organization is empty; leave it out if there is nothing to say")
     return Publisher(
         organization,
         cast("Relationship", relationship),
@@ -145,14 +143,6 @@ def read_publisher(
         model_id,
         cast("Weights | None", weights),
     )
-
-
-def _check_texts(given: Mapping[str, str | None]) -> None:
-    """Raises `UsageError` for an option that is empty, or that no file can hold."""
-    for option, text in given.items():
-        check_text(option, text)
-        if text is not None and not text.strip():
-            raise UsageError(f"{option} is empty; leave it out if there is nothing to say")
 
 
 def _prompts(publishable: Publishable, tasks: str, *, run_kept_code: bool) -> Prompts:
@@ -223,72 +213,6 @@ def _prompt_texts(run_details: RunDetails, prompts: Prompts) -> Iterator[str]:
                 "--no-samples leaves the samples out"
             )
         yield prompt
-
-
-def read_benchmark(
-    dataset: str,
-    revision: str | None,
-    *,
-    url: str | None,
-    name: str | None,
-    user: str | None,
-    org: str | None,
-) -> Benchmark:
-    """The benchmark that the options name; raises `UsageError` for what the form cannot hold."""
-    if not _DATASET.fullmatch(dataset):
-        raise UsageError(f"--dataset must be a data set of the hub, ORG/NAME, not {dataset!r}")
-    names = {"--source-name": name, "--source-user": user, "--source-org": org}
-    _check_texts(names | {"--revision": revision, "--source-url": url})
-    if url is None and any(names.values()):
-        raise UsageError("--source-name, --source-user and --source-org need a --source-url")
-    if url is not None and not url.startswith(("http://", "https://")):
-        raise UsageError(f"--source-url must begin with http:// or https://, not {url!r}")
-    return Benchmark(dataset, revision, url, name, user, org)
-
-
-def hf_eval_results(
-    folders: Sequence[Path],
-    output: Path,
-    benchmark: Benchmark,
-    *,
-    per_length: bool = False,
-    incomplete: bool = False,
-    tasks: str = "",
-    run_kept_code: bool = False,
-    threshold: Threshold = Threshold(),
-) -> int:
-    """Writes a file for each condition under `output`/.eval_results; returns the exit code.
-
-    Raises:
-        UsageError: the runs are of several models, and each model has its own page.
-    """
-    unread: list[str] = []
-    publishables = _publishables(
-        folders, unread, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
-    )
-    models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
-    if len(models) > 1:
-        raise UsageError(
-            f"runs of {len(models)} models ({', '.join(models)}) go to as many model pages; "
-            "export those of one model at a time"
-        )
-    files: dict[str, str] = {}
-    for publishable in publishables:
-        for name, text in hub_files(publishable, benchmark, threshold, per_length=per_length):
-            if files.setdefault(name, text) != text:
-                raise UsageError(
-                    f"two of the runs have the same task, version and settings and go to {name}; "
-                    "name one of them"
-                )
-    for name, text in files.items():
-        path = output / FOLDER / name
-        _refuse_others(path, lambda text: text.startswith(HEADER))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, text.encode())
-        echo(str(path))
-    if benchmark.dataset == DATASET:
-        warn(f"there is no data set {DATASET} on the hub yet: name your benchmark with --dataset")
-    return INCOMPLETE if unread else COMPLETE
 
 
 def _refuse_others(path: Path, is_ours: Callable[[str], bool]) -> None:

@@ -6,18 +6,16 @@ Everything is a function of the run's folder, so that publishing a run twice giv
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import orjson
-import pandas as pd
 
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.record import Warn
-from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED
+from eyechart.harness.score.outcomes import NOT_SCORED
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,8 @@ class Publishable:
         if not self.run.missing:
             return ""
         asked = sum(cell.samples for cell in self.run.manifest.cells)
-        kinds = counted(self.run.cells, NOT_SCORED)
+        counts = {name: int(self.run.cells[name].sum()) for name in NOT_SCORED}
+        kinds = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
         return f"{self.run.missing:,} of {asked:,} samples have no reply ({kinds})"
 
 
@@ -65,9 +64,3 @@ def read_publishable(
     except ValueError:
         begun = 0.0
     return Publishable(run, *(run.times or (begun, begun)))
-
-
-def counted(cells: pd.DataFrame, outcomes: Iterable[str] = UNANSWERED) -> str:
-    """`41 unparsed, 22 truncated`: the outcomes that occurred in these rows of `table.csv`."""
-    counts = {name: int(cells[name].sum()) for name in outcomes}
-    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)

@@ -187,11 +187,6 @@ def lm_eval(
     )
 
 
-IncompleteOption = Annotated[
-    bool, typer.Option("--incomplete", help="Also write runs that have samples without a reply.")
-]
-
-
 @export_app.command(
     "every-eval-ever",
     epilog=examples(
@@ -238,7 +233,10 @@ def every_eval_ever(
             "--samples/--no-samples", help="Also write prompts and replies, in a second file."
         ),
     ] = True,
-    incomplete: IncompleteOption = False,
+    incomplete: Annotated[
+        bool,
+        typer.Option("--incomplete", help="Also write runs that have samples without a reply."),
+    ] = False,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
@@ -265,92 +263,6 @@ def every_eval_ever(
             output,
             publisher,
             samples=samples,
-            incomplete=incomplete,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
-            threshold=results.read_threshold(threshold, relative=relative),
-        )
-
-    raise typer.Exit(documents.files(work, as_json=as_json))
-
-
-@export_app.command(
-    "hf-eval-results",
-    epilog=examples(
-        "bench run --task counting/ones --model tiny",
-        "bench export hf-eval-results results/runs/tiny/*/* -o my-model --dataset my-lab/eyechart",
-    ),
-)
-def hf_eval_results(
-    runs: RunsArgument,
-    *,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            parser=folder,
-            help="The model's repository; .eval_results/ is in it.",
-        ),
-    ] = Path(),
-    dataset: Annotated[
-        str,
-        typer.Option(
-            metavar="ORG/NAME",
-            help="The benchmark's data set on the hub. The default stands for one that is not "
-            "there yet.",
-        ),
-    ] = "eyechart/eyechart",
-    revision: Annotated[
-        str | None, typer.Option(metavar="SHA", help="Revision of that data set.")
-    ] = None,
-    source_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where the results can be looked up.")
-    ] = None,
-    source_name: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Name of the page at that address.")
-    ] = None,
-    source_user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="User of the hub whose results they are.")
-    ] = None,
-    source_org: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Organisation of the hub whose results they are."),
-    ] = None,
-    per_length: Annotated[
-        bool,
-        typer.Option(
-            "--per-length", help="Also write the accuracy at each length, as a task of its own."
-        ),
-    ] = False,
-    incomplete: IncompleteOption = False,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = 0.85,
-    relative: RelativeOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Write runs as .eval_results/*.yaml, which model pages of the Hugging Face Hub show.
-
-    One file for each condition. Its number is the area under accuracy over log length, 0 to 1; the
-    notes have its interval, the effective length, lengths, samples and settings. The task_id, such
-    as counting_ones_v1__separator_none__strategy_direct, must be listed in the data set's
-    eval.yaml.
-    """
-    from eyechart.harness.cli import documents, results
-    from eyechart.harness.satellites.export import publish
-
-    benchmark = publish.read_benchmark(
-        dataset, revision, url=source_url, name=source_name, user=source_user, org=source_org
-    )
-
-    def work() -> int:
-        return publish.hf_eval_results(
-            runs,
-            output,
-            benchmark,
-            per_length=per_length,
             incomplete=incomplete,
             tasks=tasks,
             run_kept_code=run_kept_code,

@@ -15,7 +15,6 @@ from eyechart.harness.satellites.probe.passes import COUNTER
 
 TABLE = "probe.csv"
 _WHERE = ("measure", "quantity", "unit", "length", "length_low", "length_high", "layer", "head")
-_FOUND = ("n", "tokens", "value", "low", "high")
 
 
 def probe_frame(folder: Path) -> pd.DataFrame:

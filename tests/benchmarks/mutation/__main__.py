@@ -45,7 +45,6 @@ from tests.benchmarks.mutation.runner import read_baselines, run_baselines, run_
 LIBRARIES = (
     *("numpy", "pandas", "pydantic", "hypothesis", "orjson", "msgspec", "aiohttp", "httpx2"),
     *("openai", "jinja2", "rich", "typer", "yaml", "filelock", "uvloop", "altair"),
-    "huggingface_hub",
 )
 """Libraries that are imported once, before a process is forked for each mutant."""
 
