@@ -17,7 +17,7 @@ from eyechart.harness.cli.readable import each_readable
 from eyechart.harness.cli.satellites import panel_sources
 from eyechart.harness.cli.tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, tell, warn
-from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.cli.verbs import DRAWN, check_drawing, check_output
 from eyechart.harness.errors import (
     COMPLETE,
     INCOMPLETE,
@@ -26,7 +26,7 @@ from eyechart.harness.errors import (
 from eyechart.harness.journal.manifest import is_repeat
 from eyechart.harness.spec import Condition
 
-FORMATS = ("html", "pdf", "png", "svg")
+FORMATS = ("html", *DRAWN)
 
 
 def read_threshold(share: float, *, relative: bool) -> Threshold:
@@ -131,6 +131,7 @@ def report(
     for kind in kinds:
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
+        check_drawing("--format", kind)
     check_output("-o", output)
     named = list(dict.fromkeys(folders))
     beside = [

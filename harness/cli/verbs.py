@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from eyechart.harness.cli.lists import aligned
@@ -22,7 +23,11 @@ from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, find, open_task, plugin_tasks
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.generator import ItemsFileError
+from eyechart.providers.base import install
 from eyechart.providers.plugins import BUILT_IN
+
+DRAWN = ("pdf", "png", "svg")
+"""Forms of charts that an extra draws."""
 
 
 def check_output(option: str, path: Path | None) -> None:
@@ -33,6 +38,14 @@ def check_output(option: str, path: Path | None) -> None:
         raise UsageError(f"{option} {str(path)!r} is a folder; name a file")
     if path.exists() and not path.is_file():
         raise UsageError(f"{option} {str(path)!r} is no file that can be replaced; name another")
+
+
+def check_drawing(option: str, form: str) -> None:
+    """Raises `UsageError` where charts are to be drawn in this form without the extra for it."""
+    if form in DRAWN and find_spec("vl_convert") is None:
+        raise UsageError(
+            f"{option} {form} needs the package vl-convert-python: {install('charts')}"
+        )
 
 
 def list_tasks() -> None:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-import vl_convert
-
 from eyechart.harness.report.looks import LIGHT, Spec, config, inked
 from eyechart.harness.report.panels import Figure, Panel
 
@@ -73,6 +71,8 @@ def _safe(name: str) -> str:
 
 
 def _write(spec: Spec, path: Path, kind: str) -> Path:
+    import vl_convert  # noqa: PLC0415  an extra
+
     target = path.with_name(f"{path.name}.{kind}")
     compiled = vl_convert.vegalite_to_vega(spec)
     _outline_legends(compiled)

@@ -16,7 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -276,9 +275,7 @@ def _read(name: str) -> str:
 @lru_cache(maxsize=1)
 def _bundle() -> str:
     """Vega, Vega-Lite and vega-embed as one script, in which no text can end the HTML element."""
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
-        "</script", "<\\/script"
-    )
+    bundle = _read("vega.js").replace("</script", "<\\/script")
     return f"(() => {{\n{bundle}\n}})();"  # keeps its names out of the global scope
 
 

@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from eyechart.providers.base import Api, SetupError, Tokens
+from eyechart.providers.base import Api, SetupError, Tokens, install
 from eyechart.providers.documents import as_document
 from eyechart.providers.model_files import (
     check_rendered,
@@ -21,13 +21,13 @@ from eyechart.providers.model_files import (
     rendering,
     tokenizing,
 )
+from eyechart.providers.tiny.tokenizer import PieceTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from jinja2 import Template
-    from tokenizers import Tokenizer
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ROW_LETTERS = frozenset("abxy")
@@ -38,18 +38,10 @@ class Chat:
     """Converts prompts to token ids and back, as `apply_chat_template` of transformers does."""
 
     def __init__(self, folder: Path) -> None:
-        # Without this the library warns on stderr when the process forks after a parallel call.
-        # Batches are encoded on one thread here, which does not hold the GIL.
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        from tokenizers import Tokenizer  # noqa: PLC0415  heavy: loaded with the model
-
         self._folder = folder
         config = read_object(folder / "tokenizer_config.json")
         tokenizer = read_content(folder / "tokenizer.json")
-        with tokenizing(folder):
-            self._tokenizer: Tokenizer = Tokenizer.from_buffer(tokenizer)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        self._tokenizer = PieceTokenizer.read(tokenizer) or _library_tokenizer(tokenizer, folder)
         self._special_tokens = {
             key: value.get("content") if isinstance(value, dict) else value
             for key, value in config.items()
@@ -134,6 +126,23 @@ class Chat:
         with tokenizing(self._folder):
             decoded: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return decoded
+
+
+def _library_tokenizer(content: bytes, folder: Path) -> Any:
+    """The tokenizer of any `tokenizer.json`; raises `SetupError`."""
+    # Without this the library warns on stderr when the process forks after a parallel call.
+    # Batches are encoded on one thread here, which does not hold the GIL.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        from tokenizers import Tokenizer  # noqa: PLC0415  an extra, and heavy
+    except ImportError as error:
+        needed = f"needs the package tokenizers: {install('tokenizers')}"
+        raise SetupError(f"the tokenizer of {str(folder)!r} {needed}") from error
+    with tokenizing(folder):
+        tokenizer = Tokenizer.from_buffer(content)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def _template_text(folder: Path, config: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import altair as alt
 import pandas as pd
-import vl_convert
 
 _WIDTH, _HEIGHT = 560, 300
 _NAMES = {"similarity": "equal", "gaussian": "Gaussian, drawn once"}
@@ -14,6 +13,8 @@ def similarity_svg(curves: pd.DataFrame, head_dim: int) -> str:
     """The chart as SVG text, from rows with base, distance, similarity and gaussian. The distances
     are drawn on a logarithmic axis, so distance 0 is left out.
     """
+    import vl_convert  # noqa: PLC0415  an extra
+
     rows = curves[curves["distance"] > 0].melt(
         ["base", "distance"], list(_NAMES), "vectors", "value"
     )

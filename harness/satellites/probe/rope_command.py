@@ -13,7 +13,7 @@ from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, blocks, table
 from eyechart.harness.cli.tables import bold
 from eyechart.harness.cli.terminal import echo, show
-from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.cli.verbs import check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, UsageError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.satellites.probe.rope import (
@@ -57,6 +57,7 @@ def rope(
         check_output("--output", path)
         if path.suffix not in _ENDINGS:
             raise UsageError(f"--output {str(path)!r}: its name must end in .csv or .svg")
+        check_drawing("--output", path.suffix.removeprefix("."))
     curves = _curves(read_bases, head_dim, longest)
     negative = {base: first_negative(base, head_dim) for base in read_bases}
     bounds = {context: least_base(context, head_dim) for context in read_contexts}

@@ -19,8 +19,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from eyechart.harness.satellites.training.examples import LATER, example_of, tasks
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import Task
+from eyechart.providers.tiny.tokenizer import PIECE
 
-PIECE = r" ?[A-Za-z]{1,16}| ?[0-9]| ?[^\sA-Za-z0-9]|\s"
 SPECIAL = ("<unk>", "<bos>", "<eos>", "<user>", "<assistant>")
 CHAT_TEMPLATE = (
     "{{ bos_token }}"
