@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from eyechart.providers.naming import in_python
+
 COMPLETE, INCOMPLETE, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -31,13 +33,17 @@ class EyechartError(Exception):
 
     exit_code: ClassVar[int] = INCOMPLETE
 
-    def __init__(self, *lines: str, option: str = "") -> None:
-        """`lines` is the message; `option` the long option with the wrong value, if not named
-        there.
+    def __init__(self, *lines: str, setting: str = "", value: object = None) -> None:
+        """`lines` are what is said, one line or several, in which `providers.naming.named` names
+        settings of a run. `setting` is the one whose `value` is wrong, where it is one.
         """
         self.lines: Sequence[str] = lines
-        self.option = option
+        self.setting = setting
+        self.value = value
         super().__init__("\n".join(lines))
+
+    def __str__(self) -> str:
+        return in_python("\n".join(self.lines))
 
 
 class UsageError(EyechartError):

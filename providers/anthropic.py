@@ -35,6 +35,7 @@ from eyechart.providers.catalog.endpoints import address_problem
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
+from eyechart.providers.naming import named
 from eyechart.providers.openai.form import is_count, read_json, tier_of
 from eyechart.providers.secrets import keep_secret, redact_address
 
@@ -193,7 +194,7 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
         SetupError: the key or the package is missing, or Anthropic does not support the settings.
     """
     if len(settings.base_urls) > 1:
-        raise SetupError(f"anthropic takes one --base-url, not {len(settings.base_urls)}")
+        raise SetupError(f"anthropic takes one {named('base_url')}, not {len(settings.base_urls)}")
     if settings.api == "completions":
         raise SetupError("anthropic has the chat form only, no completions")
     if settings.logprobs:
@@ -228,7 +229,8 @@ def _key() -> str:
     if key := environment_key(ANTHROPIC_KEY):
         return key
     raise SetupError(
-        f"anthropic needs a key: set {ANTHROPIC_KEY}, or try --model tiny, which needs none"
+        f"anthropic needs a key: set {ANTHROPIC_KEY}, or try {named('model', 'tiny')}, which "
+        f"needs none"
     )
 
 

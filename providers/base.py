@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
+from eyechart.providers.naming import in_python, named
 from eyechart.providers.secrets import keep_secret
 from eyechart.providers.secrets import redact as redact  # noqa: PLC0414  part of the seam
 
@@ -275,24 +276,19 @@ class ModelSettings:
             SetupError: another setting is given.
         """
         usual = ModelSettings(self.model)
-        for name, option in _OPTIONS.items():
+        for name, setting in _SETTINGS.items():
             if name not in supported and getattr(self, name) != getattr(usual, name):
                 label = f"{self.provider}/{self.model}" if self.provider else self.model
-                raise SetupError(f"{label} does not support {option}; leave it out")
+                raise SetupError(f"{label} does not support {named(setting)}; leave it out")
 
 
-_OPTIONS = {
-    "temperature": "--temperature",
-    "base_urls": "--base-url",
-    "api": "--api",
-    "system": "--system",
-    "effort": "--effort",
-    "tier": "--tier",
-    "logprobs": "--logprobs",
-    "model_args": "--model-arg",
-    "server_args": "--vllm-arg",
+_SETTINGS = {
+    **{name: name for name in ("temperature", "api", "system", "effort", "tier", "logprobs")},
+    "base_urls": "base_url",
+    "model_args": "model_args",
+    "server_args": "server_args",
 }
-"""Setting -> the option that gives it."""
+"""Field -> the setting of a run that gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +307,18 @@ class ProviderError(Exception):
     """
 
     exit_code: ClassVar[int] = 1
-    """Exit code of `bench` if the error ends a command, see `harness.errors`."""
+    """Exit code of `bench` if the error ends a command, see `eyechart.harness.errors`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(_storable(redact(message)))
+
+    @property
+    def lines(self) -> tuple[str]:
+        """The message, with its settings still to be spelled, see `eyechart.providers.naming`."""
+        return (self.args[0],)
+
+    def __str__(self) -> str:
+        return in_python(self.args[0])
 
 
 class StopRunError(ProviderError):

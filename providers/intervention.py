@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from eyechart.providers.base import SetupError
 from eyechart.providers.close_match import closest
 from eyechart.providers.model_files import one_line
+from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +86,8 @@ class Intervention:
         if self.scaling == "ntk":
             if width == _PAIR:
                 raise SetupError(
-                    "--intervene rope_scaling=ntk needs heads of more than one pair, and this "
+                    f"{named('intervention', 'rope_scaling=ntk')} needs heads of more than one "
+                    f"pair, and this "
                     "model has one; use rope_scaling=linear"
                 )
             own *= self.factor ** (width / (width - 2))
@@ -153,16 +155,16 @@ def read_intervention(given: str | None) -> Intervention:
             close = closest(name, _EXAMPLES)
             known = f"did you mean {_EXAMPLES[close]!r}?" if close else _known()
             raise SetupError(
-                f"--intervene {shown}: no intervention {one_line(repr(name))}; {known}"
+                f"{named('intervention', shown)}: no intervention {one_line(repr(name))}; {known}"
             )
         try:
             read = reader(value)
         except ValueError as error:
             raise SetupError(
-                f"--intervene {shown}: {name} {error}; one is {_EXAMPLES[name]!r}"
+                f"{named('intervention', shown)}: {name} {error}; one is {_EXAMPLES[name]!r}"
             ) from None
         if set(read) & set(changes):
-            raise SetupError(f"--intervene {shown} names {name} twice; name it once")
+            raise SetupError(f"{named('intervention', shown)} names {name} twice; name it once")
         changes |= read
     return Intervention(**changes)  # type: ignore[arg-type]  # the readers have the fields' types
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from eyechart.providers.base import Known, ModelSettings, Reply, Request, SetupError
 from eyechart.providers.descriptor import Descriptor, Service
+from eyechart.providers.naming import turned_on
 
 _FORM = re.compile(r"(?P<sees>[1-9]\d{0,8})(?:/(?P<accuracy>[01]|[01]?\.\d{1,9}))?")
 
@@ -72,7 +73,9 @@ def open_provider(settings: ModelSettings) -> OracleProvider:
     if settings.known is None:
         raise SetupError("an oracle answers the samples of 'bench run' and eyechart.run alone")
     if settings.logprobs:
-        raise SetupError("an oracle has no probabilities of tokens; leave out --logprobs")
+        raise SetupError(
+            f"an oracle has no probabilities of tokens; leave out {turned_on('logprobs')}"
+        )
     return OracleProvider(*read_oracle(settings.model), settings.known)
 
 

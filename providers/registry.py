@@ -23,6 +23,7 @@ from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.descriptor import NOTHING, Descriptor, Destination, Environment
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of, plugin_descriptor, vendors
 from eyechart.providers.intervention import Intervention, read_intervention
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.plugins import INSIDES, PROVIDERS, Plugin, PluginError
 from eyechart.providers.secrets import redact_address
 
@@ -89,7 +90,7 @@ def parse_model(
         return replace(name, detail=read(model_args))
     if model_args:
         takers = _takers(lambda one: one.model_args is not None)
-        raise SetupError(f"--model-arg is for models of {takers}, not of {name.provider}")
+        raise SetupError(f"{named('model_args')} is for models of {takers}, not of {name.provider}")
     return name
 
 
@@ -147,12 +148,14 @@ def _refuse_unknown(given: str, providers: Sequence[str]) -> None:
     """Raises `SetupError` where `given` names none of the providers, or is a model misspelt."""
     provider, slash, _ = given.partition("/")
     if slash and provider == LOCAL:
-        raise SetupError(f"{given!r} is a model at a server of your own: add its --base-url")
+        raise SetupError(
+            f"{given!r} is a model at a server of your own: add its {named('base_url')}"
+        )
     if slash:
         guess = did_you_mean(
             provider,
             providers,
-            f"vllm/{given} starts a server of it, --base-url names one that runs; "
+            f"vllm/{given} starts a server of it, {named('base_url')} names one that runs; "
             "'bench models' lists the providers",
         )
         raise SetupError(f"unknown provider {provider!r} in {given!r}; {guess}")
@@ -196,8 +199,10 @@ def has_replies(name: ModelName) -> None:
     """Raises `SetupError` if the model is one that can be probed only."""
     if name.plugin is None and not name.descriptor.opens:
         raise SetupError(
-            f"{name.label} is a model for 'bench probe'; ask it with --model lm-eval/hf "
-            f"--model-arg pretrained={name.model}, or --model vllm/{name.model}"
+            f"{name.label} is a model for 'bench probe'; ask it with "
+            f"{named('model', 'lm-eval/hf')} "
+            f"{named('model_args', f'pretrained={name.model}')}, or "
+            f"{named('model', f'vllm/{name.model}')}"
         )
 
 
@@ -206,8 +211,9 @@ def has_batches(name: ModelName) -> None:
     if not name.descriptor.batch_service:
         hint = f"{name.descriptor.batch_hint}; " if name.descriptor.batch_hint else ""
         raise SetupError(
-            f"--batch is for openai/… and vendors or servers with a Batch API like OpenAI's, not "
-            f"for {name.label}; {hint}leave out --batch"
+            f"{turned_on('batch')} is for openai/… and vendors or servers with a Batch API like "
+            f"OpenAI's, not "
+            f"for {name.label}; {hint}leave out {turned_on('batch')}"
         )
 
 
@@ -218,7 +224,9 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
     known = name.descriptor.tiers(base_urls)
     if tier is not None and known is not None and tier not in known:
         other = f"; it has {' and '.join(sorted(known))}" if known else ""
-        raise SetupError(f"{name.label} is not asked in a tier {tier!r}{other}; leave out --tier")
+        raise SetupError(
+            f"{name.label} is not asked in a tier {tier!r}{other}; leave out {named('tier')}"
+        )
 
 
 def check_intervention(
@@ -236,8 +244,9 @@ def check_intervention(
     known = known or [one.name for one in BUILT_IN.values() if one.takes_intervention]
     if name.provider not in known:
         raise SetupError(
-            f"{name.label} takes no --intervene, which is for {' and '.join(sorted(known))}; "
-            "a server is started with other settings and named with --label"
+            f"{name.label} takes no {named('intervention')}, which is for "
+            f"{' and '.join(sorted(known))}; a server is started with other settings and named "
+            f"with {named('label')}"
         )
     return "+".join(sorted(part.strip() for part in (intervention or "").split("+")))
 
@@ -251,10 +260,14 @@ def check_effort(name: ModelName, effort: str | None, base_urls: Sequence[str] =
     one = name.descriptor
     if one.efforts == "none":
         hint = f", or {one.effort_hint}" if one.effort_hint else ""
-        raise SetupError(f"{name.label} takes no reasoning effort: leave out --effort{hint}")
+        raise SetupError(
+            f"{name.label} takes no reasoning effort: leave out {named('effort')}{hint}"
+        )
     if one.efforts == "listed" and not base_urls and effort not in EFFORTS:
         guess = did_you_mean(effort, EFFORTS, f"there are {', '.join(EFFORTS)}")
-        raise SetupError(f"{name.label} has no reasoning effort {effort!r} for --effort; {guess}")
+        raise SetupError(
+            f"{name.label} has no reasoning effort {effort!r} for {named('effort')}; {guess}"
+        )
 
 
 def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
@@ -284,18 +297,26 @@ def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
     known = settings.known if one.gets_answers else None
     settings = replace(settings, model=name.model, provider=name.provider, known=known)
     if settings.base_urls and not one.takes_address:
-        raise SetupError(f"{name.provider} takes no --base-url")
+        raise SetupError(f"{name.provider} takes no {named('base_url')}")
     for url in settings.base_urls:
         if problem := address_problem(url):
-            raise SetupError(f"--base-url {redact_address(url)!r} {problem}")
+            raise SetupError(f"{named('base_url')} {redact_address(url)!r} {problem}")
     if settings.server_args and not one.takes_server_args:
         takers = _takers(lambda one: one.takes_server_args)
-        raise SetupError(f"--vllm-arg is for models of {takers}, not of {name.provider}")
+        raise SetupError(
+            f"{named('server_args')} is for models of {takers}, not of {name.provider}"
+        )
     check_effort(name, settings.effort, settings.base_urls)
     if settings.effort is not None and settings.api == "completions":
-        raise SetupError("plain completions take no reasoning effort: leave out --effort or --api")
+        raise SetupError(
+            f"plain completions take no reasoning effort: leave out {named('effort')} or "
+            f"{named('api')}"
+        )
     if settings.system is not None and settings.api == "completions":
-        raise SetupError("plain completions have no system prompt: leave out --system or --api")
+        raise SetupError(
+            f"plain completions have no system prompt: leave out {named('system')} or "
+            f"{named('api')}"
+        )
     return settings
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from eyechart.providers.base import ModelSettings, ProviderError, Reply, Request, SetupError
 from eyechart.providers.descriptor import Descriptor, Service
+from eyechart.providers.naming import turned_on
 
 Script: TypeAlias = (
     Callable[[Request], str | Reply | ProviderError] | Sequence[str | Reply | ProviderError]
@@ -55,7 +56,9 @@ def open_provider(settings: ModelSettings) -> ScriptedProvider:
         SetupError: the file cannot be read or is empty, or the settings ask for probabilities.
     """
     if settings.logprobs:
-        raise SetupError("scripted replies have no probabilities of tokens; leave out --logprobs")
+        raise SetupError(
+            f"scripted replies have no probabilities of tokens; leave out {turned_on('logprobs')}"
+        )
     path = Path(settings.model)
     try:
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")

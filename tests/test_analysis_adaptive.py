@@ -25,7 +25,7 @@ from eyechart.harness.analysis.adaptive import (
 )
 from eyechart.harness.analysis.curve import Floats, Threshold
 from eyechart.harness.analysis.fit import Fit, fit
-from eyechart.harness.bounds import FINEST
+from eyechart.harness.settings.checks import FINEST
 from eyechart.harness.spec import Cell, Condition, Line, Spread, lines_of
 from tests.simulated import LENGTHS, LINES, logistic, simulated
 

@@ -23,6 +23,7 @@ from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.selection import plans
 from eyechart.harness.run import task_run
 from eyechart.harness.run.progress import Progress
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import BadRequestError, Reply, Request, Usage
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, wait_for
@@ -539,9 +540,9 @@ def test_options_that_make_no_sense(
 
 def test_lengths_of_an_adaptive_plan_are_bands(lab: Lab) -> None:
     """Unless the task's items are ready, or the command says otherwise."""
-    given: dict[str, Any] = {"lengths": "5,20", "samples": None, "axes": [], "seed": 0}
-    (bands,) = plans(str(lab.ones), spread=None, adaptive=True, **given)
-    (exact,) = plans(str(lab.ones), spread="none", adaptive=True, **given)
+    given: dict[str, Any] = {"task": str(lab.ones), "lengths": [5, 20], "adaptive": True}
+    (bands,) = plans(RunSettings.read(**given))
+    (exact,) = plans(RunSettings.read(**given, spread="none"))
     assert [line.is_exact for line in bands.lines] == [False, False]
     assert [line.is_exact for line in exact.lines] == [True, True]
 

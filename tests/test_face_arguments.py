@@ -12,7 +12,8 @@ import pytest
 
 import eyechart
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.arguments import in_python
+from eyechart.harness.settings.run_settings import SETTINGS, as_key, as_option
+from eyechart.providers.naming import in_python, named, settings_in, spelled, turned_on
 from tests.conftest import Lab, right
 
 ODD: dict[str, Any] = {
@@ -116,26 +117,25 @@ def test_an_odd_argument(lab: Lab, run: eyechart.Run, name: str, argument: str) 
     [
         ({"model": None}, "model must be a text that is not empty, not None"),
         ({"model": ["x"]}, r"model must be a text that is not empty, not \['x'\]"),
+        ({"model": "tiny,oracle:5"}, "several models; ask each with a call of its own"),
         ({"model": b"x"}, "model must be a text that is not empty, not b'x'"),
-        ({"axes": ["comma"]}, r"axes must map axes to values, as .*, not \['comma'\]"),
-        (
-            {"axes": {"separator": 5}},
-            r"axes\['separator'\] must be a text or a list of texts, not 5",
-        ),
+        ({"axes": 5}, r"axes must map axes to values, as .*, not 5"),
+        ({"axes": ["comma"]}, "axes wants AXIS=VALUE.* or AXIS=all, not 'comma'"),
+        ({"axes": {"separator": 5.5}}, "axes 'separator' must have a text or a list of texts, not"),
         ({"out": 5}, "out must be a path, not 5"),
         ({"out": None}, "out must be a path, not None"),
         ({"out": "a\0b"}, "out .* has a NUL character"),
         ({"base_url": 5}, "base_url must be a text or a list of texts, not 5"),
         ({"system": 5}, "system must be a text, not 5"),
         ({"system": "\ud800"}, "^system .* is not UTF-8"),
-        ({"adaptive": 1}, "adaptive must be True or False, not 1"),
+        ({"adaptive": 1}, "adaptive must be true or false, not 1"),
         ({"threshold": "0.5"}, "threshold must be a number, not '0.5'"),
         ({"rpm": -1.0}, "^rpm must be a number above 0, not -1$"),
         ({"rpm": 5, "tier": "batch"}, "^rpm and tpm pace single requests"),
         ({"tier": "gold"}, "^tier must be default, flex or batch, not 'gold'"),
         ({"api": "chats"}, "^api must be chat or completions, not 'chats'"),
         ({"effort": "High!"}, "^effort is a word"),
-        ({"label": "a b"}, "^label 'a b' must be"),
+        ({"label": "a b"}, "^label must be of letters.*, not 'a b'"),
         ({"model": "oracle:5", "base_url": "http://h"}, "^oracle takes no base_url"),
         ({"model": "oracle:5", "server_args": ["x"]}, "^server_args is for models of vllm/"),
         ({"model": "oracle:5", "model_args": ["x=1"]}, "^model_args is for models of lm-eval/"),
@@ -159,7 +159,7 @@ def test_a_wrong_argument_is_named(lab: Lab, given: dict[str, Any], said: str) -
         ("compare", {"first": None}, "first must be a path, not None"),
         ("compare", {"margin": "x"}, "margin must be a number, not 'x'"),
         ("Run.choose_samples", {"condition": 5}, "condition must map axes to values"),
-        ("Run.choose_samples", {"lengths": "5"}, "lengths must be a list of whole numbers"),
+        ("Run.choose_samples", {"lengths": "x"}, "lengths must be whole numbers"),
         ("load_task", {"task": 5}, "task must be a path, not 5"),
     ],
 )
@@ -171,9 +171,21 @@ def test_so_is_one_of_the_other_functions(
         calls(lab, run)[name](**given)
 
 
-def test_options_have_the_names_of_arguments() -> None:
-    """Where there is such an argument; a switch is shown with its value."""
-    said = "--vllm-arg, --base-url and --batch: leave out --fresh or --intervene"
-    assert in_python(said, eyechart.run) == (
-        "server_args, base_url and --batch: leave out fresh=True or intervention"
-    )
+def test_each_door_spells_a_setting_its_own_way() -> None:
+    """A switch is shown with its value where the door writes one; other text stays."""
+    said = f"{named('server_args')}: leave out {turned_on('fresh')}, {named('engine', 'ray')}{{x}}"
+    assert in_python(said) == "server_args: leave out fresh=True, engine='ray'{x}"
+    assert spelled(said, as_option) == "--vllm-arg: leave out --fresh, --engine ray{x}"
+    assert spelled(named("adaptive", "True"), as_key) == "'adaptive: true'"
+    assert spelled(named("name"), as_key) == "called"
+    assert settings_in(said) == ["server_args", "fresh", "engine"]
+
+
+def test_python_has_the_settings_of_a_run() -> None:
+    """Under their names, with their defaults; a batch and a repeat are for the command line."""
+    arguments = signature(eyechart.run).parameters
+    missing = {name for name in SETTINGS if name not in arguments}
+    assert missing == {"batch", "repeat"}
+    for name in set(SETTINGS) & set(arguments) - {"task", "model"}:
+        default = arguments[name].default
+        assert SETTINGS[name].read(default) == SETTINGS[name].default, name

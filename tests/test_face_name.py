@@ -11,11 +11,12 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.judged_run import model_of
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.run_options import RunOptions, read_settings
-from eyechart.harness.face.variant import read_name
+from eyechart.harness.face.run_options import RunOptions, models_of
+from eyechart.harness.face.variant import check_name
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.run.batch import context, engine
 from eyechart.harness.satellites.export.model_identity import identify
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.providers.base import SetupError
 from eyechart.providers.registry import owner_of, parse_model
 from tests.batch_server import BatchServer, Plot
@@ -39,8 +40,10 @@ def own() -> Iterator[FakeServer]:
 
 
 def options(model: str, **named: object) -> RunOptions:
-    arguments = {"base_urls": [URL], "settings": read_settings(), "out": Path("out"), **named}
-    return RunOptions.from_command(model=model, **arguments)  # type: ignore[arg-type]
+    (found,) = models_of(
+        RunSettings.read(**{"model": model, "base_url": URL, "out": "out"} | named)
+    )
+    return found
 
 
 class TestWithoutAName:
@@ -67,7 +70,7 @@ class TestWithoutAName:
         assert parse_model("gpt-4o").label == "openai/gpt-4o"
 
     def test_local_needs_a_server(self) -> None:
-        with pytest.raises(SetupError, match=r"'local/m8' is a model at a server.*--base-url"):
+        with pytest.raises(SetupError, match=r"'local/m8' is a model at a server.*base_url"):
             parse_model("local/m8")
 
     def test_it_has_no_vendors_prices_or_facts(self, lab: Lab) -> None:
@@ -81,7 +84,7 @@ class TestWithoutAName:
         )
         lab.monkeypatch.setenv("EYECHART_MODELS", str(models))
         for called in (None, "lab/m8"):
-            model = options("m8", called=called).model
+            model = options("m8", name=called).model
             assert (model.facts.window, model.prices is None) == (77, False)
 
     def test_it_is_asked_by_the_name_that_the_server_has(self, lab: Lab, own: FakeServer) -> None:
@@ -143,8 +146,7 @@ class TestName:
         done.one_line(1, "holds a run of lab/m8, which was local/m8", "asks local/m9", "--name")
 
     def test_with_variants(self) -> None:
-        settings = read_settings(effort="low")
-        one = options("m8", called="lab/m8", label="fp8", settings=settings)
+        one = options("m8", name="lab/m8", label="fp8", effort="low")
         assert one.model.label == "lab/m8@fp8+low"
         assert one.model.provider == "local"
         assert one.model_settings().model == "m8"
@@ -165,9 +167,9 @@ class TestName:
         assert owner_of(name) == owner
         if owner:
             with pytest.raises(UsageError, match=f"is taken by {owner}; choose"):
-                read_name(name, [URL])
+                check_name(name, [URL])
         else:
-            assert read_name(name, [URL]) == name
+            check_name(name, [URL])
 
     def test_names_of_the_users_own_providers_too(self, lab: Lab) -> None:
         file = lab.folder / "endpoints.yaml"
@@ -177,8 +179,8 @@ class TestName:
 
     @pytest.mark.parametrize("name", ["", "a@b", "../x", "a//b", "a/", "a b", "é", "x" * 101])
     def test_names_that_no_folder_has_are_refused(self, name: str) -> None:
-        with pytest.raises(UsageError, match=r"--name .* must be of letters"):
-            read_name(name, [URL])
+        with pytest.raises(UsageError, match=r"name .* must be of letters"):
+            check_name(name, [URL])
 
     def test_it_needs_a_server_and_one_model(self, lab: Lab) -> None:
         lab.bench_run("--name", "lab/m8").one_line(2, "--name needs", "--base-url; add it")

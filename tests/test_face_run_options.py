@@ -8,22 +8,25 @@ from typing import Any
 import pytest
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import SetupError
 
 
 def options(**given: Any) -> RunOptions:
-    return RunOptions.from_command(
-        **{"model": "gpt-4o", "out": Path("nowhere"), "settings": Settings(), **given}
-    )
+    (found,) = models_of(RunSettings.read(**{"model": "gpt-4o", "out": "nowhere", **given}))
+    return found
 
 
 def test_what_is_given_is_what_is_asked() -> None:
     """The limits, the settings and the model's facts are values by then."""
     read = options(
-        settings=read_settings(seed=3, max_tokens="17", api="completions", system=""),
+        seed=3,
+        max_tokens=17,
+        api="completions",
+        system="",
         max_connections=5,
         rpm=6.0,
         budget=2.5,
@@ -32,40 +35,40 @@ def test_what_is_given_is_what_is_asked() -> None:
     assert read.limits == RunLimits(max_connections=5, rpm=6.0)
     assert read.model.label == "openai/gpt-4o"
     assert read.model.prices is not None
-    assert read.budget == 2.5
+    assert read.given.budget == 2.5
     assert read.model_settings().api == "completions"
 
 
 def test_the_default_is_that_of_the_limits() -> None:
     """A command without options tries as hard as the engine does by itself."""
     assert options().limits == RunLimits()
-    assert read_settings() == Settings()
+    assert options().settings == Settings()
 
 
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"model": "gpt-\udcff"}, "--model"),
-        ({"base_urls": ["http://\udcff"]}, "--base-url"),
-        ({"server_args": ["\udcff"]}, "--vllm-arg"),
-        ({"model_args": ["\udcff"]}, "--model-arg"),
-        ({"rpm": 0.0}, "--rpm must be a number above 0"),
-        ({"tpm": float("nan")}, "--tpm must be a number above 0"),
-        ({"budget": float("inf")}, "--budget must be a number above 0"),
-        ({"batch": True, "rpm": 1.0}, "--rpm and --tpm"),
-        ({"repeat": True, "fresh": True}, "--repeat does not go together with --fresh"),
-        ({"repeat": True, "batch": True}, "--repeat does not go together with --batch"),
-        ({"precision": 1.0}, "--precision needs an adaptive run; add --adaptive"),
-        ({"max_requests": 5}, "--max-requests needs an adaptive run; add --adaptive"),
+        ({"model": "gpt-\udcff"}, "model"),
+        ({"base_url": ["http://\udcff"]}, "base_url"),
+        ({"server_args": ["\udcff"]}, "server_args"),
+        ({"model_args": ["\udcff"]}, "model_args"),
+        ({"rpm": 0.0}, "rpm must be a number above 0"),
+        ({"tpm": float("nan")}, "tpm must be a number above 0"),
+        ({"budget": float("inf")}, "budget must be a number above 0"),
+        ({"batch": True, "rpm": 1.0}, "rpm and tpm"),
+        ({"repeat": True, "fresh": True}, "repeat=True does not go together with fresh=True"),
+        ({"repeat": True, "batch": True}, "repeat=True does not go together with batch=True"),
+        ({"precision": 1.0}, "precision is for adaptive runs; add adaptive=True"),
+        ({"max_requests": 5}, "max_requests is for adaptive runs; add adaptive=True"),
         (
             {"adaptive": True, "precision": 2.5},
-            "--precision must be a number from 0.4 to 1 oct",
+            "precision must be a number from 0.4 to 1 oct",
         ),
-        ({"model": "groq/nobody-knows-it", "budget": 1.0}, "--budget needs the prices"),
+        ({"model": "groq/nobody-knows-it", "budget": 1.0}, "budget needs the prices"),
         ({"out": Path(__file__) / "below"}, "is not a folder"),
-        ({"tier": "priority"}, "--tier must be default, flex or batch, not 'priority'"),
-        ({"tier": "flex", "batch": True}, "leave out --tier or --batch"),
-        ({"tier": "batch", "tpm": 5.0}, "--rpm and --tpm"),
+        ({"tier": "priority"}, "tier must be default, flex or batch, not 'priority'"),
+        ({"tier": "flex", "batch": True}, "leave out tier or batch=True"),
+        ({"tier": "batch", "tpm": 5.0}, "rpm and tpm"),
     ],
     ids=str,
 )
@@ -78,11 +81,11 @@ def test_what_no_run_can_have(given: dict[str, Any], word: str) -> None:
 @pytest.mark.parametrize(
     ("model", "tier", "word"),
     [
-        ("tiny", "flex", "tiny is not asked in a tier 'flex'; leave out --tier"),
-        ("vllm/m", "default", "leave out --tier"),
-        ("deepseek/deepseek-v4-pro", "flex", "leave out --tier"),
-        ("anthropic/claude-sonnet-5", "flex", "'flex'; it has default; leave out --tier"),
-        ("anthropic/claude-sonnet-5", "batch", "--batch is for openai"),
+        ("tiny", "flex", "tiny is not asked in a tier 'flex'; leave out tier"),
+        ("vllm/m", "default", "leave out tier"),
+        ("deepseek/deepseek-v4-pro", "flex", "leave out tier"),
+        ("anthropic/claude-sonnet-5", "flex", "'flex'; it has default; leave out tier"),
+        ("anthropic/claude-sonnet-5", "batch", "batch=True is for openai"),
     ],
 )
 def test_a_tier_that_the_vendor_lacks(model: str, tier: str, word: str) -> None:
@@ -94,32 +97,32 @@ def test_a_tier_that_the_vendor_lacks(model: str, tier: str, word: str) -> None:
 def test_a_tier_is_sent_and_paid_for() -> None:
     """A batch is one as well; none is asked of a server of the user's."""
     flex, batch = (options(model="gpt-5-mini", tier=tier) for tier in ("flex", "batch"))
-    assert (flex.model_settings().tier, flex.batch) == ("flex", False)
-    assert (batch.model_settings().tier, batch.batch) == (None, True)
+    assert (flex.model_settings().tier, flex.given.is_batch) == ("flex", False)
+    assert (batch.model_settings().tier, batch.given.is_batch) == (None, True)
     assert [str(one.model.prices).split()[1] for one in (flex, batch)] == ["flex", "batch"]
     assert not options(model="gpt-4o", tier="flex").model.has_tier_price
-    with pytest.raises(SetupError, match="leave out --tier"):
-        options(model="gpt-5-mini", tier="flex", base_urls=["http://127.0.0.1:9/v1"])
+    with pytest.raises(SetupError, match="leave out tier"):
+        options(model="gpt-5-mini", tier="flex", base_url=["http://127.0.0.1:9/v1"])
 
 
 def test_no_batch_api() -> None:
     """A provider without one is named before anything is opened."""
-    with pytest.raises(SetupError, match="--batch"):
+    with pytest.raises(SetupError, match="batch=True"):
         options(model="tiny", batch=True)
 
 
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"temperature": float("nan")}, "--temperature"),
-        ({"seed": 2**63}, "--seed"),
-        ({"api": "chatty"}, "--api"),
-        ({"max_tokens": "many"}, "--max-tokens"),
-        ({"system": "\udcff"}, "--system"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"seed": 2**63}, "seed"),
+        ({"api": "chatty"}, "api"),
+        ({"max_tokens": "many"}, "max_tokens"),
+        ({"system": "\udcff"}, "system"),
     ],
     ids=str,
 )
 def test_settings_that_no_run_can_have(given: dict[str, Any], word: str) -> None:
-    """Each is named by its option."""
+    """Each is named."""
     with pytest.raises(UsageError, match=word):
-        read_settings(**given)
+        RunSettings.read(**given)

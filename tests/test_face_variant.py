@@ -13,16 +13,17 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import run_rows
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.variant import (
-    check_word,
     refuse_other_arguments,
     refuse_variant,
     variant_of,
 )
 from eyechart.harness.journal.manifest import read_manifest, write_manifest
 from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.settings.run_settings import RunSettings, as_option
 from eyechart.providers.base import SetupError
+from eyechart.providers.naming import spelled
 from tests.conftest import Lab
 
 
@@ -43,14 +44,14 @@ def test_the_variant_is_named_after_the_model(
 
 @pytest.mark.parametrize("label", ["", "a/b", "a,b", "-a", "ü", "a b", "a" * 41])
 def test_a_label_that_no_folder_can_have_is_refused(label: str) -> None:
-    with pytest.raises(UsageError, match="--label"):
-        variant_of(label, None)
+    with pytest.raises(UsageError, match=r"^label must be of letters"):
+        RunSettings.read(label=label)
 
 
-@pytest.mark.parametrize("effort", ["", "Low", "low ", "1"])
+@pytest.mark.parametrize("effort", ["", "Low", "lo w", "1"])
 def test_an_effort_is_a_word(effort: str) -> None:
-    with pytest.raises(UsageError, match="--effort"):
-        check_word(effort)
+    with pytest.raises(UsageError, match=r"^effort "):
+        RunSettings.read(effort=[effort])
 
 
 def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_one_label_has_one_set_of_server_arguments(tmp_path: Path) -> None:
     model = resolve_model("oracle/50", variant="a")
     refuse_other_arguments(tmp_path, model, "a", ["--dtype=bfloat16"])
     refuse_other_arguments(tmp_path, resolve_model("oracle/50", variant="b"), "b", [])
-    with pytest.raises(UsageError, match=r"--label a: .*--dtype=bfloat16, and this command has no"):
+    with pytest.raises(UsageError, match=r"label='a': .*--dtype=bfloat16, and this command has no"):
         refuse_other_arguments(tmp_path, model, "a", [])
 
 
@@ -91,9 +92,9 @@ def test_a_model_that_is_not_asked_for_an_effort_is_said(model: str) -> None:
 
 
 def options_of(model: str, effort: str, *urls: str) -> RunOptions:
-    settings = read_settings(effort=effort)
-    out = Path("nowhere")
-    return RunOptions.from_command(model=model, out=out, settings=settings, base_urls=urls)
+    given = RunSettings.read(model=model, effort=effort, base_url=urls, out="nowhere")
+    (found,) = models_of(given)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,8 @@ def test_a_name_as_it_is_printed_says_which_options_it_means(model: str, instead
     """Unless it is at the user's server, or a vendor's version."""
     with pytest.raises(UsageError) as said:
         refuse_variant(model)
-    assert str(said.value).endswith(f"in its name; write {instead}")
+    (line,) = said.value.lines
+    assert spelled(line, as_option).endswith(f"in its name; write {instead}")
     refuse_variant(model, ["http://127.0.0.1:9/v1"])
     refuse_variant("vertex/claude-sonnet-4@20250514")
 

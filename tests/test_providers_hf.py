@@ -243,7 +243,7 @@ def test_folders_that_cannot_be_loaded(tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     mapped = config | {"auto_map": {"AutoModelForCausalLM": "code.Model"}}
     (folder / "config.json").write_text(json.dumps(mapped), encoding="utf-8")
-    with pytest.raises(SetupError, match="--trust-remote-code"):
+    with pytest.raises(SetupError, match="trust_remote_code=True"):
         opened(folder)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(PromptOverflowError, match="window 256"):

@@ -78,7 +78,7 @@ def test_ntk_needs_more_than_one_pair() -> None:
 
 
 def test_models_behind_servers_are_not_changed() -> None:
-    with pytest.raises(SetupError, match="--label"):
+    with pytest.raises(SetupError, match="named with label"):
         check_intervention(parse_model("openai/gpt-4o"), "softmax_one")
     assert check_intervention(parse_model("openai/gpt-4o"), "none") is None
 

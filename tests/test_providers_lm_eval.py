@@ -332,7 +332,7 @@ class TestOpening:
     ) -> None:
         """lm-eval would send the prompt without it and say nothing."""
         monkeypatch.setattr(Engine, "system", False)
-        with pytest.raises(SetupError, match="leaves out --system"):
+        with pytest.raises(SetupError, match="leaves out system"):
             use(lambda provider: provider.facts(), system="Be brief.")
 
     def test_the_system_prompt_is_sent(self, fake: FakeLmEval) -> None:
@@ -606,7 +606,7 @@ class TestNames:
 
     def test_others_take_no_model_arguments(self) -> None:
         """As they take no --vllm-arg."""
-        with pytest.raises(SetupError, match="--model-arg is for models of lm-eval/"):
+        with pytest.raises(SetupError, match="model_args is for models of lm-eval/"):
             parse_model("tiny", ("dtype=float32",))
 
     def test_weights_on_disk_are_known_by_what_is_in_them(self, tmp_path: Path) -> None:

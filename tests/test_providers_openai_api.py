@@ -329,7 +329,7 @@ def test_a_tier_that_the_model_lacks_stops_the_run(
             finally:
                 await provider.aclose()
 
-        with pytest.raises(SetupError, match="m has no tier 'flex'; leave out --tier"):
+        with pytest.raises(SetupError, match="m has no tier 'flex'; leave out tier"):
             asyncio.run(main("flex"))
         usage = asyncio.run(main("default")).usage
         assert usage is not None

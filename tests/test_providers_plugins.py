@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.cli.completion import complete_models
+from eyechart.harness.cli.completion import completion_of
+from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.plugin_provider import PluginProvider
@@ -71,9 +72,9 @@ def test_its_models_are_asked(site: Path) -> None:
     assert isinstance(opened.provider, ScriptedProvider)
     assert parse_model("acme/acme").label == "acme/acme"
     for more, option in (
-        ({"effort": "high"}, "--effort"),
+        ({"effort": "high"}, "effort"),
         ({"temperature": 0.5}, "--temperature"),
-        ({"logprobs": True}, "--logprobs"),
+        ({"logprobs": True}, "logprobs"),
     ):
         with pytest.raises(SetupError, match=f"acme/some/model does not support {option};"):
             open_model(name, ModelSettings("", **more))
@@ -86,7 +87,7 @@ def test_what_it_is_not_asked_for(site: Path) -> None:
         parse_model("acme")
     with pytest.raises(SetupError, match="did you mean 'acme'"):
         parse_model("acmee/x")
-    with pytest.raises(SetupError, match="--batch is for"):
+    with pytest.raises(SetupError, match="batch=True is for"):
         has_batches(parse_model("acme/x"))
     check_tier(parse_model("acme/x"), "flex")
     assert parse_model("acme", base_urls=["http://h"]).label == "local/acme"
@@ -184,7 +185,9 @@ def test_where_providers_come_from(lab: Lab, site: Path) -> None:
         "needs": "see acme-acme",
     }
     assert providers[0]["from"] == "built in"
-    assert "acme/" in complete_models(None, "")
+    complete = completion_of(SETTINGS["model"])
+    assert complete is not None
+    assert "acme/" in complete(None, "")
 
 
 def test_built_in_names_read_no_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:

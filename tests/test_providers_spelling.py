@@ -80,7 +80,7 @@ def test_at_an_address_any_name_is_the_servers(given: str) -> None:
 
 def test_without_an_address_a_hub_name_is_told_what_to_do() -> None:
     """Both ways to ask such a model."""
-    with pytest.raises(SetupError, match=r"vllm/Qwen/Qwen3-4B starts .* --base-url names one"):
+    with pytest.raises(SetupError, match=r"vllm/Qwen/Qwen3-4B starts .* base_url names one"):
         parse_model("Qwen/Qwen3-4B")
 
 

@@ -258,5 +258,5 @@ def test_without_vllm_it_says_how_to_get_it(
     """The extra to install, and the way around."""
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SetupError, match=r"pip install -e '\.\[vllm\]'.*--base-url"):
+    with pytest.raises(SetupError, match=r"pip install -e '\.\[vllm\]'.*base_url"):
         open_provider(ModelSettings("m", server_log=tmp_path / "server.log"))

@@ -14,12 +14,13 @@ import orjson
 import pytest
 
 from eyechart.harness.cli import batch
-from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.face.run_options import models_of
 from eyechart.harness.journal.kept import KEPT, content_hash
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.run.batch.files import FileLimits
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.task import functions, generator
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.batch_server import right
@@ -470,7 +471,7 @@ class TestExport:
 
     def test_large_exports_are_several_files(self, lab: Lab) -> None:
         """Numbered, all of them named on stdout, and all of them imported at once."""
-        options = RunOptions.from_command(model="my-model", out=lab.out, settings=read_settings())
+        (options,) = models_of(RunSettings.read(model="my-model", out=lab.out))
         output = lab.folder / "requests.jsonl"
         output.write_text("old")
         task = open_task("lab/ones", lab.ones)

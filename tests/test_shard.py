@@ -17,7 +17,7 @@ from eyechart.harness.journal.manifest import find_runs, read_manifest, shards_o
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.run.batch import batch_run, context, engine
 from eyechart.harness.run.batch.files import run_tag
-from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.task.catalogue import open_task
 from eyechart.providers.base import BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
@@ -52,7 +52,7 @@ class TestRows:
     )
     def test_other_texts_are_refused(self, text: str) -> None:
         """With one line that has the text."""
-        with pytest.raises(UsageError) as raised:
+        with pytest.raises(ValueError, match=r"3/16|numbered") as raised:
             Shard.read(text)
         assert repr(text) in str(raised.value)
 
@@ -258,7 +258,7 @@ class TestRun:
 
 def test_a_number_that_no_shard_has() -> None:
     """The message says which numbers there are."""
-    with pytest.raises(UsageError, match="'5/4': shards are numbered from 1 to 4"):
+    with pytest.raises(ValueError, match="'5/4': shards are numbered from 1 to 4"):
         Shard.read("5/4")
 
 

@@ -20,14 +20,14 @@ from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.cli import preview
 from eyechart.harness.errors import StudyFileError
 from eyechart.harness.face.engine import Job
-from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.run_options import models_of
 from eyechart.harness.face.study import study_runs
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan import plan as plan_module
 from eyechart.harness.plan.cost import Budget, MaxUsage
 from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.report import page
-from eyechart.harness.spec import Settings
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, Usage
 from eyechart.providers.catalog.prices import Prices
@@ -274,9 +274,7 @@ class TestRun:
         """They share its processors."""
         kinds = {}
         for name, urls in (("tiny", ()), ("vllm/x", ()), ("vllm/x", ("http://127.0.0.1:1/v1",))):
-            options = RunOptions.from_command(
-                model=name, out=lab.out, settings=Settings(), base_urls=urls
-            )
+            (options,) = models_of(RunSettings.read(model=name, out=lab.out, base_url=urls))
             kinds[name, urls] = Job([], options, Budget()).computes_here
         assert list(kinds.values()) == [True, True, False]
 
@@ -359,7 +357,11 @@ class TestFile:
             ("lab/plain.yaml", "lab/plane.yaml", "study.yaml:9:5: no file '/"),
             ("  - fake/a", "  - nobody/a", "study.yaml:5:5: unknown provider 'nobody'"),
             ("  - fake/a", "  - {name: tiny, effort: high}", "study.yaml:5:5: "),
-            ("samples: 4", "precision: 0.5", "'precision' needs an adaptive study"),
+            (
+                "samples: 4",
+                "precision: 0.5",
+                "study.yaml:3:1: precision is for adaptive runs; add 'adaptive: true'",
+            ),
             ("samples: 2}", "axes: {colour: red}}", "study.yaml:9:5: "),
             ("  - lab/ones.yaml", "  - lab/plain.yaml", "lab/plain is here twice"),
             ("  - fake/a", "  - fake/a\n  - fake/a", "'fake/a' is here twice"),
@@ -441,7 +443,7 @@ class TestFile:
     def test_a_model_of_the_command_has_its_message(self, lab: Lab) -> None:
         """As where a variable of a script is empty."""
         done = lab.bench("run", "standard", "--model", "")
-        done.one_line(2, "model '' is not of the form provider/model")
+        done.one_line(2, "--model must be a text that is not empty, not ''")
 
     def test_the_hash_is_of_what_is_asked(self, lab: Lab) -> None:
         """And not of how the file says it."""
@@ -462,7 +464,7 @@ class TestFile:
 
         def digest(text: str) -> str:
             study = read_study(write(lab, base + text))
-            return study_runs(study, out=lab.out, notify=print, trusts=True).digest
+            return study_runs(study, RunSettings(out=lab.out), notify=print, trusts=True).digest
 
         assert len({digest(text) for text in same}) == 1
         assert len({digest(text) for text in (*same, *others)}) == 5
@@ -496,7 +498,7 @@ class TestFile:
         with pytest.raises(StudyFileError, match="tasks: must be a list"):
             read_study(write(lab, text))
         path = write(lab, text.replace("tasks: counting/ones", "tasks: [counting/ones]"))
-        runs = study_runs(read_study(path), out=lab.out, notify=print, trusts=True)
+        runs = study_runs(read_study(path), RunSettings(out=lab.out), notify=print, trusts=True)
         labels = [options.model.label for options in runs.models]
         assert labels == ["openai/gpt-5@low", "openai/gpt-5@high"]
 
@@ -526,7 +528,7 @@ class TestStandard:
     def test_its_definition_is_frozen(self) -> None:
         """A change of the study or of one of its tasks needs a new version, and a new hash here."""
         runs = study_runs(
-            read_study(find_study("standard")), out=Path("r"), notify=print, models=["tiny"]
+            read_study(find_study("standard")), RunSettings(model=("tiny",)), notify=print
         )
         assert runs.label == STANDARD
 
@@ -540,13 +542,13 @@ class TestStandard:
             ("label: bf16, ", ""),
         ):
             study = read_study(write(lab, STUDY.replace("other/b", "fake/b").replace(old, new)))
-            labels.add(study_runs(study, out=lab.out, notify=print, trusts=True).label)
+            labels.add(study_runs(study, RunSettings(out=lab.out), notify=print, trusts=True).label)
         assert len(labels) == 1
         lab.ones.write_text(lab.ones.read_text().replace("How many", "Say how many"))
         study = read_study(write(lab, STUDY.replace("other/b", "fake/b")))
-        labels.add(study_runs(study, out=lab.out, notify=print, trusts=True).label)
+        labels.add(study_runs(study, RunSettings(out=lab.out), notify=print, trusts=True).label)
         study = read_study(write(lab, STUDY.replace("other/b", "fake/b") + "seed: 1\n"))
-        labels.add(study_runs(study, out=lab.out, notify=print, trusts=True).label)
+        labels.add(study_runs(study, RunSettings(out=lab.out), notify=print, trusts=True).label)
         assert len(labels) == 3
 
     def test_built_in_ones_are_listed_and_shown(self, lab: Lab) -> None:
@@ -607,7 +609,7 @@ class TestSharedBudget:
 def test_the_committed_leaderboard_is_a_study() -> None:
     """Its rows are the tasks and conditions that the study asks."""
     results = Path(__file__).parents[1] / "results"
-    runs = study_runs(read_study(results / "study.yaml"), out=results, notify=print)
+    runs = study_runs(read_study(results / "study.yaml"), RunSettings(out=results), notify=print)
     asked = {
         (plan.task.name, str(plan.task.spec.version), condition.only(plan.task.spec.axes).label)
         for plan in runs.plans

@@ -113,7 +113,7 @@ def test_one_that_cannot_be_used(
     assert "counting/ones" in listed.out
     assert len(listed.err.splitlines()) == 1
     assert place in listed.err
-    with pytest.raises(AbsentTaskError, match="--task"):
+    with pytest.raises(AbsentTaskError, match="name it with tasks"):
         reopen("mine/ones", "")
     lab.monkeypatch.chdir(lab.folder)
     (lab.folder / "mine").mkdir()

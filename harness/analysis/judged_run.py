@@ -35,7 +35,7 @@ from eyechart.harness.plan.cost import cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.judge import Scorer
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES, Outcome
-from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import Cell, Condition, Line, TaskSpec
 
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]

@@ -16,8 +16,9 @@ from eyechart.harness.spec.answer import Target
 from eyechart.harness.task.catalogue import reopen
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.scorer import is_loaded, load_scorer
+from eyechart.providers.naming import named, turned_on
 
-_OR_TRUST = ", or execute what the run names with --run-kept-code"
+_OR_TRUST = f", or execute what the run names with {turned_on('run_kept_code')}"
 _SHORT = 64
 """Characters of the longest reply whose verdict is cached."""
 _judge_cached = lru_cache(maxsize=4096)(judge)
@@ -81,7 +82,7 @@ def scorer_of(
     except (ItemError, UsageError) as error:
         raise JournalError(
             f"{folder}: its task {manifest.task} has a scorer of its own, and {error}; "
-            f"name the task file with --task{_OR_TRUST if manifest.file else ''}"
+            f"name the task file with {named('tasks')}{_OR_TRUST if manifest.file else ''}"
         ) from error
 
 

@@ -17,9 +17,10 @@ from eyechart.harness.plan.own_tasks import remembered
 from eyechart.harness.task.catalogue import Task, code_files, find, open_task, reopen
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.generator import ItemsFileError
+from eyechart.providers.naming import named, turned_on
 
-_NAME_IT = "name its file with --task"
-_EXECUTE = "or execute the code that came with the run with --run-kept-code"
+_NAME_IT = f"name its file with {named('tasks')}"
+_EXECUTE = f"or execute the code that came with the run with {turned_on('run_kept_code')}"
 
 
 class NoTaskError(Exception):

@@ -29,7 +29,7 @@ from eyechart.harness.cli.terminal import echo, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.columns import COMPARISON
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.plan.selection import read_axes
+from eyechart.harness.settings.run_settings import SETTINGS
 
 FAILURES: dict[str, set[Change]] = {
     "worse": {"worse"},
@@ -150,7 +150,7 @@ def _comparisons(
     """The comparisons of the runs, or of two conditions of each run."""
     if axis is None:
         return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
-    ((name, values),) = read_axes([axis]).items()
+    ((name, values),) = SETTINGS["axes"].read([axis]).items()
     return [compare_conditions(run, name, values, threshold, unpaired=True) for run in runs]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from eyechart.harness.errors import EyechartError
+from eyechart.harness.settings.setting import Setting
 from eyechart.providers.base import ProviderError
 
 Completion: TypeAlias = Callable[[Any, str], list[str]]
@@ -87,4 +88,10 @@ def one_of(*values: str) -> Completion:
 
 
 complete_tasks = _of_list(_tasks)
-complete_models = _of_list(_models)
+_OF_SETTINGS = {"task": complete_tasks, "model": _of_list(_models)}
+
+
+def completion_of(setting: Setting) -> Completion | None:
+    """What completes the values of a setting."""
+    words = one_of(*setting.words) if setting.words else None
+    return _OF_SETTINGS.get(setting.name, words)

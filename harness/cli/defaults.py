@@ -7,13 +7,14 @@ confirmation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.run_settings import SETTINGS
+from eyechart.harness.settings.setting import Setting
 from eyechart.providers.close_match import closest, did_you_mean
 
 PREFIX = "EYECHART_"
@@ -24,7 +25,11 @@ _HEADER = "tool.eyechart"
 """The table in the second file."""
 FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
-ONCE = ("accept-server", "dry-run", "ask-server", "fresh", "repeat", "shard", "trust", "json")
+DEFAULTS: Mapping[str, Setting] = {one.option: one for one in SETTINGS.values() if not one.once}
+"""Long option of `bench run` that can have a default -> its setting."""
+_OF_VERB = ("dry-run", "ask-server", "trust", "json")
+"""Options of `bench run` that are no settings of a run."""
+ONCE = (*_OF_VERB, *(one.option for one in SETTINGS.values() if one.once))
 """Options of `bench run` that are meant for one command, and have no default anywhere."""
 _SECRET = re.compile(r"key|secret|password|passwd|credential|token$|token[^s]", re.IGNORECASE)
 
@@ -43,23 +48,10 @@ def variable(option: str) -> str:
     return PREFIX + option.replace("-", "_").upper()
 
 
-@cache
-def options_of_run() -> dict[str, Any]:
-    """Long option of `bench run` that can have a default -> type of its value."""
-    from eyechart.harness.cli.asking import run
-
-    names = {name.replace("_", "-"): hint for name, hint in get_type_hints(run).items()}
-    return {
-        name: hint
-        for name, hint in names.items()
-        if name not in (*ONCE, "context", "study", "as-json", "return")
-    }
-
-
 def unknown_variables(names: Iterable[str]) -> Iterator[str]:
     """A line for each environment variable that begins with our prefix and belongs to no option."""
     given = [name for name in names if name.startswith(PREFIX)]
-    known = [*map(variable, options_of_run()), *FILES] if given else []
+    known = [*map(variable, DEFAULTS), *FILES]
     ends = [name.removeprefix(PREFIX) for name in known]
     for name in given:
         if name not in known:
@@ -96,7 +88,8 @@ def read_defaults(
         if problem is not None:
             (wrong if concerned else others).append(f"{place}: {problem}")
         elif concerned:
-            defaults[option] = Default(_as_option(option, value), place)
+            is_one = DEFAULTS[option].repeats and not isinstance(value, list)
+            defaults[option] = Default([value] if is_one else value, place)
     if wrong:
         raise UsageError(*wrong if len(wrong) == 1 else (f"{path} is wrong", *wrong))
     if others:
@@ -149,37 +142,40 @@ def _line(text: str, header: str, key: str) -> int:
 
 
 def _problem(option: str, value: object) -> str | None:
-    """Why a file cannot have this key or value; never with the value, which may be a key."""
-    known = options_of_run()
+    """Why a file cannot have this; never with the value of an unknown key, which may be secret."""
     if option in ONCE:
         return f"{option!r} is for one command: give it on the command line"
-    if option not in known:
-        if _SECRET.search(option):
-            return (
-                f"{option!r}: a key does not belong in a file that is shared: set the environment "
-                "variable that 'bench models' names"
-            )
-        guess = did_you_mean(option, known, "'bench run --help' lists the options")
-        return f"no option {option!r}; {guess}"
-    return _type_problem(option, value, known[option])
+    if option in DEFAULTS:
+        try:
+            DEFAULTS[option].check(value)
+        except ValueError as error:
+            return f"{option} {error}"
+        return None
+    if _SECRET.search(option):
+        return (
+            f"{option!r}: a key does not belong in a file that is shared: set the environment "
+            "variable that 'bench models' names"
+        )
+    guess = did_you_mean(option, DEFAULTS, "'bench run --help' lists the options")
+    return f"no option {option!r}; {guess}"
 
 
 def doubt(folder: Path, option: str, value: object, *, can_confirm: bool) -> str | None:
     """Why the default of an option in a file of `folder` needs a confirmation, with the way to give
     one; `None` if it needs none. `can_confirm`: whether the verb has the option for a confirmation.
     """
-    from eyechart.harness.face.trust import TRUST, WHY_NOT, is_outside, why_model, why_tasks
+    from eyechart.harness.face.trust import TRUST, is_outside, why_model, why_tasks
 
-    parts = [part.strip() for text in _texts(value) for part in text.split(",")]
+    setting = DEFAULTS[option]
     reasons: Iterable[str | None] = ()
-    if option in WHY_NOT:
-        reasons = [f"{option!r} {WHY_NOT[option]}"]
+    if setting.doubt:
+        reasons = [f"{option!r} {setting.doubt}"]
     elif option == "out":
         reasons = ["'out' leads out of this folder"] * is_outside(folder, str(value))
     elif option == "model":
-        reasons = (why_model(folder, name) for name in parts)
+        reasons = (why_model(folder, name) for name in setting.check(value))
     elif option == "task":
-        reasons = why_tasks(folder, ",".join(parts))
+        reasons = why_tasks(folder, ",".join(setting.check(value)))
     why = next(filter(None, reasons), None)
     if why is None:
         return None
@@ -188,39 +184,3 @@ def doubt(folder: Path, option: str, value: object, *, can_confirm: bool) -> str
         f"{why}, and this file may be another's: {confirm}give the option on the command line or "
         f"in {variable(option)}"
     )
-
-
-def _type_problem(option: str, value: object, wanted: Any) -> str | None:
-    """What is wrong with the type of a value."""
-    kinds = str(wanted)
-    if wanted is bool:
-        return None if isinstance(value, bool) else f"{option!r} is true or false"
-    if isinstance(value, bool):
-        return f"{option!r} is not true or false"
-    if option == "axis" and isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        is_list = option == "lengths" or "list[" in kinds
-        items = [item for one in value for item in (one if isinstance(one, list) else [one])]
-        is_plain = all(isinstance(one, str | int) and not isinstance(one, bool) for one in items)
-        return None if is_list and is_plain else f"{option!r} is one value"
-    if "int" in kinds or "float" in kinds:
-        allowed: Any = int | float if "float" in kinds else int
-        whole = "" if "float" in kinds else "whole "
-        return None if isinstance(value, allowed) else f"{option!r} is a {whole}number"
-    return None if isinstance(value, str | int) else f"{option!r} is a text"
-
-
-def _as_option(option: str, value: Any) -> Any:
-    """The value in the form that the parser takes."""
-    if option == "axis" and isinstance(value, dict):
-        return [f"{axis}={','.join(_texts(names))}" for axis, names in value.items()]
-    if "list[" in str(options_of_run()[option]):
-        return _texts(value)
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return value if isinstance(value, bool | int | float) and option != "max-tokens" else str(value)
-
-
-def _texts(value: object) -> list[str]:
-    return [str(one) for one in (value if isinstance(value, list) else [value])]

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from eyechart.harness.cli.readable import each_readable
 from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE
+from eyechart.harness.settings.run_settings import as_option
+from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +43,8 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, str):
+        return spelled(value, as_option)
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -58,7 +58,7 @@ def dry_run(
     for options in models:
         previews = previews_of(plans, options, chooser, made, asks_server=asks_server)
         for preview in previews:
-            _show(preview, is_fresh=options.fresh)
+            _show(preview, is_fresh=options.given.fresh)
         if (where := options.destination) is not None:
             echo(f"asked at: {where}")
         _show_cost(
@@ -202,7 +202,7 @@ def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptiv
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
         what = "these requests, without later waves" if is_adaptive else "all"
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
-        if options.budget is not None:
-            echo(_of_budget(options.budget, expected, most))
-    elif not options.name.descriptor.is_free and not options.base_urls:
+        if options.given.budget is not None:
+            echo(_of_budget(options.given.budget, expected, most))
+    elif not options.name.descriptor.is_free and not options.given.base_url:
         echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")

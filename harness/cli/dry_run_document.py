@@ -20,7 +20,7 @@ def dry_run_document(
     models, runs = [], []
     for options, of_model in previews:
         models.append(_model(options, of_model))
-        runs += [_run(preview, is_fresh=options.fresh) for preview in of_model]
+        runs += [_run(preview, is_fresh=options.given.fresh) for preview in of_model]
     return {"models": models, "runs": runs}
 
 

@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 
 from eyechart.harness.cli.terminal import drop_output, say, warn
 from eyechart.harness.errors import INCOMPLETE, EyechartError
+from eyechart.harness.settings.run_settings import as_option
 from eyechart.providers.base import ProviderError
+from eyechart.providers.naming import spelled
 
 Failure: TypeAlias = EyechartError | ProviderError | OSError | MemoryError
 _MEANT = {"--limit": "--samples", "--max-samples": "--samples", "--n": "--samples"}
@@ -29,13 +31,13 @@ def explain(error: Failure) -> int:
 
 
 def lines_of(error: Failure) -> list[str]:
-    """What went wrong, as lines for the user."""
+    """What went wrong, as lines for the user of the command line."""
     if isinstance(error, OSError):
         return [f"{error.strerror or error}: {error.filename or 'output'}"]
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
         return [f"out of memory{detail}; ask for less at a time"]
-    return [*error.lines] if isinstance(error, EyechartError) else [str(error)]
+    return [spelled(line, as_option) for line in error.lines]
 
 
 def said_of_parsing(error: Any) -> str:

@@ -164,7 +164,7 @@ def _report(merged: Merged) -> None:
 def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
     """Prints which samples have no reply, and which shards are missing and not `unread`."""
     from eyechart.harness.journal.shards import shard_folder
-    from eyechart.harness.shard import Shard
+    from eyechart.harness.settings.shard import Shard
 
     size = sum(cell.samples for cell in run.manifest.cells)
     shards = {part.shard for part in parts if not part.shard.is_whole}

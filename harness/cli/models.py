@@ -17,6 +17,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.repeat import finish
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.catalog.spelling import near
+from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
@@ -38,7 +39,7 @@ def warn_of_unknown(models: Sequence[RunOptions]) -> None:
     """Warns of unknown models and names those that were probably meant. They are asked all the
     same, since a vendor may have a model that no list has yet.
     """
-    for name in dict.fromkeys(options.name for options in models if not options.base_urls):
+    for name in dict.fromkeys(options.name for options in models if not options.given.base_url):
         if (likely := near(name.provider, name.model)) is not None:
             warn(f"{name.label} is in no list of models; did you mean {likely!r}?")
     asked = [options.name.label for options in models if options.settings.effort is not None]
@@ -88,8 +89,8 @@ def _ask_each(
     debug: bool,
     as_json: bool,
 ) -> Iterator[tuple[ModelResult, RunsOfModel | None]]:
-    """The result of each model, with its runs if it was asked."""
-    budget = Budget(limit=models[0].budget, requests=models[0].max_requests)
+    """The result of each model, with its runs where it was asked."""
+    budget = Budget(limit=models[0].given.budget, requests=models[0].given.max_requests)
     interrupted = False
     for options in models:
         label = options.model.label
@@ -98,7 +99,9 @@ def _ask_each(
             continue
         budget = replace(budget, prices=options.model.prices, full=False)
         if budget.exhausted or not budget.has_requests:
-            limit = "the budget is spent" if budget.exhausted else "--max-requests is reached"
+            limit = (
+                "the budget is spent" if budget.exhausted else f"{named('max_requests')} is reached"
+            )
             warn(f"{label}: not asked, because {limit}")
             yield ModelResult(label, INCOMPLETE, f"not asked: {limit}"), None
             continue

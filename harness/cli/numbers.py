@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
 
 import typer
 
-from eyechart.harness.bounds import BOUNDS, Bound, shown
+from eyechart.harness.settings.checks import Bound, number_of, shown
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
-    """A parser for whole numbers within these bounds."""
-    return _parser(int, Bound(least, most))
+    """The parser of an option whose value is a whole number within these bounds."""
+    bound = Bound(least, most)
 
+    def parse(given: str | int) -> int:
+        try:
+            return int(bound(number_of(given)))
+        except ValueError as error:
+            raise typer.BadParameter(f"it {error}") from None
 
-def whole_of(option: str) -> Callable[[str | int], int]:
-    """A parser for whole numbers that a run can have."""
-    return _parser(int, BOUNDS[option])
-
-
-def number_of(option: str) -> Callable[[str | float], float]:
-    """A parser for numbers that a run can have."""
-    return _parser(float, BOUNDS[option])
+    return parse
 
 
 def number() -> Callable[[str | float], float]:
@@ -37,19 +34,5 @@ def number() -> Callable[[str | float], float]:
         if not math.isfinite(value):
             raise typer.BadParameter(f"it must be a number, not {shown(given)}")
         return value
-
-    return parse
-
-
-_Number = TypeVar("_Number", int, float)
-
-
-def _parser(kind: Callable[[Any], _Number], bound: Bound) -> Callable[[Any], _Number]:
-    def parse(given: Any) -> _Number:
-        with suppress(ValueError):
-            value = kind(given)
-            if bound.allows(value):
-                return value
-        raise typer.BadParameter(f"it {bound.demand}, not {shown(given)}")
 
     return parse

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from eyechart.harness.cli.completion import complete_models, complete_runs, complete_tasks, one_of
-from eyechart.harness.cli.numbers import number, number_of, whole_of
+from eyechart.harness.cli.completion import complete_runs, complete_tasks, completion_of
+from eyechart.harness.cli.numbers import number
 from eyechart.harness.cli.terminal import warn
+from eyechart.harness.settings.checks import number_of, path
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings, as_option
+from eyechart.harness.settings.setting import Setting
+from eyechart.providers.naming import spelled
+
+PLANNED = ("preset", "lengths", "spread", "samples", "axes", "seed")
+"""Settings that choose samples of tasks."""
+_Verb = TypeVar("_Verb", bound=Callable[..., None])
 
 
 def examples(*lines: str) -> str:
@@ -42,20 +52,65 @@ def warner_for_default_axes(context: typer.Context) -> Callable[[str], None] | N
 
 
 def folder(given: str | Path) -> Path:
-    if not str(given):
-        raise typer.BadParameter("it is empty; name a folder, '.' for this one")
-    return Path(given)
+    """The folder that an option names."""
+    try:
+        return path(given)
+    except ValueError as error:
+        raise typer.BadParameter(f"it {error}") from None
 
 
-_TASK = typer.Option(
-    "--task",
-    "-t",
-    metavar="NAME[,NAME]",
-    help="Task, group, task file or folder of them.",
-    autocompletion=complete_tasks,
-)
-TaskOption = Annotated[list[str], _TASK]
-TaskUnlessStudyOption = Annotated[list[str] | None, _TASK]
+def takes(*names: str, **defaults: object) -> Callable[[_Verb], _Verb]:
+    """Gives a verb the options of these settings of a run, which it gets as `**given`. An option
+    has the setting's default, unless `defaults` has another; `...` makes it required.
+    """
+
+    def with_options(verb: _Verb) -> _Verb:
+        mine = inspect.signature(verb, eval_str=True)
+        own = [one for one in mine.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        before = [one for one in own if one.kind is not Parameter.KEYWORD_ONLY]
+        usual = {name: SETTINGS[name].default for name in names} | defaults
+        options = [_parameter(SETTINGS[name], default) for name, default in usual.items()]
+        after = [one for one in own if one.kind is Parameter.KEYWORD_ONLY]
+        verb.__signature__ = mine.replace(  # type: ignore[attr-defined]
+            parameters=[*before, *options, *after]
+        )
+        return verb
+
+    return with_options
+
+
+def _parameter(setting: Setting, default: object) -> inspect.Parameter:
+    """The option of a setting. The setting itself checks the value."""
+    option = typer.Option(
+        f"--{setting.option}",
+        *([f"-{setting.short}"] if setting.short else []),
+        metavar=setting.metavar or None,
+        help=spelled(setting.help, as_option),
+        autocompletion=completion_of(setting),
+        parser=None if setting.is_switch else number_of if setting.is_number else _as_given,
+    )
+    kind: Any = bool if setting.is_switch else list[str] if setting.repeats else str
+    if default is not ... and not setting.is_switch:
+        kind = kind | None
+        is_shown = setting.has_value or default is not setting.default
+        default = default if is_shown else setting.says_default or None
+    return inspect.Parameter(
+        setting.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+    )
+
+
+def _as_given(given: Any) -> Any:
+    """A value of the command line, or of a file that has types."""
+    return given
+
+
+def settings_of(given: Mapping[str, Any]) -> RunSettings:
+    """The settings of the options that a verb got; raises `UsageError` for what no run can have."""
+    return RunSettings.read(
+        **{name: value for name, value in given.items() if value not in (None, [], ())}
+    )
+
+
 TaskArgument = Annotated[
     str,
     typer.Argument(
@@ -63,122 +118,6 @@ TaskArgument = Annotated[
         help="Task, group, task file or folder of them.",
         autocompletion=complete_tasks,
     ),
-]
-_MODEL = typer.Option(
-    "--model",
-    "-m",
-    metavar="NAME[,NAME]",
-    help="provider/model, or a name that the server at --base-url has; 'tiny' and 'oracle:50' "
-    "are built in.",
-    autocompletion=complete_models,
-)
-ModelOption = Annotated[list[str], _MODEL]
-ModelUnlessStudyOption = Annotated[list[str] | None, _MODEL]
-NameOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Name of the model at --base-url in tables, folders and pages, as lab/m8.",
-    ),
-]
-LengthsOption = Annotated[
-    str | None, typer.Option(metavar="N[,N]", help="Symbols in a row; default: the task's.")
-]
-SpreadOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="bands|fifth|none",
-        help="Bands around the lengths, or exact ones; default: as the task has it, and exact "
-        "with --lengths, but bands with --adaptive.",
-        autocompletion=one_of("bands", "fifth", "none"),
-    ),
-]
-PresetOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Lengths and axes that the task file has under this name, such as those of a paper; "
-        "other options go over it.",
-    ),
-]
-SamplesOption = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole_of("samples"), help="Samples per cell.")
-]
-SeedOption = Annotated[
-    int,
-    typer.Option(
-        metavar="N", parser=whole_of("seed"), help="Seed from which every sample is drawn."
-    ),
-]
-TemperatureOption = Annotated[
-    float,
-    typer.Option(metavar="T", parser=number_of("temperature"), help="Temperature of the model."),
-]
-MaxTokensOption = Annotated[str, typer.Option(metavar="auto|N", help="Tokens a reply may have.")]
-ApiOption = Annotated[
-    str,
-    typer.Option(
-        metavar="chat|completions",
-        help="completions: for base models.",
-        autocompletion=one_of("chat", "completions"),
-    ),
-]
-SystemOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="A system prompt; default: the task's.")
-]
-EffortOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORD[,WORD]",
-        help="How much a reasoning model thinks: low, medium, high, …; one run each.",
-        autocompletion=one_of("minimal", "low", "medium", "high"),
-    ),
-]
-LabelOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="Names how the model is served, as bf16-fp8kv: a variant of it."
-    ),
-]
-InterveneOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--intervene",
-        metavar="CHANGE[,CHANGE]",
-        help="Change the attention of tiny (and of hf/ in a probe), as window=64:4 or "
-        "rope_scaling=yarn:2; none is the model as it is. Each is a variant.",
-    ),
-]
-AdaptiveOption = Annotated[
-    bool,
-    typer.Option(
-        "--adaptive",
-        help="Ask where a reply tells most, until the effective length is known; --samples is then "
-        "the most of a line.",
-    ),
-]
-PrecisionOption = Annotated[
-    float | None,
-    typer.Option(
-        metavar="OCTAVES",
-        parser=number(),
-        help="With --adaptive: width of the interval that is enough, 0.4 to 1; default: 0.75.",
-    ),
-]
-MaxRequestsOption = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        parser=whole_of("max_requests"),
-        help="With --adaptive: samples to ask, at most.",
-    ),
-]
-LogprobsOption = Annotated[
-    bool, typer.Option("--logprobs", help="Keep the probabilities of the replies' tokens.")
-]
-AxisOption = Annotated[
-    list[str] | None,
-    typer.Option("--axis", metavar="AXIS=VALUE[,VALUE]", help="Values to run; 'all' for all."),
 ]
 ThresholdOption = Annotated[
     float,
@@ -212,33 +151,6 @@ RunKeptCodeOption = Annotated[
         "--run-kept-code",
         help="Execute the generators that came with the runs, to make items again, and the scorers "
         "that they name. Only for runs that you trust.",
-    ),
-]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="K/N", help="Ask only every N-th row, from row K on; 'bench merge' joins the N."
-    ),
-]
-EngineOption = Annotated[
-    str | None,
-    typer.Option("--engine", metavar="ray", help="Ask through a Ray cluster instead of from here."),
-]
-RayAddressOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ray-address",
-        metavar="ADDRESS",
-        help="The cluster; without it (and RAY_ADDRESS) one starts on this machine.",
-    ),
-]
-RayWorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--ray-workers",
-        metavar="N",
-        parser=whole_of("ray_workers"),
-        help="Engines or workers; default: what the cluster has room for.",
     ),
 ]
 OutOption = Annotated[

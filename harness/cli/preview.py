@@ -125,7 +125,7 @@ def previews_of(
             replace(request, plan=_plan_of_next(request, options, chooser)) for request in requests
         ]
     counter = _counter(options, requests, asks_server=asks_server)
-    counted = _counted(requests, counter, made, is_fresh=options.fresh)
+    counted = _counted(requests, counter, made, is_fresh=options.given.fresh)
     # a loop for each of thousands of models would take longer than their forecasts
     previews = _result_of(counted) if counter is None else run_in_loop(counted)
     return [replace(preview, waves=its) for preview, its in zip(previews, waves, strict=True)]
@@ -143,10 +143,12 @@ def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
 
 
 def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
-    """The waves of a run up to the next one; with `--fresh`, the first wave of a new run."""
-    if options.fresh:
-        return request.plan.with_counts(chooser.of_new_run(request, options.max_requests))
-    budget = Budget(requests=options.max_requests)
+    """The waves of a run up to the one that is asked next; with `--fresh` the first wave of a run
+    that has nothing yet.
+    """
+    if options.given.fresh:
+        return request.plan.with_counts(chooser.of_new_run(request, options.given.max_requests))
+    budget = Budget(requests=options.given.max_requests)
     begun = first_plan(request, chooser, budget)
     if not _is_asked(request.folder, begun):
         return begun
@@ -155,8 +157,8 @@ def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveCho
 
 def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Waves:
     """What follows the next wave of an adaptive run."""
-    most, may_grow = chooser.most(request, is_fresh=options.fresh)
-    return Waves(options.precision, most, may_grow, options.max_requests)
+    most, may_grow = chooser.most(request, is_fresh=options.given.fresh)
+    return Waves(options.given.octaves, most, may_grow, options.given.max_requests)
 
 
 def not_known(options: RunOptions, *, asks_server: bool) -> str:
@@ -171,7 +173,7 @@ def not_known(options: RunOptions, *, asks_server: bool) -> str:
 
 def _has_server(options: RunOptions) -> bool:
     """Whether there is a server that reports its window and counts tokens."""
-    return options.name.descriptor.counts_tokens == "server" and bool(options.base_urls)
+    return options.name.descriptor.counts_tokens == "server" and bool(options.given.base_url)
 
 
 def _counter(

@@ -94,7 +94,7 @@ def show_asked(
     interrupted = isinstance(asked.ended_by, KeyboardInterrupt)
     same_command = "the same command without --fresh" if asked.has_moved else "the same command"
     if interrupted:
-        saved = "batches go on" if options.batch else "what was answered is saved"
+        saved = "batches go on" if options.given.is_batch else "what was answered is saved"
         say(f"interrupted; {saved}, and {same_command} continues")
     _say_how_it_went(asked.outcomes)
     begun = asked.begun

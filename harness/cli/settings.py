@@ -5,19 +5,19 @@ variables of the environment. The command line comes before both, the environmen
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
 
-from eyechart.harness.cli.defaults import Default, doubt, options_of_run, read_defaults, variable
-from eyechart.harness.cli.failures import lines_of
+from eyechart.harness.cli.defaults import DEFAULTS, Default, doubt, read_defaults, variable
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UnknownTaskError, UsageError
+from eyechart.harness.settings.run_settings import SETTINGS, as_option
 from eyechart.providers.base import SetupError
+from eyechart.providers.naming import settings_in, spelled
 
 _HELP = ("-h", "--help")
 
@@ -78,12 +78,20 @@ class Verb(TyperCommand):
         try:
             return super().invoke(ctx)
         except (UsageError, SetupError) as error:
-            options = [name for name, _ in settable if name in _options_in(error)]
-            places = list(filter(None, (self.place(ctx, option) for option in options)))
+            places = {
+                option: place
+                for option in _options_in(error)
+                if option in self._settable() and (place := self.place(ctx, option))
+            }
             if not places:
                 raise
-            first, *more = lines_of(error)
-            raise UsageError(f"{', '.join(places)}: {first}", *more) from error
+
+            def spell(name: str, value: str) -> str:
+                option = as_option(name).removeprefix("--")
+                return option if option in places else as_option(name, value)
+
+            first, *more = (spelled(line, spell) for line in error.lines)
+            raise UsageError(f"{', '.join(places.values())}: {first}", *more) from error
 
     def settings(self, ctx: Any) -> list[str]:
         """The options whose values come from the file or the environment, as arguments."""
@@ -116,7 +124,7 @@ class Verb(TyperCommand):
 
     def _settable(self) -> dict[str, Any]:
         """Option -> its parameter."""
-        known = options_of_run() if self.asks else {"out": Path}
+        known = DEFAULTS if self.asks else ("out",)
         parameters = {
             name.removeprefix("--"): parameter
             for parameter in self.params
@@ -137,16 +145,27 @@ def as_arguments(option: str, value: object) -> list[str]:
         return []
     if value is True:
         return [f"--{option}"]
-    values = value if isinstance(value, list | tuple) else [value]
-    return [argument for one in values for argument in (f"--{option}", str(one))]
+    repeats = option in DEFAULTS and DEFAULTS[option].repeats
+    values = value if repeats and isinstance(value, list | tuple) else [value]
+    return [word for one in values for text in _texts(one) for word in (f"--{option}", text)]
 
 
-def _options_in(error: UsageError | SetupError) -> set[str]:
-    """The long options that an error names, else its own option."""
-    named = set(re.findall(r"--([a-z][a-z-]*[a-z])", lines_of(error)[0]))
-    if isinstance(error, SetupError):
-        return named or {"model"}
-    return named or {"task" if isinstance(error, UnknownTaskError) else error.option}
+def _texts(value: object) -> Iterator[str]:
+    """A value of a file as texts of the command line: several of a table of axes."""
+    if isinstance(value, Mapping):
+        for axis, names in value.items():
+            yield f"{axis}={','.join(_texts(names))}"
+    else:
+        yield ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _options_in(error: UsageError | SetupError) -> list[str]:
+    """The long options that an error is about: those that it names, else its own."""
+    usual = "model" if isinstance(error, SetupError) else error.setting
+    if isinstance(error, UnknownTaskError):
+        usual = "task"
+    names = settings_in(error.lines[0]) or [usual]
+    return list(dict.fromkeys(SETTINGS[name].option for name in names if name in SETTINGS))
 
 
 def _source(ctx: Any, parameter: Any) -> str:

@@ -28,8 +28,8 @@ from eyechart.harness.journal.manifest import MANIFEST as RUN
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.study.reading import built_in, find_study, read_study
-from eyechart.harness.study.spec import StudyModel, StudySpec, StudyTask
 from eyechart.providers.base import ProviderError
 from eyechart.providers.secrets import redact
 
@@ -38,41 +38,21 @@ if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
     from eyechart.harness.report.section import Section
 
-FIELDS = {*StudySpec.model_fields, *StudyModel.model_fields, *StudyTask.model_fields}
-"""Keys of a study's file, at any place."""
 STUDY, MANIFEST, LEADERBOARD = "study.yaml", "study.json", "leaderboard.csv"
 """Files in a study's folder: the study as it was last asked, its results, and the ranks."""
 
 
-def read(
-    name: str,
-    *,
-    out: Path,
-    models: Sequence[str],
-    budget: float | None,
-    fresh: bool,
-    trusts: bool,
-    accept_server: bool = False,
-) -> StudyRuns:
+def read(name: str, command: RunSettings, *, trusts: bool) -> StudyRuns:
     """The runs of a study; raises what `study_runs` does."""
-    return study_runs(
-        read_study(find_study(name)),
-        out=out,
-        notify=warn,
-        models=models,
-        budget=budget,
-        fresh=fresh,
-        trusts=trusts,
-        accept_server=accept_server,
-    )
+    return study_runs(read_study(find_study(name)), command, notify=warn, trusts=trusts)
 
 
 def _chooser(runs: StudyRuns) -> AdaptiveChooser | None:
-    if not runs.study.spec.adaptive:
+    if not runs.models[0].given.adaptive:
         return None
     from eyechart.harness.face.adaptive import adaptive_chooser
 
-    return adaptive_chooser(runs.models[0], further=runs.finds_longer)
+    return adaptive_chooser(runs.models[0].given, further=runs.finds_longer)
 
 
 def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
@@ -124,7 +104,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
         *(
             f"{one.options.model.label} would be asked at {one.options.destination}"
             for one in totals
-            if one.options.base_urls
+            if one.options.given.base_url
         )
     )
     unknown = (not_known(one.options, asks_server=asks_server) for one in totals)
@@ -134,7 +114,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
         echo(
             "The requests are those of all waves up to the next one. Each later wave follows from "
             "the replies, until each length is known to "
-            f"{precision_text(runs.models[0].precision)}."
+            f"{precision_text(runs.models[0].given.octaves)}."
         )
     return _code(failed, len(runs.models))
 
@@ -181,9 +161,11 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
     take_logs()
     results: dict[str, ModelResult] = {}
     jobs = []
-    limit = runs.models[0].budget
+    limit = runs.models[0].given.budget
     for options in runs.models:
-        budget = Budget(limit=limit, requests=options.max_requests, prices=options.model.prices)
+        budget = Budget(
+            limit=limit, requests=options.given.max_requests, prices=options.model.prices
+        )
         try:
             jobs.append(Job(options.requests(runs.plans), options, budget, chooser))
         except (EyechartError, ProviderError) as error:
@@ -329,7 +311,7 @@ def show_study(name: str, *, trusts: bool) -> None:
     study = read_study(find_study(name))
     spec = study.spec
     echo(*study.text.rstrip("\n").split("\n"), "")
-    runs = study_runs(study, out=Path("results"), notify=warn, models=["tiny"], trusts=trusts)
+    runs = study_runs(study, RunSettings(model=("tiny",)), notify=warn, trusts=trusts)
     echo(f"cited as: Eyechart study {spec.name}, version {spec.version} ({runs.label})")
 
 
@@ -342,8 +324,8 @@ def check_studies(names: Sequence[str], *, trusts: bool, as_json: bool) -> int:
     for name in names:
         try:
             study = read_study(find_study(name))
-            models = [] if study.spec.models else ["tiny"]
-            runs = study_runs(study, out=Path("results"), notify=warn, models=models, trusts=trusts)
+            models = () if study.spec.models else ("tiny",)
+            runs = study_runs(study, RunSettings(model=models), notify=warn, trusts=trusts)
         except (EyechartError, ProviderError) as error:
             code = max(code, error.exit_code)
             if as_json:

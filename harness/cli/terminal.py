@@ -17,6 +17,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
+from eyechart.harness.settings.run_settings import as_option
+from eyechart.providers.naming import spelled
+
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
@@ -44,8 +47,8 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` cleaned, its line breaks escaped too."""
-    return clean(text).replace("\n", "\\n")
+    """`text` cleaned, its line breaks escaped too, with settings as options."""
+    return clean(spelled(text, as_option)).replace("\n", "\\n")
 
 
 def echo(*lines: str) -> None:

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.bounds import COARSEST
 from eyechart.harness.errors import TaskError
-from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.plan.cost import estimate_tokens
 from eyechart.harness.plan.plan import make_sample
@@ -19,7 +17,10 @@ from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.chooser import Wave
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.settings.checks import COARSEST
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
+from eyechart.providers.naming import named
 
 _BATCH_WAVE = 120
 """Samples of a condition in a wave, if each wave may take a day."""
@@ -124,9 +125,9 @@ class AdaptiveChooser:
         if goes_on:
             needs = "lines in doubt need" if step.is_narrow else "it needs"
             return Unknown(f"{step.found}; {needs} more samples", "")
-        more = "add items" if step.needs_items else "raise --samples"
+        more = "add items" if step.needs_items else f"raise {named('samples')}"
         helps = self.aim.precision < step.octaves <= COARSEST and not step.is_narrow
-        return Unknown(step.why, more + " or raise --precision" * helps)
+        return Unknown(step.why, more + f" or raise {named('precision')}" * helps)
 
     def unknown(self, ends: Sequence[Unknown], limit: str, goes_on: str) -> Iterator[str]:
         """The message about conditions that are not known well enough, and what helps. `limit` is
@@ -139,16 +140,15 @@ class AdaptiveChooser:
             yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 
-def adaptive_chooser(options: RunOptions, *, further: bool) -> AdaptiveChooser | None:
-    """The chooser that the options ask for; `further` as in `AdaptiveChooser`. `None` with
-    `--repeat`, which asks the samples again that the run has.
+def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser | None:
+    """The chooser that the settings ask for; `further` as in `AdaptiveChooser`. `None` for a
+    repeat, which asks the samples again that were chosen.
     """
-    if options.repeat:
+    if given.repeat:
         return None
-    aim = Aim(options.precision)
-    return AdaptiveChooser(
-        replace(aim, wave=_BATCH_WAVE) if options.batch or options.ray else aim, further
-    )
+    aim = Aim(given.octaves)
+    waits = given.is_batch or given.engine is not None
+    return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if waits else aim, further)
 
 
 def _known(choice: Choice) -> str:

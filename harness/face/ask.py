@@ -15,25 +15,12 @@ from typing import Any, TypeAlias
 from eyechart.harness.analysis.curve import THRESHOLD
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import write_results
-from eyechart.harness.bounds import shown
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from eyechart.harness.face.arguments import (
-    in_python,
-    naming_arguments,
-    number,
-    path,
-    required,
-    switch,
-    text,
-    texts,
-    values_of,
-    whole,
-    whole_numbers,
-)
+from eyechart.harness.face.arguments import argument
 from eyechart.harness.face.engine import ask, reached_limit
 from eyechart.harness.face.result import Run, read_threshold
-from eyechart.harness.face.run_options import RunOptions, read_settings
+from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
@@ -41,13 +28,15 @@ from eyechart.harness.plan.selection import (
     check_axes,
     open_tasks,
     repeats,
-    system_prompt,
     task_plan,
 )
 from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
+from eyechart.harness.settings.checks import full_text, path, shown
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.task.catalogue import Task
+from eyechart.providers.naming import in_python
 
 TaskLike: TypeAlias = str | Path | Task
 """A task, its name, or its file."""
@@ -63,7 +52,7 @@ def load_task(task: TaskLike) -> Task:
     """
     if isinstance(task, Task):
         return task
-    path("task", task)  # or a name, which is a path as well
+    argument("task", task, path)  # or a name, which is a path as well
     tasks = open_tasks(str(task))
     if len(tasks) > 1:
         names = ", ".join(one.name for one in tasks)
@@ -129,101 +118,61 @@ def run(
         EyechartError: the arguments, the task or the run's folder cannot be used.
         ProviderError: the model cannot be asked. What was answered is saved.
     """
-    with naming_arguments(run):
-        of_threshold = read_threshold(threshold, relative=relative)
-        if warn is not None and not callable(warn):
-            raise UsageError(f"warn must be a function that takes a text, not {shown(warn)}")
-        said: list[str] = []
-        told = said.append if warn is None else warn
+    given = {name: value for name, value in locals().items() if name in SETTINGS}
+    of_threshold = read_threshold(threshold, relative=relative)
+    if warn is not None and not callable(warn):
+        raise UsageError(f"warn must be a function that takes a text, not {shown(warn)}")
+    said: list[str] = []
+    told = said.append if warn is None else warn
 
-        def notify(line: str) -> None:
-            told(in_python(line, run))
+    def notify(line: str) -> None:
+        told(in_python(line))
 
-        wanted = whole_numbers("lengths", lengths)
-        seed = whole("seed", seed)
-        adaptive = switch("adaptive", adaptive)
-        try:
-            planned = _plan(
-                load_task(task),
-                preset=text("preset", preset),
-                lengths=wanted,
-                samples=whole("samples", samples),
-                axes=values_of("axes", axes),
-                spread=text("spread", spread),
-                seed=seed,
-                adaptive=adaptive,
-            )
-            options = RunOptions.from_command(
-                model=required("model", model),
-                called=text("name", name),
-                out=path("out", out),
-                settings=read_settings(
-                    seed=seed,
-                    temperature=number("temperature", temperature),
-                    max_tokens=str(whole("max_tokens", max_tokens) or "auto"),
-                    api=text("api", api),
-                    system=system_prompt([planned], text("system", system)),
-                    effort=text("effort", effort),
-                ),
-                notify=notify,
-                logprobs=switch("logprobs", logprobs),
-                base_urls=texts("base_url", base_url),
-                accept_server=switch("accept_server", accept_server),
-                server_args=texts("server_args", server_args),
-                model_args=texts("model_args", model_args),
-                max_connections=whole("max_connections", max_connections),
-                rpm=number("rpm", rpm),
-                tpm=number("tpm", tpm),
-                budget=number("budget", budget),
-                tier=text("tier", tier),
-                fresh=switch("fresh", fresh),
-                adaptive=adaptive,
-                precision=number("precision", precision),
-                max_requests=whole("max_requests", max_requests),
-                shard=text("shard", shard),
-                engine=text("engine", engine),
-                ray_address=text("ray_address", ray_address),
-                ray_workers=whole("ray_workers", ray_workers),
-                label=text("label", label),
-                intervention=text("intervention", intervention),
-            )
-            if warning := repeats(planned):
-                notify(warning)
-            (request,) = options.requests([planned])
-            command = _command(planned, options, lengths=wanted, spread=spread, preset=preset)
-            request = replace(request, command=command)
-            chooser = None
-            if adaptive:
-                chooser = adaptive_chooser(options, further=wanted is None and preset is None)
-            _ask(request, options, chooser, notify)
-            judged = read_run(request.folder)
-            if judged.missing:
-                notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
-            return Run(judged, of_threshold, planned.task)
-        finally:
-            for line in said:
-                warnings.warn(line, stacklevel=2)
+    try:
+        argument("model", model, full_text)
+        settings = RunSettings.read(**given | {"task": ()})
+        planned = _plan(load_task(task), settings)
+        options, *others = models_of(settings, [planned], notify=notify)
+        if others:
+            raise UsageError("the arguments name several models; ask each with a call of its own")
+        if warning := repeats(planned):
+            notify(warning)
+        (request,) = options.requests([planned])
+        request = replace(request, command=_command(planned, options))
+        chooser = None
+        if settings.adaptive:
+            chooser = adaptive_chooser(settings, further=not settings.chooses_lines)
+        _ask(request, options, chooser, notify)
+        judged = read_run(request.folder)
+        if judged.missing:
+            notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
+        return Run(judged, of_threshold, planned.task)
+    finally:
+        for line in said:
+            warnings.warn(line, stacklevel=2)
 
 
-def _plan(task: Task, *, axes: Mapping[str, Sequence[str]], **selected: Any) -> Plan:
-    check_axes(axes, [task], task.name)
-    return task_plan(task, axes=axes, **selected)
+def _plan(task: Task, settings: RunSettings) -> Plan:
+    check_axes(settings.axes, [task], task.name)
+    return task_plan(task, settings)
 
 
-def _command(planned: Plan, options: RunOptions, **chosen: object) -> str:
-    """The call as text, for the manifest: what chooses samples and model, and `chosen`."""
-    task = planned.task
+def _command(planned: Plan, options: RunOptions) -> str:
+    """The call, for the manifest: with what chooses samples and model."""
+    task, given = planned.task, options.given
+    lengths = None if given.lengths is None else list(given.lengths)
+    chosen = {"lengths": lengths, "spread": given.spread, "preset": given.preset}
     values = {
         axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))
         for axis in task.spec.axes
     }
     arguments = [
         *(repr(task.name), repr(options.name.asked_as)),
-        *([f"name={options.name.called!r}"] if options.name.called else []),
+        *([f"name={given.name!r}"] if given.name else []),
         *(f"{name}={value!r}" for name, value in chosen.items() if value is not None),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
-        *([f"adaptive=True, precision={options.precision}"] if options.adaptive else []),
-        *([] if options.shard.is_whole else [f"shard={str(options.shard)!r}"]),
+        *([f"adaptive=True, precision={given.octaves}"] if given.adaptive else []),
+        *([] if given.shard.is_whole else [f"shard={str(given.shard)!r}"]),
     ]
     return f"eyechart.run({', '.join(arguments)})"
 
@@ -244,7 +193,7 @@ def _ask(
     """Asks the pending samples, and writes the tables of the run even if an error ends it. Says
     which conditions of an adaptive run are not known well enough.
     """
-    budget = Budget(options.model.prices, options.budget, options.max_requests)
+    budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
     asked = ask(
         [request],
         options,

@@ -16,10 +16,13 @@ from eyechart.harness.run.batch.engine import BatchEngine
 from eyechart.harness.run.chooser import Chooser
 from eyechart.harness.run.engine import Display, Engine, RunEngine
 from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.limits import RayOptions
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.providers import plugins
 from eyechart.providers.base import StopRunError
-from eyechart.providers.plugins import ENGINES, named
+from eyechart.providers.naming import named
+from eyechart.providers.plugins import ENGINES
 from eyechart.providers.registry import open_batch_form, open_batches
 
 _LOOP_STOPPED = "Event loop stopped before Future completed."
@@ -37,7 +40,7 @@ class Asked:
     put_back: frozenset[Path]
     """Folders of old runs that are back in their place, because the new run got no answer."""
     has_moved: bool
-    """Whether `--fresh` has moved an old run that is not back."""
+    """Whether a fresh start has moved an old run that is not back."""
     ended_by: BaseException | None
     """The error or the interrupt that ended the runs."""
 
@@ -75,7 +78,7 @@ def ask(
     Raises:
         ProviderError: the provider cannot be opened.
     """
-    old_runs = OldRuns(requests if options.fresh else (), say=say, warn=warn)
+    old_runs = OldRuns(requests if options.given.fresh else (), say=say, warn=warn)
     engine = _engine(
         requests, options, budget, old_runs, display=display, choose=choose, say=say, warn=warn
     )
@@ -111,7 +114,7 @@ def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
         over = "may not pay for more" if budget.full else "is spent"
         return f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"
     if not budget.has_requests:
-        return " (--max-requests is reached)", f"{same} goes on"
+        return f" ({named('max_requests')} is reached)", f"{same} goes on"
     return None
 
 
@@ -127,7 +130,7 @@ class Job:
     @property
     def computes_here(self) -> bool:
         """Whether the model computes on this machine, so that one such model is asked at a time."""
-        return self.options.name.descriptor.computes_here(self.options.base_urls)
+        return self.options.name.descriptor.computes_here(self.options.given.base_url)
 
 
 def ask_together(
@@ -178,7 +181,9 @@ class _UnderWay:
         self._say = say
         self._warn = warn
         self._announce = announce
-        self._old_runs = OldRuns(job.requests if job.options.fresh else (), say=say, warn=warn)
+        self._old_runs = OldRuns(
+            job.requests if job.options.given.fresh else (), say=say, warn=warn
+        )
         self._engine: Engine | None = None
 
     async def ask(self) -> None:
@@ -223,18 +228,19 @@ def _engine(
     if prices is not None and not options.model.has_tier_price:
         label = options.model.label
         warn(f"no {prices.tier} price of {label} is known; its list price is assumed")
-    if options.batch:
+    given = options.given
+    if given.is_batch:
         settings = options.model_settings()
         service = open_batches(options.name, settings)
         form = open_batch_form(options.name, settings)
         return BatchEngine(
             requests, BatchContext(service, form, budget, say, warn), old_runs, choose
         )
-    if options.ray is not None:
-        open_engine = cast("Callable[..., Engine]", named(ENGINES, "ray").load())
+    if given.engine is not None:
+        open_engine = cast("Callable[..., Engine]", plugins.named(ENGINES, given.engine).load())
         return open_engine(
             requests,
-            options.ray,
+            RayOptions(given.ray_address, given.ray_workers),
             options.name,
             options.model_settings(),
             options.limits,

@@ -11,7 +11,7 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.answers import answered
 from eyechart.harness.journal.manifest import find_runs, read_manifest, unmerged_shards
 from eyechart.harness.journal.record import Warn
-from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import line_start
 
 

@@ -27,19 +27,16 @@ from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.tables import cells_table, effective_length_table
 from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.face.arguments import (
+    argument,
     lengths_of,
-    naming_arguments,
-    path,
-    required,
     share,
-    switch,
-    texts,
     texts_by_axis,
 )
 from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
+from eyechart.harness.settings.checks import full_text, path, switch, texts
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
@@ -55,10 +52,10 @@ def read_threshold(threshold: float, *, relative: bool) -> Threshold:
     Raises:
         UsageError: `threshold` is none that an estimate can go by.
     """
-    wanted = share("threshold", threshold)
+    wanted = argument("threshold", threshold, share)
     if problem := threshold_problem(wanted):
         raise UsageError(f"threshold {problem}")
-    return Threshold(wanted, relative=switch("relative", relative))
+    return Threshold(wanted, relative=argument("relative", relative, switch))
 
 
 class Run:
@@ -127,9 +124,11 @@ class Run:
         Raises:
             UsageError: there is no such outcome, axis or value.
         """
-        values = texts_by_axis("condition", condition)
+        values = argument("condition", condition or {}, texts_by_axis)
         choice = Choice(
-            texts("outcomes", outcomes), lengths_of(lengths), [values] if values else ()
+            argument("outcomes", outcomes, texts),
+            argument("lengths", lengths, lengths_of),
+            [values] if values else (),
         )
         places = choose(self.judged, choice)
         if self._prompts.task is None:
@@ -193,8 +192,8 @@ class Run:
         Raises:
             CompareError: they cannot be compared.
         """
-        named = required("axis", axis)
-        values = [required("first", first), required("second", second)]
+        named = argument("axis", axis, full_text)
+        values = [argument("first", first, full_text), argument("second", second, full_text)]
         compared = compare_conditions(self.judged, named, values, self.threshold, unpaired=True)
         return RunComparison(compared, margin)
 
@@ -223,8 +222,8 @@ class RunComparison:
 
     def __init__(self, comparison: Comparison, margin: float) -> None:
         self.comparison = comparison
-        """The comparison behind all of these values."""
-        self.margin = share("margin", margin)
+        """What all of this is taken from."""
+        self.margin = argument("margin", margin, share)
         if not 0 < self.margin < 1:
             raise UsageError(
                 f"margin must be a share of accuracy, above 0 and below 1, not {margin:g}"
@@ -271,20 +270,20 @@ def load_run(
         JournalError: there is no run, or it cannot be read.
         UsageError: the threshold is none that an estimate can go by.
     """
-    with naming_arguments(load_run):
-        of_threshold = read_threshold(threshold, relative=relative)
-        place, known = path("folder", folder), str(path("tasks", tasks)) if tasks != "" else ""
-        may_run = switch("run_kept_code", run_kept_code)
-        judged = read_run(place, as_warning, tasks=known, run_kept_code=may_run)
-        prompts = prompts_of(judged, known, run_kept_code=may_run)
-        return Run(judged, of_threshold, prompts=prompts)
+    of_threshold = read_threshold(threshold, relative=relative)
+    place = argument("folder", folder, path)
+    known = "" if tasks == "" else str(argument("tasks", tasks, path))
+    may_run = argument("run_kept_code", run_kept_code, switch)
+    judged = read_run(place, as_warning, tasks=known, run_kept_code=may_run)
+    prompts = prompts_of(judged, known, run_kept_code=may_run)
+    return Run(judged, of_threshold, prompts=prompts)
 
 
 def list_runs(out: str | Path = "results") -> pd.DataFrame:
     """A row for each run under `out`; warns of runs that cannot be read."""
     columns = ["model", "task", "task_version", "settings", "recorded"]
     columns += ["answered", "planned", "updated"]
-    rows = [run.row() for run in listed_runs(path("out", out), as_warning)]
+    rows = [run.row() for run in listed_runs(argument("out", out, path), as_warning)]
     return pd.DataFrame(rows, columns=[*columns, "folder"])
 
 
@@ -299,11 +298,10 @@ def compare(
         JournalError: a folder has no run, or it cannot be read.
     """
     left, right = (
-        one if isinstance(one, Run) else load_run(path(name, one))
+        one if isinstance(one, Run) else load_run(argument(name, one, path))
         for name, one in (("first", first), ("second", second))
     )
     if left.folder.resolve() == right.folder.resolve():
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
-    with naming_arguments(compare):
-        compared = compare_runs(left.judged, right.judged, left.threshold, unpaired=True)
+    compared = compare_runs(left.judged, right.judged, left.threshold, unpaired=True)
     return RunComparison(compared, margin)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
-from eyechart.harness.face.run_options import RunOptions, read_settings
-from eyechart.harness.face.trust import TRUST, WHY_NOT, why_model, why_tasks
+from eyechart.harness.face.run_options import RunOptions, models_of
+from eyechart.harness.face.trust import TRUST, why_model, why_tasks
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.spec import Cell, Settings
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings, as_key
+from eyechart.harness.spec import Cell
 from eyechart.harness.study.reading import Study
 from eyechart.harness.study.spec import StudyModel, StudyTask
 from eyechart.providers.base import ProviderError
+from eyechart.providers.naming import named, spelled
 from eyechart.providers.registry import checked, parse_model
 
 
@@ -66,61 +66,60 @@ class StudyRuns:
 
 
 def study_runs(
-    study: Study,
-    *,
-    out: Path,
-    notify: Warn,
-    models: Sequence[str] = (),
-    budget: float | None = None,
-    fresh: bool = False,
-    trusts: bool = False,
-    accept_server: bool = False,
+    study: Study, command: RunSettings, *, notify: Warn, trusts: bool = False
 ) -> StudyRuns:
-    """The runs of a study; `models` replace those of its file, and `budget` its budget. With
-    `trusts` it may name addresses, code and files elsewhere.
+    """The runs of a study. Models and a budget of the `command` stand in place of those of its
+    file. With `trusts` it may name addresses, code and files elsewhere.
 
     Raises:
         StudyFileError: a task or model of the file cannot be asked.
-        UsageError: there are no models, or one of `models` cannot be asked.
+        UsageError: there are no models, or one of the command cannot be asked.
     """
     spec = study.spec
     if not trusts:
-        _refuse_doubtful(study, () if models else spec.models)
+        _refuse_doubtful(study, () if command.model else spec.models)
     plans = _plans(study, notify)
-    wanted = [StudyModel.model_construct(name=name) for name in models] or spec.models
+    wanted = [StudyModel(name=name) for name in command.model] or spec.models
     if not wanted:
-        raise UsageError(f"the study {spec.name!r} names no models: give them with --model")
-    settings = partial(_settings, study, selection.system_prompt(plans, spec.system))
-    common = {
-        "out": out,
-        "notify": notify,
-        "fresh": fresh,
-        "accept_server": accept_server,
-        "budget": spec.budget if budget is None else budget,
-    }
+        raise UsageError(
+            f"the study {spec.name!r} names no models: give them with {named('model')}"
+        )
     options: dict[str, RunOptions] = {}
     mistakes: list[str] = []
     for number, model in enumerate(wanted):
         try:
-            if "," in model.name:
-                raise UsageError(f"{model.name!r} names several models; give each an item")
-            for one in _options(study, model, settings, common):
+            for one in models_of(_of_model(study, model, command), plans, notify=notify):
                 checked(one.name, one.model_settings())
                 if one.model.label in options:
                     raise UsageError(
-                        f"{one.model.label} is here twice; tell them apart with 'label'"
+                        f"{one.model.label} is here twice; tell them apart with {named('label')}"
                     )
                 options[one.model.label] = one
         except (EyechartError, ProviderError) as error:
-            if models:
+            if command.model:
                 raise
-            mistakes += study.error_at(["models", number], _in_file(str(error))).lines
+            said = spelled(" ".join(error.lines), as_key)
+            mistakes += study.error_at(["models", number], said).lines
     if mistakes:
         raise StudyFileError(*mistakes)
-    finds_longer = all(task.lengths is None and task.preset is None for task in spec.tasks)
+    finds_longer = not any({"lengths", "preset"} & {*task.settings} for task in spec.tasks)
     return StudyRuns(
-        study, plans, list(options.values()), finds_longer=finds_longer and spec.lengths is None
+        study,
+        plans,
+        list(options.values()),
+        finds_longer=finds_longer and "lengths" not in spec.settings,
     )
+
+
+def _of_model(study: Study, model: StudyModel, command: RunSettings) -> RunSettings:
+    """The settings of a model."""
+    if "," in model.name:
+        raise UsageError(f"{model.name!r} names several models; give each an item")
+    given = study.spec.settings | model.settings
+    for name in ("out", "fresh", "accept_server", "budget"):
+        if (value := getattr(command, name)) is not None:
+            given[name] = value
+    return RunSettings.read(**given, model=[model.name])
 
 
 def _refuse_doubtful(study: Study, models: Sequence[StudyModel]) -> None:
@@ -151,24 +150,20 @@ def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
     """Why a model of a study needs a confirmation; `None` if it does not."""
     if why := why_model(folder, model.name):
         yield why
-    for key, arguments in (("vllm-arg", model.vllm_arg), ("model-arg", model.model_arg)):
-        if arguments:
-            yield f"{_in_file(f'--{key}')} {WHY_NOT[key]}"
-    if not model.base_url:
+    settings = model.settings
+    for setting in map(SETTINGS.__getitem__, settings):
+        if setting.doubt and setting.name != "base_url":
+            yield f"{setting.key} {setting.doubt}"
+    urls = settings.get("base_url", ())
+    if not urls:
         return
     with suppress(ProviderError):  # the model is refused later, with the reason
-        name = parse_model(model.name, base_urls=model.base_url)
-        own, given = name.destination(), name.destination(model.base_url)
+        name = parse_model(model.name, base_urls=urls)
+        own = name.destination()
+        given = name.destination(urls)
         known = () if own is None else {url.rstrip("/") for url in own.addresses}
-        if given is not None and any(url.rstrip("/") not in known for url in model.base_url):
+        if given is not None and any(url.rstrip("/") not in known for url in urls):
             yield f"{name.label} would be asked at {given}"
-
-
-def _in_file(message: str) -> str:
-    """A message about options in the words of a study's file."""
-    for option, key in (("--vllm-arg", "vllm_arg"), ("--model-arg", "model_arg")):
-        message = message.replace(option, key)
-    return message.replace("--name", "called").replace("--base-url", "base_url")
 
 
 def _plans(study: Study, notify: Warn) -> list[Plan]:
@@ -183,7 +178,7 @@ def _plans(study: Study, notify: Warn) -> list[Plan]:
                     )
                 plans[plan.task.name] = plan
         except EyechartError as error:
-            first, *more = error.lines
+            first, *more = (spelled(line, as_key) for line in error.lines)
             mistakes += [*study.error_at(["tasks", number], first).lines, *more]
     if mistakes:
         raise StudyFileError(*mistakes)
@@ -191,66 +186,8 @@ def _plans(study: Study, notify: Warn) -> list[Plan]:
 
 
 def _plans_of(study: Study, task: StudyTask, notify: Warn) -> list[Plan]:
-    spec = study.spec
-    lengths = task.lengths or (None if task.preset else spec.lengths)
-    return selection.plans(
-        study.task_text(task),
-        lengths=",".join(map(str, lengths)) if lengths else None,
-        spread=task.spread or spec.spread,
-        samples=task.samples or spec.samples,
-        axes=[f"{axis}={','.join(values)}" for axis, values in task.axes.items()],
-        seed=spec.seed,
-        adaptive=spec.adaptive,
-        preset=task.preset,
-        notify=notify,
-    )
-
-
-def _options(
-    study: Study,
-    model: StudyModel,
-    settings: Callable[[str | None], Settings],
-    common: Mapping[str, Any],
-) -> list[RunOptions]:
-    """The options of a model; several if it has several efforts or interventions."""
-    spec = study.spec
-    return [
-        RunOptions.from_command(
-            model=model.name,
-            settings=settings(effort),
-            logprobs=model.logprobs,
-            base_urls=model.base_url or (),
-            server_args=model.vllm_arg or (),
-            model_args=model.model_arg or (),
-            max_connections=model.max_connections,
-            rpm=model.rpm,
-            tpm=model.tpm,
-            batch=model.batch,
-            tier=model.tier,
-            adaptive=spec.adaptive,
-            precision=spec.precision,
-            max_requests=spec.max_requests,
-            called=model.called,
-            label=model.label,
-            intervention=intervention,
-            **common,
-        )
-        for effort in _each(model.effort)
-        for intervention in _each(model.intervene)
-    ]
-
-
-def _each(values: Sequence[str] | None) -> Sequence[str | None]:
-    return values or (None,)
-
-
-def _settings(study: Study, system: str | None, effort: str | None) -> Settings:
-    spec = study.spec
-    return read_settings(
-        seed=spec.seed,
-        temperature=spec.temperature,
-        max_tokens=str(spec.max_tokens),
-        api=spec.api,
-        system=system,
-        effort=effort,
-    )
+    usual = study.spec.settings
+    if "preset" in task.settings:
+        usual.pop("lengths", None)
+    given = RunSettings.read(**usual | task.settings, task=[study.task_text(task)])
+    return selection.plans(given, notify=notify)

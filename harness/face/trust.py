@@ -3,7 +3,7 @@ file.
 
 A study, `bench.toml` and `[tool.eyechart]` can come with a stranger's folder. Such a file must not
 send a key to an address that it names, load code, or reach outside its folder, unless the command
-line says so with `--trust`. The functions say why a part of a file needs that.
+line says so with the switch `trust`. The functions say why a part of a file needs that.
 """
 
 from __future__ import annotations
@@ -14,16 +14,10 @@ from pathlib import Path
 
 from eyechart.harness.errors import UnknownTaskError
 from eyechart.harness.task.catalogue import find, installed_file, open_task
+from eyechart.providers.naming import named
 
-TRUST = "--trust"
-"""The option that confirms what a file asks for."""
-WHY_NOT: Mapping[str, str] = {
-    "base-url": "names an address that requests and keys would be sent to",
-    "model-arg": "can load code and send keys elsewhere",
-    "ray-address": "names a cluster that code and keys would be sent to",
-    "vllm-arg": "can load code",
-}
-"""Option that always needs a confirmation -> the reason."""
+TRUST = named("trust")
+"""Confirms what a file asks for."""
 
 
 def is_outside(folder: Path, path: str) -> bool:

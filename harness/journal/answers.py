@@ -11,9 +11,10 @@ from pathlib import Path
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.record import Record, Warn, read_records
-from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample
 from eyechart.harness.spec.answer import Target
+from eyechart.providers.naming import turned_on
 
 
 class Answered:
@@ -116,7 +117,8 @@ class Answered:
         if hashes[sample.index] != _mark(sample.prompt_hash, sample.target):
             raise JournalError(
                 f"{sample.id}: the journal's answer was to another prompt or target, so the task "
-                "changed but not its version; raise the version, or start over with --fresh"
+                f"changed but not its version; raise the version, or start over with "
+                f"{turned_on('fresh')}"
             )
         return True
 

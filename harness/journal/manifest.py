@@ -23,6 +23,7 @@ from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.recorded import Recorded
 from eyechart.harness.journal.shards import SHARDS, is_shard
 from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec
+from eyechart.providers.naming import turned_on
 from eyechart.providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
@@ -335,7 +336,7 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
 
 def _unreadable(path: Path, problem: str, *, to_continue: bool) -> JournalError:
     short = problem if len(problem) <= _MOST_PROBLEM else f"{problem[:_MOST_PROBLEM]} …"
-    instead = "start over with --fresh" if to_continue else "move the folder away"
+    instead = f"start over with {turned_on('fresh')}" if to_continue else "move the folder away"
     return JournalError(f"{path} cannot be read ({short}); restore the file, or {instead}")
 
 

@@ -15,11 +15,10 @@ from pydantic import (
     model_validator,
 )
 
-from eyechart.harness.bounds import BOUNDS
-from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.recorded import Recorded, RecordedFile
-from eyechart.harness.shard import Shard
-from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Cell, Condition, Line
+from eyechart.harness.settings.checks import MAX_LENGTH, MAX_SAMPLES
+from eyechart.harness.settings.shard import Shard
+from eyechart.harness.spec import Cell, Condition, Line
 
 _MOST_NAME = 4096
 """Characters of a name that folders are named after; no path is longer."""
@@ -35,7 +34,7 @@ def _is_shard(text: str) -> str:
     if text:
         try:
             Shard.read(text)
-        except UsageError:
+        except ValueError:
             raise ValueError("it is no shard, such as 3/16") from None
     return text
 
@@ -66,7 +65,7 @@ class _CellInFile(_InFile):
 
 
 class _SettingsInFile(_InFile):
-    seed: Annotated[int, Field(gt=-(2**63), le=BOUNDS["seed"].most)]
+    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     """Version 0.1 took negative ones too."""
     temperature: Annotated[float, Field(allow_inf_nan=False)] | None
     """Version 0.1 took negative ones too, from Python."""

@@ -18,7 +18,7 @@ from eyechart.harness.journal.manifest import (
     shards_of,
 )
 from eyechart.harness.journal.shards import is_shard
-from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.settings.shard import WHOLE, Shard
 
 
 @dataclass(frozen=True, slots=True)

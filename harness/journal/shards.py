@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from eyechart.harness.shard import Shard
+from eyechart.harness.settings.shard import Shard
 
 SHARDS = "shards"
 _NAME = re.compile(r"[0-9]+-of-[0-9]+")

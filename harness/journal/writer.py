@@ -30,6 +30,7 @@ from eyechart.harness.journal.files import replace_file, replacing, sync_folder
 from eyechart.harness.journal.record import SAMPLES, Record, Warn, encode
 from eyechart.harness.journal.shards import SHARDS
 from eyechart.harness.spec import Line
+from eyechart.providers.naming import named
 from eyechart.providers.secrets import watch_environment
 
 _LOCK, _WRITER = "lock", "writer.json"
@@ -291,7 +292,7 @@ def _held(folder: Path) -> str:
         who = f"process {writer['pid']} on {writer['host']} since {writer['since']}"
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         who = "another process"
-    return f"{folder} is being written by {who}; wait for it or use another --out"
+    return f"{folder} is being written by {who}; wait for it or use another {named('out')}"
 
 
 def _now() -> str:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from eyechart.harness.bounds import BOUNDS
 from eyechart.harness.errors import PlanError
-from eyechart.harness.shard import WHOLE, Shard
+from eyechart.harness.settings.run_settings import Spread
+from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import (
     CellKey,
     Condition,
@@ -24,7 +24,6 @@ from eyechart.harness.spec import (
     Line,
     Preset,
     Sample,
-    Spread,
     line_start,
     lines_of,
 )
@@ -130,17 +129,13 @@ def plan(
         if not lengths:
             lengths, own_spread = chosen.lengths, chosen.spread or own_spread
     conditions = _conditions(_chosen_values(task, axes or {}))
-    if samples is not None and (problem := BOUNDS["samples"].problem(samples)):
-        raise PlanError(f"samples {problem}", option="samples")
     if spread in ("bands", "fifth") and task.spec.items is not None:
         raise PlanError(
-            f"task {task.name!r} has ready items, so its lengths cannot be bands", option="spread"
+            f"task {task.name!r} has ready items, so its lengths cannot be bands", setting="spread"
         )
     for length in sorted(set(lengths or task.lengths)):
-        if problem := BOUNDS["lengths"].problem(length):
-            raise PlanError(f"a length {problem}", option="lengths")
         if task.items_at(length) == 0:
-            raise PlanError(f"task {task.name!r} has no item of length {length}", option="lengths")
+            raise PlanError(f"task {task.name!r} has no item of length {length}", setting="lengths")
     lines = lines_of(lengths or task.lengths, spread or own_spread)
     return Plan(task, conditions, lines, samples or task.samples, seed)
 
@@ -168,7 +163,7 @@ def _chosen_values(task: Task, axes: Mapping[str, Sequence[str]]) -> dict[str, l
                 raise PlanError(
                     f"task {task.name!r} has no value {name!r} on axis {axis!r}; it has "
                     f"{', '.join(known)}",
-                    option="axis",
+                    setting="axes",
                 )
         chosen[axis] = wanted
     return chosen

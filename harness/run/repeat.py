@@ -13,6 +13,7 @@ from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, repeat_folder
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import line_start
+from eyechart.providers.naming import named, turned_on
 
 _FINISHED = "finished"
 """Empty file in the folder of a finished repeat."""
@@ -52,13 +53,13 @@ def _as_it_was(request: RunRequest, *, adaptive: bool) -> RunRequest:
 def _problem(request: RunRequest) -> str:
     """Why the run cannot be repeated; empty if it can."""
     folder, plan = request.repeated, request.plan
-    remedy = "the same command without --repeat"
+    remedy = f"the same command without {turned_on('repeat')}"
     if not (folder / MANIFEST).exists():
         return f"{request.name}: there is no run to repeat in {folder}; {remedy} makes it"
     if read_manifest(folder).recorded is not None:
         return (
             f"{request.name}: the replies in {folder} were recorded elsewhere and cannot be asked "
-            "again; use another --out"
+            f"again; use another {named('out')}"
         )
     asked = {condition for condition, _ in plan.sizes}
     absent = [condition.label for condition in plan.conditions if condition not in asked]

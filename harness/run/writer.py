@@ -39,6 +39,7 @@ from eyechart.harness.run.records import overflow
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import Cell, CellKey, Condition, Sample, line_start
 from eyechart.providers.base import Facts, StopRunError
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import mask, masked, redact
 
 
@@ -168,8 +169,9 @@ class PlannedRun:
             raise JournalError(
                 f"{self.request.folder} was answered at other addresses than {new}, and whether "
                 "the model is the same is not known, as no list of models has it at "
-                f"{silent_one(manifest.server, server)}; if it is the same, add --accept-server, "
-                "else use another --out or --fresh"
+                f"{silent_one(manifest.server, server)}; if it is the same, add "
+                f"{turned_on('accept_server')}, "
+                f"else use another {named('out')} or {turned_on('fresh')}"
             )
         manifest.accepted = sorted({*manifest.accepted, *addresses})
         self._warn(f"{new} is accepted; whether it has the same model is not known")
@@ -325,7 +327,8 @@ class RunWriter:
         if self._before:
             raise StopRunError(
                 f"{self._manifest.model!r} is now answered by {name!r}, and was by "
-                f"{', '.join(map(repr, self._before))}; use another --out or --fresh"
+                f"{', '.join(map(repr, self._before))}; use another {named('out')} or "
+                f"{turned_on('fresh')}"
             )
         if 0 < len(names) <= _SAID_NAMES:
             self._warn(f"replies now come from {name!r} as well as {names}")
@@ -350,26 +353,27 @@ def _manifest(request: RunRequest) -> Manifest:
     if not shard and (shards := unmerged_of(folder)):
         raise JournalError(
             f"{folder} has shards that are not merged ({len(shards)}), and their rows would be "
-            f"asked again; give 'bench merge {folder}' first, or use another --out"
+            f"asked again; give 'bench merge {folder}' first, or use another {named('out')}"
         )
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder, to_continue=True)
         if manifest.recorded is not None:
             raise JournalError(
-                f"{folder} holds recorded replies, which asked ones never join; use another --out"
+                f"{folder} holds recorded replies, which asked ones never join; use another "
+                f"{named('out')}"
             )
         if manifest.served_as != request.model.served_as:
             now = request.model.served_as or manifest.model_name
             raise JournalError(
                 f"{folder} holds a run of {manifest.model}, which was {manifest.asked_as} at its "
                 f"server, and this command asks {now}; use "
-                "another --name or --out, or --fresh"
+                f"another {named('name')} or {named('out')}, or {turned_on('fresh')}"
             )
         identity = request.model.label, task.spec.digest(), asdict(request.settings)
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
-                "use another --out or --fresh"
+                f"use another {named('out')} or {turned_on('fresh')}"
             )
         if manifest.repeat != request.repeat:
             raise JournalError(
@@ -385,7 +389,7 @@ def _manifest(request: RunRequest) -> Manifest:
         if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
             raise JournalError(
                 f"{folder} has answers but no {MANIFEST}, so their model and settings are unknown; "
-                "restore the file or start over with --fresh"
+                f"restore the file or start over with {turned_on('fresh')}"
             )
         manifest = Manifest(
             model=request.model.label,
@@ -416,5 +420,6 @@ def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> No
         name = changed[0]
         raise JournalError(
             f"{folder} was answered by another model or server ({name} was "
-            f"{before.get(name)!r}, is {facts.get(name)!r}); use another --out or --fresh"
+            f"{before.get(name)!r}, is {facts.get(name)!r}); use another {named('out')} or "
+            f"{turned_on('fresh')}"
         )

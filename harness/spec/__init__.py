@@ -23,9 +23,10 @@ from pydantic import (
     model_validator,
 )
 
-from eyechart.harness.bounds import MAX_LENGTH as MAX_LENGTH
-from eyechart.harness.bounds import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.columns import table_of
+from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
+from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
+from eyechart.harness.settings.run_settings import Spread as Spread
 from eyechart.harness.spec.answer import Answer, Part, Target
 
 
@@ -128,12 +129,6 @@ class Line:
 def line_start(seed: int, task: str) -> int:
     """Where sample 0 lies in every band of a task, as a number below 2^64."""
     return int.from_bytes(hashlib.sha256(f"{seed}|{task}|lengths".encode()).digest()[:8])
-
-
-Spread: TypeAlias = Literal["bands", "fifth", "none"]
-"""How a task's lines get their lengths: `bands` that meet, `fifth` from 0.8 to 1.2 times the
-nominal length (Dai & Fan 2026, arXiv 2605.02028), or `none`, exact lengths.
-"""
 
 
 def fifth_around(length: int) -> Line:

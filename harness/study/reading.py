@@ -10,16 +10,18 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from eyechart.harness.errors import StudyFileError, UnknownTaskError, UsageError
-from eyechart.harness.study.spec import StudyModel, StudySpec, StudyTask
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings, as_key
+from eyechart.harness.study.spec import MODEL, STUDY, TASK, StudySpec, StudyTask
 from eyechart.harness.task.catalogue import find
 from eyechart.harness.task.files import SUFFIXES
 from eyechart.harness.task.problems import file_error, problems_of, read_text
 from eyechart.harness.task.source import Position, Problem, YamlFile, parse
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.naming import named, settings_in, spelled
 
 BUILT_IN = Path(__file__).with_name("built_in")
 """Folder of the studies that come with the program."""
-_PARTS: dict[str, type[BaseModel]] = {"models": StudyModel, "tasks": StudyTask}
+_PARTS: dict[str, type[BaseModel]] = {"models": MODEL, "tasks": TASK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Study:
     file: YamlFile
 
     def task_text(self, task: StudyTask) -> str:
-        """A task as `--task` names it: a path in the file is relative to the file."""
+        """The name of a task, as a command would have it: a path is relative to the file."""
         is_path = task.task.endswith((*SUFFIXES, "/")) or task.task.startswith(".")
         return str(self.path.parent / task.task) if is_path else task.task
 
@@ -64,7 +66,7 @@ def find_study(given: str) -> Path:
         raise UsageError(f"no study's file {given!r}")
     with suppress(UnknownTaskError):
         find(given)
-        raise UsageError(f"{given!r} names tasks and no study; use --task {given}")
+        raise UsageError(f"{given!r} names tasks and no study; use {named('task', given)}")
     known = did_you_mean(given, names, f"built in: {', '.join(names)}")
     raise UsageError(f"no study {given!r}; name a .yaml file, or a built-in study ({known})")
 
@@ -81,7 +83,7 @@ def read_study(path: Path) -> Study:
     spec = None
     if isinstance(file.data, dict):
         try:
-            spec = StudySpec.model_validate(file.data, strict=True)
+            spec = STUDY.model_validate(file.data, strict=True)
         except ValidationError as error:
             problems += problems_of(file, error, _fields_at)
     elif not problems:
@@ -94,17 +96,23 @@ def read_study(path: Path) -> Study:
 
 
 def _fields_at(path: Sequence[str | int]) -> list[str]:
-    part = _PARTS.get(str(path[0])) if path else StudySpec
-    return list((part or StudySpec).model_fields)
+    part = _PARTS.get(str(path[0]), STUDY) if path else STUDY
+    return list(part.model_fields)
 
 
 def _problems(file: YamlFile, spec: StudySpec) -> list[Problem]:
     """Problems that types do not show."""
     found = []
-    for name in ("precision", "max_requests"):
-        if getattr(spec, name) is not None and not spec.adaptive:
-            place = file.position([name], of_key=True)
-            found.append(Problem(place, f"{name!r} needs an adaptive study: add 'adaptive: true'"))
+    settings = spec.settings
+    for number, own in enumerate([model.settings for model in spec.models] or [{}]):
+        try:
+            RunSettings.read(**settings | own)
+        except UsageError as error:
+            (line,) = error.lines
+            wrong = next(iter(settings_in(line)), "")
+            path: list[str | int] = ["models", number] if wrong in own else []
+            place = file.position([*path, SETTINGS[wrong].key], of_key=True)
+            found.append(Problem(place, spelled(line, as_key)))
     for number, task in enumerate(spec.tasks):
         if task in spec.tasks[:number]:
             found.append(Problem(file.position(["tasks", number]), f"{task.task!r} is here twice"))

@@ -1,62 +1,48 @@
-"""The fields of a study's file. Their names are those of the options of `bench run`."""
+"""What a study's file may have. The keys of settings are those of `harness.settings`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     PositiveInt,
+    create_model,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
-from eyechart.harness.bounds import BOUNDS
-from eyechart.harness.spec import Spread
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
+from eyechart.harness.settings.setting import Part, Setting
 
 _DIGITS = 8
-
-
-def _as_list(given: object) -> object:
-    """A list; a single value becomes a list of one."""
-    return given if isinstance(given, list | dict) or given is None else [given]
-
-
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
-Length = Annotated[int, Field(**BOUNDS["lengths"].field)]
-Samples = Annotated[int, Field(**BOUNDS["samples"].field)]
-Rate = Annotated[float, Field(**BOUNDS["rpm"].field)]
 
 
 class _Part(BaseModel):
+    """A part of the file; the models made by `_with_settings` add its settings as fields."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
+    part: ClassVar[Part]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the part has, by their names in `RunSettings`."""
+        given = {one.name: getattr(self, one.key, None) for one in _settings_of(self.part)}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class StudyModel(_Part):
     """A model, with the settings that hold only for it. It may be written as its name alone."""
 
+    part = "model"
     name: Text
-    called: Text | None = None
-    """The user's name for the model, as `--name`; `name` is the name by which it is asked."""
-    label: Text | None = None
-    effort: Texts | None = None
-    """One or several reasoning efforts; each becomes a model of its own."""
-    intervene: Texts | None = None
-    base_url: Texts | None = None
-    vllm_arg: Texts | None = None
-    model_arg: Texts | None = None
-    tier: Text | None = None
-    batch: bool = False
-    logprobs: bool = False
-    max_connections: Annotated[int, Field(**BOUNDS["max_connections"].field)] = 64
-    rpm: Rate | None = None
-    tpm: Rate | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -67,13 +53,8 @@ class StudyModel(_Part):
 class StudyTask(_Part):
     """A task or a group with its own settings. It may be written as its name alone."""
 
+    part = "task"
     task: Text
-    axes: Mapping[str, Texts] = {}
-    """Axis -> its values, or `all`."""
-    preset: Text | None = None
-    lengths: Annotated[list[Length], Field(min_length=1)] | None = None
-    samples: Samples | None = None
-    spread: Spread | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -84,29 +65,14 @@ class StudyTask(_Part):
 class StudySpec(_Part):
     """A study: every task is asked of every model."""
 
+    part = "study"
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
     version: PositiveInt = 1
     title: Text
     description: str = ""
     models: list[StudyModel] = []
-    """May be empty: then `--model` names them."""
+    """May be empty: then the command names them."""
     tasks: Annotated[list[StudyTask], Field(min_length=1)]
-    samples: Samples | None = None
-    """Samples of each task that has no number of its own; the same for `lengths` and `spread`."""
-    lengths: Annotated[list[Length], Field(min_length=1)] | None = None
-    spread: Spread | None = None
-    adaptive: bool = False
-    precision: Annotated[float, Field(**BOUNDS["precision"].field)] | None = None
-    """Octaves to which an adaptive study shall know each effective length."""
-    max_requests: Annotated[int, Field(**BOUNDS["max_requests"].field)] | None = None
-    """Most samples of each model that one command of an adaptive study may ask."""
-    seed: Annotated[int, Field(**BOUNDS["seed"].field)] = 0
-    temperature: Annotated[float, Field(**BOUNDS["temperature"].field)] = 0.0
-    max_tokens: Annotated[int, Field(**BOUNDS["max_tokens"].field)] | Literal["auto"] = "auto"
-    api: Literal["chat", "completions"] = "chat"
-    system: Text | None = None
-    budget: Annotated[float, Field(**BOUNDS["budget"].field)] | None = None
-    """Most dollars of all models together in one command."""
 
     def digest(self, tasks: Mapping[str, object]) -> str:
         """A hash of everything that is asked: of the settings, and of the digest, conditions, lines
@@ -114,12 +80,52 @@ class StudySpec(_Part):
 
         Two files that ask the same have the same hash.
         """
-        names = {"name", "version", "adaptive", "precision"}
-        settings = {"seed", "temperature", "max_tokens", "api", "system"}
-        fields = self.model_dump(mode="json", include=names | settings)
-        known = json.dumps({"study": fields, "tasks": dict(sorted(tasks.items()))}, sort_keys=True)
+        given = RunSettings.read(**self.settings)
+        names = ("adaptive", "precision", "seed", "temperature", "max_tokens", "api", "system")
+        study = {"name": self.name, "version": self.version}
+        study |= {name: getattr(given, name) for name in names}
+        study["max_tokens"] = given.max_tokens or "auto"
+        known = json.dumps({"study": study, "tasks": dict(sorted(tasks.items()))}, sort_keys=True)
         return hashlib.sha256(known.encode()).hexdigest()
 
     def label(self, digest: str) -> str:
         """Its name, version and the beginning of its digest: `standard@1-0a1b2c3d`."""
         return f"{self.name}@{self.version}-{digest[:_DIGITS]}"
+
+
+_P = TypeVar("_P", bound=_Part)
+
+
+def _settings_of(part: Part) -> list[Setting]:
+    return [one for one in SETTINGS.values() if part in one.parts]
+
+
+def _with_settings(base: type[_P], **own: Any) -> type[_P]:
+    """The part with its settings as fields, whose checks are those of every door."""
+    fields: dict[str, Any] = {
+        one.key: (Annotated[Any, PlainValidator(_checked(one))], None)
+        for one in _settings_of(base.part)
+    }
+    return create_model(base.__name__, __base__=base, **fields, **own)
+
+
+def _checked(setting: Setting) -> Any:
+    def check(given: Any) -> Any:
+        try:
+            return None if given is None else setting.check(given)
+        except ValueError as error:
+            raise PydanticCustomError("setting", "{problem}", {"problem": str(error)}) from None
+
+    return check
+
+
+MODEL = _with_settings(StudyModel)
+TASK = _with_settings(StudyTask)
+STUDY = _with_settings(
+    StudySpec,
+    models=(list[MODEL], []),  # type: ignore[valid-type]
+    tasks=(Annotated[list[TASK], Field(min_length=1)], ...),  # type: ignore[valid-type]
+)
+"""The types that a file is read as."""
+KEYS = {*STUDY.model_fields, *MODEL.model_fields, *TASK.model_fields}
+"""Keys of a study's file, at any place."""

@@ -36,6 +36,7 @@ from eyechart.harness.task.plugins import (
 )
 from eyechart.harness.task.scorer import Scorer, load_scorer
 from eyechart.providers.close_match import closest
+from eyechart.providers.naming import named
 from eyechart.providers.plugins import Plugin, PluginError
 
 _PACKAGE = Path(str(files("eyechart")))
@@ -282,18 +283,18 @@ def reopen(name: str, digest: str, *, others: str = "") -> Task:
         UnknownTaskError: `others` names no task file.
         TaskFileError: the file has mistakes.
     """
-    named = find(others) if others else {}
-    file, why = named.get(name), f"the task file of {name} is not at hand"
+    files = find(others) if others else {}
+    file, why = files.get(name), f"the task file of {name} is not at hand"
     try:
         file = file or installed_file(name)
     except PluginError as error:
         why = str(error)
     if file is None or not file.is_file():
-        for path in named.values():  # it may have been renamed
+        for path in files.values():  # it may have been renamed
             task = open_task(name, path, trial=False)
             if task.spec.digest() == digest:
                 return task
-        raise AbsentTaskError(f"{why}; name it with --task")
+        raise AbsentTaskError(f"{why}; name it with {named('tasks')}")
     task = open_task(name, file, trial=False)
     if task.spec.digest() != digest:
         raise ChangedTaskError(f"{name} has changed since this run; name the file as it was")

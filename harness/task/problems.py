@@ -69,7 +69,8 @@ def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> 
             demand = "must be text, a number, true/false or a separator mapping"
             if "text" not in path[len(place) :]:
                 demand = _demand(detail)
-            shown = "" if demand.endswith("empty") else f", not {_show(detail['input'])}"
+            is_whole = detail["type"] == "setting" or demand.endswith("empty")
+            shown = "" if is_whole else f", not {_show(detail['input'])}"
             problems[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
     return list(problems.values())
 

@@ -33,6 +33,7 @@ from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.lm_eval.args import is_secret
 from eyechart.providers.lm_eval.loading import one_line
+from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, reply_of
 from eyechart.providers.secrets import keep_secret, redact_address
 
@@ -53,7 +54,7 @@ class ApiModel:
         self._has_notified = False
         if settings.api == "completions" and self._chat:
             raise SetupError(
-                f"lm-eval's {kind} has the chat form only: leave out --api completions"
+                f"lm-eval's {kind} has the chat form only: leave out {named('api', 'completions')}"
             )
         if not self._sends_itself:
             self._check_address()
@@ -63,7 +64,7 @@ class ApiModel:
         """Raises `SetupError` if the address or the headers are missing; keeps keys secret."""
         if not self._url.startswith(("http://", "https://")):
             raise SetupError(
-                f"lm-eval's {self._kind} needs an address: --model-arg base_url=http://…/v1/"
+                f"lm-eval's {self._kind} needs an address: {named('model_args', 'base_url=http://…/v1/')}"
                 f"{'chat/completions' if self._chat else 'completions'}"
             )
         try:
@@ -81,7 +82,7 @@ class ApiModel:
             raise PromptOverflowError(
                 f"the prompt has {len(message)} tokens and the reply may have"
                 f" {request.max_tokens}, but the window has {lm.max_length}; if the model's window"
-                " is larger, give --model-arg max_length=N"
+                f" is larger, give {named('model_args', 'max_length=N')}"
             )
         arguments: dict[str, Any] = {
             "max_gen_toks": request.max_tokens,
@@ -128,8 +129,9 @@ class ApiModel:
         else:
             if not (self._chat or (lm.tokenizer is not None and lm.tokenized_requests)):
                 raise SetupError(
-                    f"lm-eval's {self._kind} takes no messages: use --api completions, or give it a"
-                    " tokenizer with a chat template (--model-arg tokenizer=…)"
+                    f"lm-eval's {self._kind} takes no messages: use "
+                    f"{named('api', 'completions')}, or give it a"
+                    f" tokenizer with a chat template ({named('model_args', 'tokenizer=…')})"
                 )
             system = [{"role": "system", "content": settings.system}] if settings.system else []
             try:
@@ -140,7 +142,7 @@ class ApiModel:
             except Exception as error:  # any error of a tokenizer without a template
                 raise SetupError(
                     f"lm-eval's {self._kind} has no chat template for this ({one_line(error)});"
-                    " use --api completions"
+                    f" use {named('api', 'completions')}"
                 ) from error
         if not self._sends_tokens:
             return text

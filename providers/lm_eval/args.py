@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from eyechart.providers.base import SetupError
+from eyechart.providers.naming import named
 from eyechart.providers.secrets import keep_address, keep_secret, redact
 
 _NAMES = ("model", "pretrained", "path", "model_path", "engine", "load", "base_url")
@@ -46,7 +47,7 @@ def read_args(given: Sequence[str]) -> dict[str, str]:
         name, equals, value = argument.partition("=")
         name = name.strip()
         if not equals or not name.isidentifier():
-            raise SetupError(f"--model-arg wants KEY=VALUE, not {redact(argument)!r}")
+            raise SetupError(f"{named('model_args')} wants KEY=VALUE, not {redact(argument)!r}")
         if "://" in value:
             keep_address(value)
         if is_secret(name):
@@ -55,9 +56,11 @@ def read_args(given: Sequence[str]) -> dict[str, str]:
                 if is_secret(header):
                     keep_secret(text)
         elif not value.startswith(("{", "[", "(", "'", '"')) and (second := _SECOND.search(value)):
-            raise SetupError(f"give {second[1]!r} in a --model-arg of its own, not after a comma")
+            raise SetupError(
+                f"give {second[1]!r} in a {named('model_args')} of its own, not after a comma"
+            )
         if name in args:
-            raise SetupError(f"--model-arg {name!r} is given twice")
+            raise SetupError(f"{named('model_args')} {name!r} is given twice")
         args[name] = value
     return args
 

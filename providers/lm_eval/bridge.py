@@ -26,6 +26,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.lm_eval.args import facts_of, read_args
 from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, is_installed, load, missing, one_line
+from eyechart.providers.naming import turned_on
 from eyechart.providers.one_thread import Job, OneThread
 
 if TYPE_CHECKING:
@@ -143,7 +144,9 @@ def open_provider(settings: ModelSettings) -> LmEvalProvider:
         SetupError: lm-eval is not installed, or the settings ask for log probabilities.
     """
     if settings.logprobs:
-        raise SetupError("lm-eval keeps no probabilities of replies; leave out --logprobs")
+        raise SetupError(
+            f"lm-eval keeps no probabilities of replies; leave out {turned_on('logprobs')}"
+        )
     if not is_installed():
         raise missing()
     return LmEvalProvider(settings)

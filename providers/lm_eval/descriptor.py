@@ -12,6 +12,7 @@ from eyechart.providers.descriptor import (
     extra_needed,
 )
 from eyechart.providers.lm_eval.args import facts_of, label_of, read_args
+from eyechart.providers.naming import named
 
 
 def _destination(
@@ -24,7 +25,7 @@ def _destination(
 DESCRIPTOR = Descriptor(
     name="lm-eval",
     title="models that lm-eval loads: hf, gguf, …",
-    needs=lambda _environ: f"--model-arg, {extra_needed('lm-eval', 'lm_eval')}",
+    needs=lambda _environ: f"{named('model_args')}, {extra_needed('lm-eval', 'lm_eval')}",
     opens="eyechart.providers.lm_eval.bridge:open_provider",
     model_args=lambda given: label_of(read_args(given)),
     known_facts=lambda given: facts_of(read_args(given)),

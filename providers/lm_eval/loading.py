@@ -16,6 +16,7 @@ from eyechart.providers.base import ProviderError, SetupError, install
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.foreign import described
 from eyechart.providers.lm_eval.args import is_secret
+from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact, scrub
 
 AT_ONCE = 32
@@ -127,7 +128,8 @@ def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
         ) from error
     except (Exception, SystemExit) as error:  # whatever a model's library raises
         raise SetupError(
-            f"lm-eval cannot load {kind} ({one_line(error)}); look at its --model-arg values"
+            f"lm-eval cannot load {kind} ({one_line(error)}); look at its {named('model_args')} "
+            f"values"
         ) from error
 
 
@@ -135,7 +137,7 @@ def _check_kind(kind: str, known: list[str]) -> None:
     if kind in known:
         return
     guess = did_you_mean(kind, known, f"it has {', '.join(sorted(known))}")
-    hint = " (the model goes into --model-arg pretrained=…)" if "/" in kind else ""
+    hint = f" (the model goes into {named('model_args', 'pretrained=…')})" if "/" in kind else ""
     raise SetupError(f"lm-eval has no model type {kind!r}{hint}; {guess}")
 
 

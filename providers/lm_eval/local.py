@@ -26,6 +26,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.lm_eval.loading import AT_ONCE, one_line
+from eyechart.providers.naming import named
 from eyechart.providers.one_thread import Job
 
 _OUT_OF_MEMORY = "out of memory"
@@ -180,10 +181,12 @@ class LocalModel:
         except Exception as error:  # of transformers, jinja or lm-eval
             raise SetupError(
                 f"lm-eval's {self._kind} has no chat template for this ({one_line(error)});"
-                " use --api completions"
+                f" use {named('api', 'completions')}"
             ) from error
         if system and system.strip() not in text:
-            raise SetupError(f"the chat template of lm-eval's {self._kind} leaves out --system")
+            raise SetupError(
+                f"the chat template of lm-eval's {self._kind} leaves out {named('system')}"
+            )
         return text
 
     def _ids(self, text: str) -> Sequence[int] | None:

@@ -32,6 +32,7 @@ from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
 from eyechart.providers.http.errors import error_of, rejected_parameter
 from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
+from eyechart.providers.naming import named
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
 from eyechart.providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
 from eyechart.providers.openai.models import said_of_model
@@ -95,7 +96,7 @@ class OpenAIProvider:
                 if "service_tier" in body and "service_tier" in text:
                     raise SetupError(
                         f"{self._settings.model} has no tier {self._settings.tier!r}; leave out "
-                        f"--tier ({error})"
+                        f"{named('tier')} ({error})"
                     ) from error
                 if name is None or not self._form.adapt(name, text):
                     raise
@@ -197,7 +198,8 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
     key = environment_key(endpoint.key) if endpoint.key else ""
     if endpoint.key and not key and not settings.base_urls:
         raise SetupError(
-            f"{settings.provider} needs a key: set {endpoint.key}, or try --model tiny, which "
+            f"{settings.provider} needs a key: set {endpoint.key}, or try "
+            f"{named('model', 'tiny')}, which "
             "needs none"
         )
     clients = [

@@ -24,6 +24,7 @@ from eyechart.providers.base import (
 from eyechart.providers.http.bodies import Limits
 from eyechart.providers.http.errors import as_text
 from eyechart.providers.http.sdk import http_client
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.openai.api import TIMEOUT_S, OpenAIProvider, open_provider, sdk_errors
 from eyechart.providers.openai.form import is_count, read_json
 from eyechart.providers.secrets import mask, masked, redact, redact_address
@@ -228,6 +229,8 @@ def open_service(settings: ModelSettings) -> OpenAIBatches:
         SetupError: the key is missing, or there are several addresses.
     """
     if len(settings.base_urls) > 1:
-        raise SetupError("a batch is sent to one server: give one --base-url with --batch")
+        raise SetupError(
+            f"a batch is sent to one server: give one {named('base_url')} with {turned_on('batch')}"
+        )
     provider = open_provider(settings)
     return OpenAIBatches(provider.clients[0], provider)

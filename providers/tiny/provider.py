@@ -30,6 +30,7 @@ from eyechart.providers.base import (
 from eyechart.providers.documents import until_stop
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.model_files import check_ids
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.one_thread import Job, OneThread
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
@@ -56,7 +57,9 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
     _refuse_temperature(settings.temperature)
     folder = model_folder(settings.model)
     if settings.logprobs:
-        raise SetupError("the embedded model keeps no probabilities; leave out --logprobs")
+        raise SetupError(
+            f"the embedded model keeps no probabilities; leave out {turned_on('logprobs')}"
+        )
     name = "tiny" if settings.model == "tiny" else folder.resolve().name
     notify = settings.notify if settings.model == "tiny" else None
     return TinyProvider(
@@ -74,7 +77,7 @@ def _refuse_temperature(temperature: float) -> None:
     if temperature != 0:
         raise SetupError(
             f"the embedded model is greedy only: it cannot sample at temperature {temperature!r};"
-            " use --temperature 0"
+            f" use {named('temperature', '0')}"
         )
 
 

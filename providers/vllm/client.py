@@ -34,6 +34,7 @@ from eyechart.providers.documents import as_document
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
+from eyechart.providers.naming import named
 from eyechart.providers.openai.form import (
     body_of,
     is_count,
@@ -250,6 +251,9 @@ def open_provider(settings: ModelSettings) -> VllmProvider:
     """
     if settings.base_urls:
         if settings.server_args:
-            raise SetupError("--vllm-arg is for a server that bench starts: leave out --base-url")
+            raise SetupError(
+                f"{named('server_args')} is for a server that bench starts: leave out "
+                f"{named('base_url')}"
+            )
         return VllmProvider(settings)
     return VllmProvider(settings, VllmServer.of(settings))

@@ -13,6 +13,7 @@ from eyechart.providers.descriptor import (
     extra_needed,
     key_in,
 )
+from eyechart.providers.naming import named
 
 VLLM_KEY = "VLLM_API_KEY"
 """The key that `vllm serve --api-key` requires."""
@@ -27,13 +28,13 @@ def _destination(
 DESCRIPTOR = Descriptor(
     name="vllm",
     title="vLLM: a server that runs, or one of our own",
-    needs=lambda _environ: f"--base-url, or {extra_needed('vllm', 'vllm')}",
+    needs=lambda _environ: f"{named('base_url')}, or {extra_needed('vllm', 'vllm')}",
     opens="eyechart.providers.vllm.client:open_provider",
     batch_form="eyechart.providers.openai.batch_form:open_vllm",
     batch_hint="'bench export batch' writes files for 'vllm run-batch'",
     takes_server_args=True,
     efforts="none",
-    effort_hint="ask its server: --model NAME --base-url …",
+    effort_hint=f"ask its server: {named('model', 'NAME')} {named('base_url', '…')}",
     runs_here=True,
     is_free=True,
     counts_tokens="server",

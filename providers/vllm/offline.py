@@ -30,6 +30,7 @@ from eyechart.providers.base import (
     redact,
 )
 from eyechart.providers.documents import as_document, stops
+from eyechart.providers.naming import named
 from eyechart.providers.openai.form import body_of
 from eyechart.providers.vllm.server import check_arguments, check_folder
 
@@ -85,9 +86,13 @@ class OfflineVllm:
             return AsyncEngineArgs.from_cli_args(read)
         except SystemExit as error:
             why = said.getvalue().strip().rpartition("error: ")[2]
-            raise SetupError(f"vLLM does not take --vllm-arg: {_one_line(why)}") from error
+            raise SetupError(
+                f"vLLM does not take {named('server_args')}: {_one_line(why)}"
+            ) from error
         except Exception as error:
-            raise SetupError(f"vLLM does not take --vllm-arg: {_one_line(error)}") from error
+            raise SetupError(
+                f"vLLM does not take {named('server_args')}: {_one_line(error)}"
+            ) from error
 
     @cached_property
     def config(self) -> Any:

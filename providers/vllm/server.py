@@ -18,6 +18,7 @@ from pathlib import Path
 import aiohttp
 
 from eyechart.providers.base import ModelSettings, SetupError, install
+from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact, scrub
 from eyechart.providers.vllm.descriptor import VLLM_KEY
 
@@ -91,7 +92,7 @@ class VllmServer:
         if program is None:
             raise SetupError(
                 f"vllm/{settings.model} needs vLLM: {install('vllm')}, or use a running server "
-                "with --base-url http://HOST:8000/v1"
+                f"with {named('base_url', 'http://HOST:8000/v1')}"
             )
         check_folder(settings.model)
         check_arguments(settings.server_args)
@@ -232,13 +233,14 @@ def check_arguments(arguments: Sequence[str]) -> None:
         name = argument.partition("=")[0].replace("_", "-")  # vLLM accepts both
         if _SECRET.match(name):
             raise SetupError(
-                f"--vllm-arg {name}: set keys in the environment "
+                f"{named('server_args')} {name}: set keys in the environment "
                 f"({VLLM_KEY}, HF_TOKEN), because arguments are written to the manifest"
             )
         if _OURS.match(name):
             raise SetupError(
-                f"--vllm-arg {name}: bench chooses the address and the name of the server "
-                "that it starts; use a server at another address with --base-url"
+                f"{named('server_args')} {name}: bench chooses the address and the name of the "
+                f"server "
+                f"that it starts; use a server at another address with {named('base_url')}"
             )
 
 

@@ -13,11 +13,13 @@ from eyechart.harness.score.outcomes import Outcome
 from tests.docs.commands import commands_page
 from tests.docs.prompts import prompts_page
 from tests.docs.python_reference import python_page
+from tests.docs.settings_table import settings_page
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "api.md": python_page,
     "commands.md": commands_page,
     "prompts.md": prompts_page,
+    "settings.md": settings_page,
 }
 """Name of a file in docs/ -> its text, without what commands print."""
 

@@ -31,6 +31,7 @@ from eyechart.providers.base import (
     TransientError,
     UnknownModelError,
 )
+from eyechart.providers.naming import named
 
 SETTLE_S = 10.0
 """Seconds until the service lists a batch that was created just before its command was killed."""
@@ -306,7 +307,7 @@ class BatchRun:
         except StopRunError as error:  # another model answers by now
             raise StopRunError(
                 f"{error}; the replies that were paid for are in {path}: to keep them, give 'bench "
-                "export batch' another --out, then 'bench import' that file with the same --out"
+                f"export batch' another --out, then 'bench import' that file with the same --out"
             ) from error
         if summary.unused == before:
             path.unlink(missing_ok=True)
@@ -317,6 +318,6 @@ def _remedy(problem: str) -> str:
     if "token_limit_exceeded" in problem or "nqueued token" in problem:
         return (
             "; give the same command again when other batches have ended, or make the batch "
-            "smaller with --lengths or --samples"
+            f"smaller with {named('lengths')} or {named('samples')}"
         )
     return ""

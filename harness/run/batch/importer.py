@@ -41,6 +41,7 @@ from eyechart.providers.base import (
     SampleError,
     TransientError,
 )
+from eyechart.providers.naming import named
 from eyechart.providers.registry import open_batch_form, parse_model
 from eyechart.providers.secrets import redact
 
@@ -63,7 +64,7 @@ _UNUSED: Mapping[Fate, str] = {
     "torn": "the last line is cut off",
     "no JSON": "the line is no JSON object",
     "foreign": "the line has no custom_id of Eyechart",
-    "no run": "the reply's run is not here; give the folder that holds it with --out",
+    "no run": f"the reply's run is not here; give the folder that holds it with {named('out')}",
     "unknown": "the reply's task has no such sample",
     "changed": "the reply is to another prompt: the task changed after the request",
     "request": "the line is a request, not a reply",

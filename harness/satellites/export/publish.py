@@ -22,7 +22,6 @@ from eyechart.harness.cli.results import without_repeats
 from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, IncompleteError, JournalError, UsageError
 from eyechart.harness.journal.files import replace_file
-from eyechart.harness.plan.selection import check_text
 from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     Evaluation,
     Publisher,
@@ -31,6 +30,7 @@ from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
 from eyechart.harness.satellites.export.every_eval_ever.samples import lines
 from eyechart.harness.satellites.export.model_identity import HUB_NAME, UNKNOWN, Weights
 from eyechart.harness.satellites.export.publishable import Publishable, read_publishable
+from eyechart.harness.settings import checks
 
 _BEGINNING = 4096
 """Characters at the start of a file that show whether this export wrote it."""
@@ -133,8 +133,11 @@ def read_publisher(
         raise UsageError(
             f"--benchmark names a folder: letters, digits, '-', '_' and '.', not {benchmark!r}"
         )
-    check_text("--organization", organization)
-    if not organization.strip():
+    try:
+        is_empty = not checks.text(organization).strip()
+    except ValueError as error:
+        raise UsageError(f"--organization {error}") from None
+    if is_empty:
         raise UsageError("--organization is empty; leave it out if there is nothing to say")
     return Publisher(
         organization,

@@ -6,36 +6,24 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from eyechart.harness.cli.options import (
-    ApiOption,
-    AxisOption,
+    PLANNED,
     JsonOption,
-    LengthsOption,
-    LogprobsOption,
-    MaxTokensOption,
-    ModelOption,
-    OutOption,
     OwnTasksOption,
-    PresetOption,
     RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
-    SamplesOption,
-    SeedOption,
-    SpreadOption,
-    SystemOption,
-    TaskOption,
-    TemperatureOption,
     ThresholdOption,
     TrustOption,
     command_of,
     examples,
     folder,
-    listed,
+    settings_of,
+    takes,
     warner_for_default_axes,
 )
 from eyechart.harness.cli.settings import AskingVerb
@@ -49,6 +37,9 @@ export_app = typer.Typer(
 )
 
 
+_SHAPING = ("temperature", "max_tokens", "api", "system", "logprobs", "out")
+
+
 @export_app.command(
     cls=AskingVerb,
     epilog=examples(
@@ -58,31 +49,19 @@ export_app = typer.Typer(
         "bench import replies.jsonl",
     ),
 )
+@takes("task", "model", *PLANNED, *_SHAPING, task=..., model=...)
 def batch(
     context: typer.Context,
     *,
-    task: TaskOption,
-    model: ModelOption,
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", metavar="FILE", help="File to write; numbered files if it is large."
         ),
     ],
-    preset: PresetOption = None,
-    lengths: LengthsOption = None,
-    spread: SpreadOption = None,
-    samples: SamplesOption = None,
-    axis: AxisOption = None,
-    seed: SeedOption = 0,
-    temperature: TemperatureOption = 0.0,
-    max_tokens: MaxTokensOption = "auto",
-    api: ApiOption = "chat",
-    system: SystemOption = None,
-    logprobs: LogprobsOption = False,
-    out: OutOption = Path("results"),
     trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Write the requests of a run as a file for OpenAI's Batch API or 'vllm run-batch'.
 
@@ -90,35 +69,14 @@ def batch(
     that 'bench run' would fill, and each command continues where the other stopped.
     """
     from eyechart.harness.cli import batch, documents
-    from eyechart.harness.face.run_options import RunOptions, read_settings
+    from eyechart.harness.face.run_options import models_of
     from eyechart.harness.plan import selection
 
-    plans = selection.plans(
-        ",".join(listed(task)),
-        lengths=lengths,
-        spread=spread,
-        samples=samples,
-        axes=axis or [],
-        seed=seed,
-        leave_out=warner_for_default_axes(context),
-        preset=preset,
-        notify=warn,
-    )
-    name, *others = listed(model)
-    if others:
+    settings = settings_of(given)
+    plans = selection.plans(settings, leave_out=warner_for_default_axes(context), notify=warn)
+    if len(settings.model) > 1:
         raise UsageError("a batch file asks one model; export a file for each")
-    system_text = selection.system_prompt(plans, system)
-    settings = read_settings(
-        seed=seed, temperature=temperature, max_tokens=max_tokens, api=api, system=system_text
-    )
-    options = RunOptions.from_command(
-        model=name,
-        out=out,
-        settings=settings,
-        notify=warn,
-        logprobs=logprobs,
-        command=command_of(context),
-    )
+    (options,) = models_of(settings, plans, notify=warn, command=command_of(context))
 
     def work() -> int:
         return batch.export(plans, options, output)
@@ -134,45 +92,27 @@ def batch(
         "lm_eval run --include_path eyechart_tasks --tasks eyechart_counting --apply_chat_template",
     ),
 )
+@takes("task", *PLANNED, "api", "max_tokens", task=...)
 def lm_eval(
     context: typer.Context,
     *,
-    task: TaskOption,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
     ],
-    preset: PresetOption = None,
-    lengths: LengthsOption = None,
-    spread: SpreadOption = None,
-    samples: SamplesOption = None,
-    axis: AxisOption = None,
-    seed: SeedOption = 0,
-    api: ApiOption = "chat",
-    max_tokens: MaxTokensOption = "auto",
     trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Write tasks, samples and scoring as a folder that lm-eval runs as it is.
 
     Each cell is one lm-eval task, in groups; samples, ids and verdicts are those of `bench run`.
     """
     from eyechart.harness.cli.documents import print_document
-    from eyechart.harness.face.run_options import read_settings
     from eyechart.harness.plan import selection
     from eyechart.harness.satellites.export.lm_eval import writer
 
-    plans = selection.plans(
-        ",".join(listed(task)),
-        lengths=lengths,
-        spread=spread,
-        samples=samples,
-        axes=axis or [],
-        seed=seed,
-        leave_out=warner_for_default_axes(context),
-        preset=preset,
-        notify=warn,
-    )
-    settings = read_settings(seed=seed, max_tokens=max_tokens, api=api)
+    settings = settings_of(given)
+    plans = selection.plans(settings, leave_out=warner_for_default_axes(context), notify=warn)
     tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)
     if as_json:
         print_document({"files": [output], "tasks": tops})

@@ -22,6 +22,7 @@ from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.manifest import run_folder
 from eyechart.harness.spec import CellKey, Condition, Line, Settings
 from eyechart.harness.task.catalogue import Task
+from eyechart.providers.naming import named
 
 _FIELDS: dict[str, type] = {
     "model": str,
@@ -160,7 +161,7 @@ class ProbeFolder:
         except Timeout:
             raise JournalError(
                 f"{self.folder} is being written by another process on {socket.gethostname()}; "
-                "wait for it or use another --out"
+                f"wait for it or use another {named('out')}"
             ) from None
         except OSError as error:
             self._lock.release()
@@ -199,14 +200,14 @@ class ProbeFolder:
         if not before and (self.folder / MEASURED).stat().st_size:
             raise JournalError(
                 f"{self.folder} has measures but no {MANIFEST}, so their model is not known; "
-                "restore the file, or use another --out"
+                f"restore the file, or use another {named('out')}"
             )
         for fact in ("weights_sha256", "tokenizer_sha256"):
             old, new = (one.get("facts", {}).get(fact) for one in (before, manifest))
             if before and old != new:
                 raise JournalError(
                     f"{self.folder} is the probe of a model with other weights or another "
-                    f"tokenizer ({fact} differs); use another --out"
+                    f"tokenizer ({fact} differs); use another {named('out')}"
                 )
         commands = dict.fromkeys([*before.get("commands", []), *manifest.get("commands", [])])
         kept = {"created": before.get("created", now), "updated": now, "commands": list(commands)}

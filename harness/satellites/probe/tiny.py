@@ -9,6 +9,7 @@ from eyechart.harness.satellites.probe.tiny_layers import Layers
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
 from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import check_ids
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
 from eyechart.providers.tiny.weights import Array, Tensors, read_config
@@ -26,10 +27,12 @@ def open_inside(settings: ModelSettings) -> TinyInside:
     """
     if settings.device not in (None, "cpu"):
         raise SetupError(
-            f"tiny computes on the CPU, not on {settings.device!r}: leave out --device"
+            f"tiny computes on the CPU, not on {settings.device!r}: leave out {named('device')}"
         )
     if settings.trust_remote_code:
-        raise SetupError("tiny has no code in its folder: leave out --trust-remote-code")
+        raise SetupError(
+            f"tiny has no code in its folder: leave out {turned_on('trust_remote_code')}"
+        )
     return TinyInside(model_folder(settings.model), settings)
 
 

@@ -7,27 +7,20 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from eyechart.harness.cli.numbers import whole
 from eyechart.harness.cli.options import (
-    AxisOption,
-    InterveneOption,
+    PLANNED,
     JsonOption,
-    LengthsOption,
-    OutOption,
-    PresetOption,
-    SamplesOption,
-    SeedOption,
-    SpreadOption,
-    SystemOption,
-    TaskOption,
     TrustOption,
     command_of,
     examples,
     listed,
+    settings_of,
+    takes,
     warner_for_default_axes,
 )
 from eyechart.harness.cli.settings import AskingVerb, Verb
@@ -107,10 +100,10 @@ PROBE_EXAMPLES = examples(
 @probe_app.command(
     short_help="Measure the inside of a model.", epilog=PROBE_EXAMPLES, cls=AskingVerb
 )
+@takes("task", *PLANNED, "system", "intervention", "out", task=..., samples=3)
 def probe(
     context: typer.Context,
     *,
-    task: TaskOption,
     model: Annotated[
         list[str],
         typer.Option(
@@ -128,14 +121,6 @@ def probe(
             help="Measures to take; default: all but lipschitz, which is slow.",
         ),
     ] = None,
-    preset: PresetOption = None,
-    lengths: LengthsOption = None,
-    spread: SpreadOption = None,
-    samples: SamplesOption = 3,
-    axis: AxisOption = None,
-    seed: SeedOption = 0,
-    system: SystemOption = None,
-    intervene: InterveneOption = None,
     device: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Where a model of hf/ runs: cpu, cuda, mps, cuda:1."),
@@ -146,16 +131,16 @@ def probe(
             "--trust-remote-code", help="Execute Python code in the folder of a model of hf/."
         ),
     ] = False,
-    out: OutOption = Path("results"),
     trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Measure the inside of a model on the samples that 'bench run' asks.
 
     The same command again continues where it stopped; more lengths, samples, conditions or measures
     grow the same probe.
     """
-    from eyechart.harness.face.run_options import read_settings
+    from eyechart.harness.face.run_options import shaping
     from eyechart.harness.face.variant import variant_of
     from eyechart.harness.plan import selection
     from eyechart.harness.satellites.probe.inside import insides
@@ -165,21 +150,12 @@ def probe(
     from eyechart.providers.base import ModelSettings
     from eyechart.providers.registry import check_intervention, parse_model
 
-    plans = selection.plans(
-        ",".join(listed(task)),
-        lengths=lengths,
-        spread=spread,
-        samples=samples,
-        axes=axis or [],
-        seed=seed,
-        leave_out=warner_for_default_axes(context),
-        preset=preset,
-        notify=warn,
-    )
-    settings = read_settings(seed=seed, system=selection.system_prompt(plans, system))
+    asked = settings_of(given)
+    plans = selection.plans(asked, leave_out=warner_for_default_axes(context), notify=warn)
+    settings = shaping(asked, selection.system_prompt(plans, asked.system))
     models = []
-    for given, change in product(listed(model), listed(intervene) if intervene else [None]):
-        name = parse_model(given)
+    for label, change in product(listed(model), asked.intervention or [None]):
+        name = parse_model(label)
         intervention = check_intervention(name, change, insides())
         variant = variant_of(None, None, intervention)
         models.append(
@@ -203,7 +179,7 @@ def probe(
             models,
             listed(measure or []),
             settings=settings,
-            out=out,
+            out=asked.out,
             command=command_of(context),
             as_json=as_json,
         )

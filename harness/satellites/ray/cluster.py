@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from eyechart.harness.satellites.ray.rows import Asked, Back, read_table, tables
 from eyechart.providers.base import SetupError, StopRunError, install, redact
+from eyechart.providers.naming import named
 
 _LOCAL_SPARE = 8
 """Logical processors of a cluster on this machine, besides one for each worker. Every stage of a
@@ -67,7 +68,9 @@ class Cluster:
             import ray  # noqa: PLC0415  an extra
             import ray.data  # noqa: PLC0415
         except ImportError as error:
-            raise SetupError(f"--engine ray needs Ray: {install('ray')} ({error})") from error
+            raise SetupError(
+                f"{named('engine', 'ray')} needs Ray: {install('ray')} ({error})"
+            ) from error
         options: dict[str, Any] = {}
         if address == "local":
             cpus = max(os.cpu_count() or 1, workers) + _LOCAL_SPARE

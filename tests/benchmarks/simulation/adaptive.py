@@ -20,7 +20,7 @@ from eyechart.harness.analysis.adaptive import Aim, next_step
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.fit import fit
-from eyechart.harness.bounds import COARSEST, FINEST
+from eyechart.harness.settings.checks import COARSEST, FINEST
 from tests.benchmarks.simulation.coverage import COVERED, SAID
 from tests.benchmarks.simulation.draws import (
     CORRELATION,

@@ -30,7 +30,7 @@ from inspect_ai.util import EarlyStopping
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.plan.plan import Plan, output_budget
-from eyechart.harness.plan.selection import open_tasks, plans, read_precision
+from eyechart.harness.plan.selection import open_tasks, plans
 from eyechart.harness.satellites.export.inspect_ai.scores import (
     FACTS,
     PACKAGE,
@@ -39,12 +39,14 @@ from eyechart.harness.satellites.export.inspect_ai.scores import (
     outcome,
     verdict,
 )
+from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task as TaskFile
 from eyechart.harness.task.catalogue import installed_files
 from eyechart.providers.base import PromptOverflowError
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.http.errors import error_of
+from eyechart.providers.naming import spelled
 
 _SWITCHES = {True: ("on", "yes", "true"), False: ("off", "no", "false")}
 """Truth value that YAML read -> the words of `-T` that it may stand for."""
@@ -122,40 +124,41 @@ def _task(
     Raises:
         BadParameterError: a value that cannot be used, or a task file with mistakes.
     """
-    octaves = _octaves(adaptive, precision)
-    is_adaptive = octaves is not None
     try:
         if any(isinstance(value, bool) for value in axes.values()):
             axes = _with_words(axes, open_tasks(names, trial=False))
-        planned = plans(
-            names,
+        given = RunSettings.read(
+            task=names,
             lengths=None if lengths is None else _text(lengths),
             spread=None if spread is None else _text(spread),
-            samples=None if samples is None else _whole("samples", samples),
-            axes=[f"{axis}={_text(value)}" for axis, value in axes.items()],
-            seed=_whole("seed", seed),
-            adaptive=is_adaptive,
+            samples=samples,
+            axes={axis: _text(value) for axis, value in axes.items()},
+            seed=seed,
+            adaptive=adaptive,
+            precision=precision,
         )
+        planned = plans(given)
         if own := [plan.task.name for plan in planned if plan.task.spec.scorer is not None]:
             raise BadParameterError(
                 f"task {own[0]!r} has a scorer of its own, which Inspect's logs cannot keep; "
                 "use bench run"
             )
         dataset = [
-            _sample(plan, sample, is_adaptive=is_adaptive) for plan in planned for sample in plan
+            _sample(plan, sample, is_adaptive=given.adaptive) for plan in planned for sample in plan
         ]
     except UsageError as error:
-        raise BadParameterError(str(error)) from error
+        text = "\n".join(error.lines)
+        raise BadParameterError(spelled(text, _parameter)) from error
     versions = [f"{plan.task.name}@{plan.task.spec.version}" for plan in planned]
     return Task(
         dataset=MemoryDataset(dataset, name=names),
         solver=ask(),
-        scorer=[adaptive_verdict() if is_adaptive else verdict(), outcome()],
+        scorer=[adaptive_verdict() if given.adaptive else verdict(), outcome()],
         config=GenerateConfig(temperature=0.0),
         score_on_error=True,  # a request that fails is counted, and costs its own sample
         version=planned[0].task.spec.version if len(planned) == 1 else ",".join(versions),
-        early_stopping=None if octaves is None else _stopping(octaves),
-        metadata={"eyechart": version("eyechart"), "tasks": versions, "adaptive": is_adaptive},
+        early_stopping=_stopping(given.octaves) if given.adaptive else None,
+        metadata={"eyechart": version("eyechart"), "tasks": versions, "adaptive": given.adaptive},
     )
 
 
@@ -216,26 +219,9 @@ def _text(value: object) -> str:
     return ",".join("" if item is None else str(item) for item in values)
 
 
-def _whole(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise BadParameterError(f"-T {name} must be a whole number, not {value!r}")
-    return value
-
-
-def _octaves(adaptive: object, precision: object) -> float | None:
-    """The precision of an adaptive evaluation; `None` where it is not adaptive."""
-    if not isinstance(adaptive, bool):
-        raise BadParameterError(f"-T adaptive must be true or false, not {adaptive!r}")
-    if precision is not None and not adaptive:
-        raise BadParameterError("-T precision needs an adaptive evaluation; add -T adaptive=true")
-    if precision is not None and (
-        not isinstance(precision, int | float) or isinstance(precision, bool)
-    ):
-        raise BadParameterError(f"-T precision must be a number of octaves, not {precision!r}")
-    try:
-        return read_precision(precision) if adaptive else None
-    except UsageError as error:
-        raise BadParameterError(str(error)) from error
+def _parameter(name: str, value: str) -> str:
+    """How Inspect's command line spells a setting: `-T adaptive=true`."""
+    return f"-T {name}={value.lower()}" if value else f"-T {name}"
 
 
 def _register(name: str) -> None:

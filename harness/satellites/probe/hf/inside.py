@@ -26,6 +26,7 @@ from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupErr
 from eyechart.providers.documents import as_document
 from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import check_ids, check_rendered, rendering, tokenizing
+from eyechart.providers.naming import named
 
 _NO_WINDOW = 1 << 30
 """Most tokens of a prompt, for models that give no limit."""
@@ -278,7 +279,8 @@ class HfInside:
             getattr(one, "rope_type", "default") != "default" for one in turned
         ):
             raise SetupError(
-                f"{anatomy.architecture} has no plain rotary positions for --intervene to change"
+                f"{anatomy.architecture} has no plain rotary positions for "
+                f"{named('intervention')} to change"
             )
         frequencies = change.frequencies(anatomy.rotary_base, anatomy.rotary_width, anatomy.window)
         for module in turned:

@@ -16,6 +16,7 @@ from eyechart.harness.satellites.probe.hf import attention
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.intervention import Intervention
 from eyechart.providers.model_files import is_there, one_line, read_content, read_object
+from eyechart.providers.naming import turned_on
 
 _CHUNK = 1 << 20
 _TEXTS = (".json", ".jinja", ".model", ".txt")
@@ -49,7 +50,7 @@ def folder_of(settings: ModelSettings) -> Path:
         if is_mapped and not settings.trust_remote_code:
             raise SetupError(
                 f"{str(folder)!r} has Python code of its own (auto_map in {name}); "
-                "--trust-remote-code executes it"
+                f"{turned_on('trust_remote_code')} executes it"
             )
     _check_layers(folder, read_object(folder / "config.json"))
     return folder

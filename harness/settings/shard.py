@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.checks import shown
 
 _SHARD = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
 
@@ -36,13 +36,16 @@ class Shard:
 
     @classmethod
     def read(cls, text: str) -> Shard:
-        """The shard that a text such as `3/16` names; raises `UsageError` for any other text."""
-        match = _SHARD.fullmatch(text)
+        """The shard that `3/16` names; raises `ValueError` for anything else."""
+        match = _SHARD.fullmatch(text) if isinstance(text, str) else None
         shard = cls(int(match[1]), int(match[2])) if match else None
         if shard is None or not shard.of:
-            raise UsageError(f"--shard must be NUMBER/SHARDS, such as 3/16, not {text!r}")
+            raise ValueError(
+                "is a number from 1, a slash and how many shards there are, as 3/16, not "
+                f"{shown(text)}"
+            )
         if not 1 <= shard.number <= shard.of:
-            raise UsageError(f"--shard {text!r}: shards are numbered from 1 to {shard.of}")
+            raise ValueError(f"{text!r}: shards are numbered from 1 to {shard.of}")
         return shard
 
 

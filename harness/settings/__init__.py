@@ -1,0 +1,1 @@
+"""The settings of a run: each with its type, its bounds, its help and its names, in one place."""

@@ -1,0 +1,256 @@
+"""Checks of values that settings can have.
+
+A check returns the value in the type of its setting. It raises `ValueError` with what is wrong with
+the value, in words that follow the name of the setting: `must be a number above 0, not -1`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, TypeAlias
+
+MAX_LENGTH = 1_000_000
+"""Most symbols in a row."""
+MAX_SAMPLES = 1_000_000
+"""Most samples of one cell."""
+FINEST, COARSEST = 0.4, 1.0
+"""Octaves: a finer precision is out of reach around some crossings, and a run with a coarser one
+ends after so few samples that its intervals hold too seldom (`docs/statistics.md`)."""
+_LARGEST = sys.float_info.max
+_SHOWN = 60
+"""Characters of a value in a message, at most."""
+
+Check: TypeAlias = Callable[[Any], Any]
+
+
+def shown(given: object) -> str:
+    """A value as messages show it, shortened."""
+    try:
+        text = f"{given:g}" if isinstance(given, float) else repr(given)
+    except ValueError:  # an integer of thousands of digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The numbers that a setting can have; a check."""
+
+    least: float
+    most: float | None = None
+    is_whole: bool = True
+    is_above: bool = False
+    """Whether `least` itself is not allowed."""
+    unit: str = ""
+    """What stands after the numbers in messages."""
+
+    @property
+    def demand(self) -> str:
+        """What a number must be: `a whole number from 1 to 10,000`."""
+        kind = "a whole number" if self.is_whole else "a number"
+        if self.is_above:
+            return f"{kind} above {_figure(self.least)}"
+        most = "on" if self.most is None else f"to {_figure(self.most)}"
+        return f"{kind} from {_figure(self.least)} {most}{self.unit}"
+
+    def allows(self, given: object) -> bool:
+        """Whether a setting can have this value."""
+        kind = Integral if self.is_whole else Real
+        if not isinstance(given, kind) or isinstance(given, bool):
+            return False
+        number: Any = given
+        is_enough = number > self.least if self.is_above else number >= self.least
+        return bool(is_enough and number <= (_LARGEST if self.most is None else self.most))
+
+    def __call__(self, given: Any) -> Any:
+        """The value as an `int` or a `float`."""
+        if not self.allows(given):
+            raise ValueError(f"must be {self.demand}, not {shown(given)}")
+        return int(given) if self.is_whole else float(given)
+
+
+def _figure(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+
+
+_EXAMPLE = "{'separator': 'comma'}"
+
+
+def switch(given: Any) -> bool:
+    """Checks a truth value."""
+    if not isinstance(given, bool):
+        raise ValueError(f"must be true or false, not {shown(given)}")
+    return given
+
+
+def text(given: Any) -> str:
+    """Checks a text, which may be empty."""
+    if not isinstance(given, str):
+        raise ValueError(f"must be a text, not {shown(given)}")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{given!r} is not UTF-8; write it in UTF-8") from None
+    return given
+
+
+def full_text(given: Any) -> str:
+    """Checks a text that is not empty."""
+    if not isinstance(given, str) or not given.strip():
+        raise ValueError(f"must be a text that is not empty, not {shown(given)}")
+    return text(given)
+
+
+def path(given: Any) -> Path:
+    """Checks the path of a file or a folder."""
+    if not isinstance(given, str | os.PathLike):
+        raise ValueError(f"must be a path, not {shown(given)}")
+    if not str(given):
+        raise ValueError("is empty; name a folder, '.' for this one")
+    if "\0" in str(given):
+        raise ValueError(f"{shown(str(given))} has a NUL character, which no path has")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        raise ValueError(f"{shown(str(given))} is not UTF-8; write it in UTF-8") from None
+    return Path(given)
+
+
+def texts(given: Any) -> tuple[str, ...]:
+    """Checks one text, or several."""
+    given = [given] if isinstance(given, str) else given
+    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
+        raise ValueError(f"must be a text or a list of texts, not {shown(given)}")
+    return tuple(full_text(one) for one in given)
+
+
+def names(given: Any) -> tuple[str, ...]:
+    """Checks names, which may stand in one text with commas between; each is kept once."""
+    parts = (part.strip() for one in texts(given) for part in one.split(","))
+    return tuple(dict.fromkeys(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """The check of numbers of symbols, which may stand in one text with commas between."""
+
+    bound: Bound = Bound(1, MAX_LENGTH)
+
+    def __call__(self, given: Any) -> tuple[int, ...]:
+        """The numbers, in their order."""
+        between = ", with commas between" if isinstance(given, str) else ""
+        if isinstance(given, str):
+            given = [part.strip() for part in given.split(",")]
+        elif isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
+            given = [given]
+        given = list(given)
+        if not given:
+            raise ValueError("is empty; leave it out for those of the task")
+        numbers = [number_of(one) if between else one for one in given]
+        for one, number in zip(given, numbers, strict=True):
+            if not self.bound.allows(number):
+                demand = self.bound.demand.replace("a whole number", "whole numbers")
+                raise ValueError(f"must be {demand}{between}, not {shown(one)}")
+        return tuple(map(int, numbers))
+
+
+def number_of(given: Any) -> Any:
+    """The number that a text is; what is none is returned as it is."""
+    if isinstance(given, str) and given.isascii():
+        for kind in (int, float):
+            try:
+                return kind(given)
+            except ValueError:
+                continue
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class MaxTokens:
+    """The check of a limit of tokens."""
+
+    bound: Bound = Bound(1, 999_999_999)
+
+    def __call__(self, given: Any) -> int | None:
+        """The limit; `None` for `auto`."""
+        if given is None or given == "auto":
+            return None
+        if not self.bound.allows(given):
+            raise ValueError(f"must be 'auto' or {self.bound.demand}, not {shown(given)}")
+        return int(given)
+
+
+def axes(given: Any) -> dict[str, tuple[str, ...]]:
+    """Checks axes with their values: a mapping of names, or a list of `AXIS=VALUE[,VALUE]`."""
+    if isinstance(given, str | Mapping):
+        given = [given]
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"must map axes to values, as {_EXAMPLE}, not {shown(given)}")
+    found: dict[str, tuple[str, ...]] = {}
+    for part in given:
+        for axis, values in _axes_of(part):
+            found[axis] = (*found.get(axis, ()), *values)
+    return found
+
+
+def _axes_of(given: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The axes of a mapping, or the one of `AXIS=VALUE[,VALUE]`."""
+    if isinstance(given, Mapping):
+        for axis, values in given.items():
+            if not isinstance(axis, str) or not axis.strip():
+                raise ValueError(f"must map names of axes to values, not {shown(axis)}")
+            yield axis, _values(axis, values)
+        return
+    axis, equals, values = full_text(given).partition("=")
+    if not equals or not values.replace(",", "").strip():
+        raise ValueError(f"wants AXIS=VALUE[,VALUE] or AXIS=all, not {given!r}")
+    yield axis.strip(), _values(axis, values)
+
+
+def _values(axis: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping):
+        given = list(given)
+    else:
+        given = [given]
+    for one in given:
+        if isinstance(one, bool) or not isinstance(one, str | int):
+            raise ValueError(f"{axis!r} must have a text or a list of texts, not {shown(one)}")
+    parts = (part.strip() for one in given for part in full_text(str(one)).split(","))
+    values = tuple(filter(None, parts))
+    if not values:
+        raise ValueError(f"has no value of {axis!r}; 'all' is every value")
+    return values
+
+
+class OneOf:
+    """The check of one of several words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __call__(self, given: Any) -> str:
+        """The word."""
+        if given not in self.words:
+            *first, last = self.words
+            known = f"{', '.join(first)} or {last}" if first else last
+            raise ValueError(f"must be {known}, not {shown(given)}")
+        return str(given)
+
+
+def matching(pattern: str, demand: str, check: Check = text) -> Check:
+    """The check of texts that match a pattern; `demand` is what is said of others, before `not`."""
+
+    def matched(given: Any) -> Any:
+        read = check(given)
+        for one in [read] if isinstance(read, str) else read:
+            if not re.fullmatch(pattern, one, re.ASCII):
+                raise ValueError(f"{demand}, not {shown(one)}")
+        return read
+
+    return matched

@@ -1,0 +1,442 @@
+"""All settings of a run.
+
+Command line, `bench.toml`, environment, studies and Python build a `RunSettings`. A new setting is
+a field here and an argument of `eyechart.run`; help texts, files, variables and chapters follow.
+
+It is a plain dataclass: `bench --help` needs all of it, and does not wait for pydantic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.checks import (
+    COARSEST,
+    FINEST,
+    MAX_SAMPLES,
+    Bound,
+    Lengths,
+    MaxTokens,
+    OneOf,
+    axes,
+    full_text,
+    matching,
+    names,
+    path,
+    text,
+    texts,
+)
+from eyechart.harness.settings.setting import Part, Setting, on_or_off, setting
+from eyechart.harness.settings.shard import WHOLE, Shard
+from eyechart.providers.naming import ON, named, turned_on
+from eyechart.providers.secrets import has_secret
+
+PRECISION = 0.75
+"""Octaves: with it the ends of an interval are a factor of 1.7 apart."""
+Spread: TypeAlias = Literal["bands", "fifth", "none"]
+"""Whether a task's lines are bands that meet, go from 0.8 to 1.2 times their nominal length (Dai &
+Fan 2026, arXiv 2605.02028), or are exact lengths."""
+_POSITIVE = Bound(0, is_whole=False, is_above=True)
+_ANY_TASK: tuple[Part, ...] = ("study", "task")
+_LISTED = "with commas; in the file also a list"
+_SEVERAL = "several with blanks between"
+
+
+def _system(given: Any) -> str:
+    if has_secret(text(given)):
+        raise ValueError(
+            "has a key or a password in it, which would be sent to the model and written to the "
+            "manifest; leave it out"
+        )
+    return str(given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """The settings of a run as they were given, and checked: `RunSettings.read` makes them.
+
+    Several models, efforts and interventions are several runs.
+    """
+
+    task: tuple[str, ...] = setting(
+        names,
+        "Task, group, task file or folder of them.",
+        "NAME[,NAME]",
+        (),
+        short="t",
+        form=f"names {_LISTED}",
+        repeats=True,
+    )
+    model: tuple[str, ...] = setting(
+        names,
+        f"provider/model, or a name that the server at {named('base_url')} has; 'tiny' and "
+        "'oracle:50' are built in.",
+        "NAME[,NAME]",
+        (),
+        short="m",
+        form=f"names {_LISTED}",
+        identity="model",
+        repeats=True,
+    )
+    name: str | None = setting(
+        full_text,
+        f"Name of the model at {named('base_url')} in tables, folders and pages, as lab/m8.",
+        "NAME",
+        form="a name for the [model at `base-url`](running.md#a-server-of-your-own)",
+        key="called",
+        parts=("model",),
+        identity="model",
+    )
+    preset: str | None = setting(
+        text,
+        "Lengths and axes that the task file has under this name, such as those of a paper; other "
+        "options go over it.",
+        "NAME",
+        form="the name of a [preset](tasks.md#presets)",
+        parts=("task",),
+    )
+    lengths: tuple[int, ...] | None = setting(
+        Lengths(),
+        "Symbols in a row; default: the task's.",
+        "N[,N]",
+        form=f"numbers {_LISTED}",
+        parts=_ANY_TASK,
+    )
+    spread: Spread | None = setting(
+        OneOf("bands", "fifth", "none"),
+        "Bands around the lengths, or exact ones; default: as the task has it, and exact with "
+        f"{named('lengths')}, but bands with {named('adaptive')}.",
+        "bands|fifth|none",
+        parts=_ANY_TASK,
+    )
+    samples: int | None = setting(Bound(1, MAX_SAMPLES), "Samples per cell.", "N", parts=_ANY_TASK)
+    axes: Mapping[str, tuple[str, ...]] = setting(
+        axes,
+        "Values to run; 'all' for all.",
+        "AXIS=VALUE[,VALUE]",
+        {},
+        form=f"`AXIS=VALUE,VALUE`, {_SEVERAL}; in the file a list of them, or a table",
+        option="axis",
+        key="axes",
+        parts=("task",),
+        repeats=True,
+    )
+    adaptive: bool = on_or_off(
+        "Ask where a reply tells most, until the effective length is known; "
+        f"{named('samples')} is then the most of a line.",
+        parts=("study",),
+    )
+    precision: float | None = setting(
+        Bound(FINEST, COARSEST, is_whole=False, unit=" octaves"),
+        f"With {named('adaptive')}: width of the interval that is enough, 0.4 to 1; default: "
+        f"{PRECISION}.",
+        "OCTAVES",
+        parts=("study",),
+    )
+    max_requests: int | None = setting(
+        Bound(1, 999_999_999),
+        f"With {named('adaptive')}: samples to ask, at most.",
+        "N",
+        parts=("study",),
+    )
+    seed: int = setting(
+        Bound(0, 2**63 - 1),  # vendors take whole seeds from 0 on, of 64 bits with a sign
+        "Seed from which every sample is drawn.",
+        "N",
+        0,
+        parts=("study",),
+        identity="settings",
+    )
+    temperature: float = setting(
+        Bound(0, is_whole=False),
+        "Temperature of the model.",
+        "T",
+        0.0,
+        parts=("study",),
+        identity="settings",
+    )
+    max_tokens: int | None = setting(
+        MaxTokens(),
+        "Tokens a reply may have.",
+        "auto|N",
+        says_default="auto",
+        parts=("study",),
+        identity="settings",
+    )
+    """`None` is `auto`."""
+    api: Literal["chat", "completions"] = setting(
+        OneOf("chat", "completions"),
+        "completions: for base models.",
+        "chat|completions",
+        "chat",
+        parts=("study",),
+        identity="settings",
+    )
+    system: str | None = setting(
+        _system,
+        "A system prompt; default: the task's.",
+        "TEXT",
+        form="a text",
+        parts=("study",),
+        identity="settings",
+    )
+    effort: tuple[str, ...] = setting(
+        matching(r"[a-z]{1,20}", "is a word such as low, medium or high", names),
+        "How much a reasoning model thinks: low, medium, high, …; one run each.",
+        "WORD[,WORD]",
+        (),
+        form=f"words {_LISTED}",
+        usual=("minimal", "low", "medium", "high"),
+        parts=("model",),
+        identity="settings",
+    )
+    label: str | None = setting(
+        matching(
+            r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,39}",
+            "must be of letters, digits and . _ = + -, at most 40, and begin with a letter or "
+            "digit",
+        ),
+        "Names how the model is served, as bf16-fp8kv: a variant of it.",
+        "NAME",
+        form="a name of a [variant](running.md#variants-of-one-model)",
+        parts=("model",),
+        identity="model",
+    )
+    intervention: tuple[str, ...] = setting(
+        names,
+        "Change the attention of tiny (and of hf/ in a probe), as window=64:4 or "
+        "rope_scaling=yarn:2; none is the model as it is. Each is a variant.",
+        "CHANGE[,CHANGE]",
+        (),
+        form=f"changes of attention {_LISTED}",
+        option="intervene",
+        parts=("model",),
+        identity="model",
+        repeats=True,
+    )
+    logprobs: bool = on_or_off("Keep the probabilities of the replies' tokens.", parts=("model",))
+    base_url: tuple[str, ...] = setting(
+        texts,
+        "Server to ask; several are replicas.",
+        "URL",
+        (),
+        form=f"an address, {_SEVERAL}",
+        parts=("model",),
+        doubt="names an address that requests and keys would be sent to",
+        repeats=True,
+    )
+    accept_server: bool = on_or_off(
+        "Go on with a run at a server that does not say whether it has the same model.", once=True
+    )
+    server_args: tuple[str, ...] = setting(
+        texts,
+        "Argument for the server that vllm/ starts.",
+        "ARG",
+        (),
+        form="arguments with blanks between",
+        option="vllm-arg",
+        parts=("model",),
+        doubt="can load code",
+        repeats=True,
+    )
+    model_args: tuple[str, ...] = setting(
+        texts,
+        "Argument for the model that lm-eval/ loads.",
+        "KEY=VALUE",
+        (),
+        form=f"`KEY=VALUE`, {_SEVERAL}",
+        option="model-arg",
+        parts=("model",),
+        doubt="can load code and send keys elsewhere",
+        repeats=True,
+    )
+    max_connections: int = setting(
+        Bound(1, 10_000), "Requests in flight, at most.", "N", 64, parts=("model",)
+    )
+    rpm: float | None = setting(_POSITIVE, "Requests a minute, at most.", "N", parts=("model",))
+    tpm: float | None = setting(_POSITIVE, "Tokens a minute, at most.", "N", parts=("model",))
+    budget: float | None = setting(
+        _POSITIVE,
+        "Dollars after which nothing more is sent.",
+        "USD",
+        form="dollars",
+        parts=("study",),
+    )
+    batch: bool = on_or_off(
+        "Use the vendor's Batch API: cheaper, but replies may take a day.", parts=("model",)
+    )
+    tier: str | None = setting(
+        OneOf("default", "flex", "batch"),
+        "The vendor's tier: default, flex (cheap, slow), batch.",
+        "TIER",
+        parts=("model",),
+    )
+    shard: Shard = setting(
+        Shard.read,
+        "Ask only every N-th row, from row K on; 'bench merge' joins the N.",
+        "K/N",
+        WHOLE,
+        once=True,
+    )
+    engine: str | None = setting(
+        OneOf("ray"),
+        "Ask through a Ray cluster instead of from here.",
+        "ray",
+    )
+    ray_address: str | None = setting(
+        full_text,
+        "The cluster; without it (and RAY_ADDRESS) one starts on this machine.",
+        "ADDRESS",
+        form="an address",
+        doubt="names a cluster that code and keys would be sent to",
+    )
+    ray_workers: int | None = setting(
+        Bound(1, 100_000), "Engines or workers; default: what the cluster has room for.", "N"
+    )
+    out: Path = setting(
+        path, "Folder that holds the runs.", "FOLDER", Path("results"), form="a folder"
+    )
+    fresh: bool = on_or_off("Start over; the old run moves to OUT/replaced.", once=True)
+    repeat: bool = on_or_off(
+        "Ask the samples of a complete run again; which verdicts change?", once=True
+    )
+
+    @classmethod
+    def read(cls, **given: Any) -> RunSettings:
+        """The settings with these values, by name; those that are left out have their default.
+
+        Raises:
+            UsageError: a value that no run can have, or two that do not go together. The error has
+                a line for each setting that is wrong, and the name and the value of the first.
+        """
+        values, wrong = {}, []
+        for name, value in given.items():
+            try:
+                values[name] = SETTINGS[name].read(value)
+            except UsageError as error:
+                wrong.append(error)
+        if wrong:
+            first, *more = wrong
+            lines = [line for error in wrong for line in error.lines]
+            raise UsageError(*lines, setting=first.setting, value=first.value) if more else first
+        settings = cls(**values)
+        for check in (_check_tier, _check_adaptive, _check_repeat, _check_shard, _check_ray):
+            check(settings)
+        return settings
+
+    @property
+    def chooses_lines(self) -> bool:
+        """Whether the lengths are not those of the tasks."""
+        return self.lengths is not None or self.preset is not None
+
+    @property
+    def octaves(self) -> float:
+        """Octaves to which an adaptive run is to know each effective length."""
+        return PRECISION if self.precision is None else self.precision
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether a Batch API is asked, which is a tier as well."""
+        return self.batch or self.tier == "batch"
+
+    @property
+    def request_tier(self) -> str | None:
+        """The tier that single requests ask for; `None` leaves it to the vendor."""
+        return None if self.is_batch else self.tier
+
+
+def _check_tier(given: RunSettings) -> None:
+    if given.batch and given.tier is not None:
+        raise UsageError(
+            f"a batch is a tier of its own; leave out {named('tier')} or {turned_on('batch')}",
+            setting="tier",
+        )
+    if given.is_batch and (given.rpm is not None or given.tpm is not None):
+        raise UsageError(
+            f"{named('rpm')} and {named('tpm')} pace single requests; leave them out with "
+            f"{turned_on('batch')}",
+        )
+
+
+def _check_adaptive(given: RunSettings) -> None:
+    for name in ("precision", "max_requests"):
+        if getattr(given, name) is not None and not given.adaptive:
+            raise UsageError(
+                f"{named(name)} is for adaptive runs; add {turned_on('adaptive')}", setting=name
+            )
+
+
+def _check_repeat(given: RunSettings) -> None:
+    for name in ("fresh", "batch"):
+        if given.repeat and getattr(given, name):
+            raise UsageError(f"{turned_on('repeat')} does not go together with {turned_on(name)}")
+
+
+def _check_shard(given: RunSettings) -> None:
+    if given.shard.is_whole:
+        return
+    shard = f"{named('shard')} does not go together with "
+    if given.adaptive:
+        raise UsageError(
+            f"{shard}{turned_on('adaptive')}, which chooses each sample by all replies so far: "
+            "a shard has only its own"
+        )
+    if given.repeat:
+        raise UsageError(
+            f"{shard}{turned_on('repeat')}, which asks a complete run again: merge the shards "
+            "and repeat that run"
+        )
+
+
+def _check_ray(given: RunSettings) -> None:
+    ray = named("engine", "ray")
+    if given.engine is None:
+        if given.ray_address is not None or given.ray_workers is not None:
+            raise UsageError(
+                f"{named('ray_address')} and {named('ray_workers')} need {ray}; add it"
+            )
+        return
+    if given.is_batch:
+        raise UsageError(
+            f"{ray} does not go together with {turned_on('batch')}: each asks in its own way"
+        )
+    if given.budget is not None:
+        raise UsageError(
+            f"{named('budget')} does not go together with {ray}, whose workers do not know what "
+            "the others spend; leave out one of them"
+        )
+    for model in given.model:
+        if model.startswith(("oracle:", "oracle/", "scripted/")):
+            raise UsageError(f"{model} answers from this process alone; leave out {ray}")
+
+
+def _read_field(name: str, facts: Mapping[str, Any]) -> Setting:
+    option = facts.get("option", name.replace("_", "-"))
+    return Setting(**{"name": name, "option": option, "key": option.replace("-", "_"), **facts})
+
+
+SETTINGS: Mapping[str, Setting] = {
+    one.name: _read_field(one.name, one.metadata) for one in fields(RunSettings)
+}
+"""Name -> the setting, in the order of the help text."""
+
+
+def as_option(name: str, value: str = "") -> str:
+    """How the command line spells a setting: `--rpm`, `--adaptive`, `--engine ray`."""
+    others = {"tasks": "task"}.get(name, name.replace("_", "-"))
+    option = SETTINGS[name].option if name in SETTINGS else others
+    return f"--{option}" if value in ("", ON) else f"--{option} {value}"
+
+
+def as_key(name: str, value: str = "") -> str:
+    """How a study's file spells a setting: `rpm`, `'adaptive: true'`. What no file may have is
+    spelled as on the command line.
+    """
+    setting = SETTINGS.get(name)
+    if setting is None or not (setting.parts or setting.name in ("task", "model")):
+        return as_option(name, value)
+    return f"'{setting.key}: {'true' if value == ON else value}'" if value else setting.key

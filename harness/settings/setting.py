@@ -1,0 +1,101 @@
+"""What every door needs to know of one setting, and how each door spells its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.checks import Bound, Check, Lengths, OneOf, switch
+from eyechart.providers.naming import named
+
+Part: TypeAlias = Literal["study", "model", "task"]
+"""A place in a study's file: at its top, at one of its models, or at one of its tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a run."""
+
+    name: str
+    """Its field in `RunSettings`, and the argument of `eyechart.run`."""
+    default: object
+    """`None` where the task or the model has a value of its own."""
+    check: Check
+    help: str
+    """What `bench run --help` says."""
+    metavar: str = ""
+    says_default: str = ""
+    """What help says of the default, where that is not its value."""
+    form: str = ""
+    """What docs/settings.md says of its values, where their check does not say it."""
+    option: str = ""
+    """The long option and the key of `bench.toml`, without `--`."""
+    short: str = ""
+    """The short option, without `-`."""
+    key: str = ""
+    """The key in a study's file."""
+    parts: tuple[Part, ...] = ()
+    """Where a study's file may have it."""
+    identity: Literal["", "settings", "model"] = ""
+    """The part of a run's identity that has it: the hash of settings, or the model's label."""
+    once: bool = False
+    """Whether it is meant for one command, so that no file and no variable has it."""
+    doubt: str = ""
+    """Why it needs a confirmation in a file that may be a stranger's."""
+    usual: tuple[str, ...] = ()
+    """Some of its values, where there are others."""
+    repeats: bool = False
+    """Whether the option may be given several times."""
+
+    @property
+    def bound(self) -> Bound | None:
+        """The numbers that it can have, if it has some."""
+        bound = getattr(self.check, "bound", self.check)
+        return bound if isinstance(bound, Bound) else None
+
+    @property
+    def has_value(self) -> bool:
+        """Whether its default is a number, a text or a path, and not that there is none."""
+        return isinstance(self.default, int | float | str | Path)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one number, or a word in its place."""
+        return self.bound is not None and not isinstance(self.check, Lengths)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it can be, or the usual ones."""
+        return self.check.words if isinstance(self.check, OneOf) else self.usual
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is on or off."""
+        return self.check is switch
+
+    def read(self, given: Any) -> Any:
+        """The value in the type of the setting.
+
+        Raises:
+            UsageError: no run can have it; the error has the name and the value.
+        """
+        if given is None and not self.has_value:
+            return self.default
+        try:
+            return self.check(given)
+        except ValueError as error:
+            line = f"{named(self.name)} {error}"
+            raise UsageError(line, setting=self.name, value=given) from None
+
+
+def setting(check: Check, says: str, metavar: str = "", default: Any = None, **more: Any) -> Any:
+    """A field of `RunSettings`; `says` is its help, and `more` are fields of `Setting`."""
+    facts = {"check": check, "help": says, "metavar": metavar, "default": default, **more}
+    return field(default_factory=lambda: default, metadata=facts)
+
+
+def on_or_off(says: str, **more: Any) -> Any:
+    """A field of `RunSettings` that is a switch."""
+    return setting(switch, says, default=False, **more)
