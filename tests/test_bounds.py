@@ -50,7 +50,7 @@ def home(lab: Lab) -> Lab:
     def accept(*_given: object, **_named: object) -> int:
         raise Accepted
 
-    lab.monkeypatch.setattr(models, "run", accept)
+    lab.monkeypatch.setattr(models, "ask", accept)
     lab.monkeypatch.setattr(study, "run", accept)
     lab.monkeypatch.setattr(ask, "_ask", accept)
     lab.monkeypatch.chdir(lab.folder)

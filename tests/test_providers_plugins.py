@@ -73,7 +73,7 @@ def test_its_models_are_asked(site: Path) -> None:
     assert parse_model("acme/acme").label == "acme/acme"
     for more, option in (
         ({"effort": "high"}, "effort"),
-        ({"temperature": 0.5}, "--temperature"),
+        ({"temperature": 0.5}, "temperature"),
         ({"logprobs": True}, "logprobs"),
     ):
         with pytest.raises(SetupError, match=f"acme/some/model does not support {option};"):

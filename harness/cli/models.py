@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
-from eyechart.harness.cli.run import RunsOfModel, run
-from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.cli.progress import LiveDisplay
+from eyechart.harness.cli.run import RunsOfModel, show_asked
+from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
+from eyechart.harness.face.engine import ask
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.repeat import finish
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.catalog.spelling import near
@@ -58,9 +61,21 @@ def run_models(
     """Runs the plans on each model; returns the highest exit code. The failure of one model does
     not stop the others, unless `debug` is set: then it is raised.
     """
-    asked = list(_ask_each(plans, models, chooser, debug=debug, as_json=as_json))
-    results = [result for result, _ in asked]
-    begun = [of_model for _, of_model in asked if of_model is not None]
+    given = models[0].given
+    budget = Budget(limit=given.budget, requests=given.max_requests)
+    results: list[ModelResult] = []
+    begun: list[RunsOfModel] = []
+    for options in models:
+        budget = replace(budget, prices=options.model.prices, full=False)
+        label = options.model.label
+        if any(result.exit_code == INTERRUPTED for result in results):
+            result = ModelResult(label, INTERRUPTED, "not asked")
+        elif limit := _limit_of(budget):
+            warn(f"{label}: not asked, because {limit}")
+            result = ModelResult(label, INCOMPLETE, f"not asked: {limit}")
+        else:
+            result = _ask(plans, options, budget, chooser, begun, debug=debug, as_json=as_json)
+        results.append(result)
     shown = [run for of_model in begun for run in of_model.runs]
     failed = [result for result in results if result.exit_code != COMPLETE]
     if as_json:
@@ -81,40 +96,47 @@ def run_models(
     return max(result.exit_code for result in results)
 
 
-def _ask_each(
+def _limit_of(budget: Budget) -> str:
+    """Which limit of the command is reached; "" where none is."""
+    if budget.exhausted:
+        return "the budget is spent"
+    return "" if budget.has_requests else f"{named('max_requests')} is reached"
+
+
+def _ask(
     plans: Sequence[Plan],
-    models: Sequence[RunOptions],
+    options: RunOptions,
+    budget: Budget,
     chooser: AdaptiveChooser | None,
+    begun: list[RunsOfModel],
     *,
     debug: bool,
     as_json: bool,
-) -> Iterator[tuple[ModelResult, RunsOfModel | None]]:
-    """The result of each model, with its runs where it was asked."""
-    budget = Budget(limit=models[0].given.budget, requests=models[0].given.max_requests)
-    interrupted = False
-    for options in models:
-        label = options.model.label
-        if interrupted:
-            yield ModelResult(label, INTERRUPTED, "not asked"), None
-            continue
-        budget = replace(budget, prices=options.model.prices, full=False)
-        if budget.exhausted or not budget.has_requests:
-            limit = (
-                "the budget is spent" if budget.exhausted else f"{named('max_requests')} is reached"
-            )
-            warn(f"{label}: not asked, because {limit}")
-            yield ModelResult(label, INCOMPLETE, f"not asked: {limit}"), None
-            continue
-        asked = None
-        try:
-            asked = run(plans, options, budget, chooser, as_json=as_json)
-            if asked.error is not None:
-                raise asked.error
-        except FAILURES as error:
-            if debug:
-                raise
-            yield ModelResult(label, explain(error), lines_of(error)[0]), asked
-            continue
-        interrupted = asked.exit_code == INTERRUPTED
-        why = {COMPLETE: "", INTERRUPTED: "interrupted"}.get(asked.exit_code, "incomplete")
-        yield ModelResult(label, asked.exit_code, why), asked
+) -> ModelResult:
+    """Asks one model the plans and shows its runs, which are added to `begun`."""
+    label, spent = options.model.label, budget.spent
+    take_logs()
+    try:
+        requests = options.requests(plans)
+        asked = ask(
+            requests,
+            options,
+            budget,
+            display=LiveDisplay(),
+            loop=run_in_loop,
+            say=say,
+            announce=say,
+            warn=warn,
+            choose=chooser,
+        )
+        of_model = show_asked(
+            asked, requests, options, budget, chooser, spent_before=spent, is_quiet=as_json
+        )
+        begun.append(of_model)
+        if of_model.error is not None:
+            raise of_model.error
+    except FAILURES as error:
+        if debug:
+            raise
+        return ModelResult(label, explain(error), lines_of(error)[0])
+    return ModelResult(label, of_model.exit_code, of_model.why)

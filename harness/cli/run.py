@@ -1,4 +1,4 @@
-"""`bench run`: asks the runs, prints their tables, and sets the exit code."""
+"""What `bench run` shows and writes of the runs that were asked, and the exit code."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.cli.progress import LiveDisplay
-from eyechart.harness.cli.terminal import echo, say, take_logs, tell_apart, warn
+from eyechart.harness.cli.terminal import echo, say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import Asked, ask, reached_limit
+from eyechart.harness.face.engine import Asked
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
@@ -47,35 +45,10 @@ class RunsOfModel:
     error: BaseException | None = None
     """The error that ended the runs; `None` for an interrupt."""
 
-
-def run(
-    plans: Sequence[Plan],
-    options: RunOptions,
-    budget: Budget,
-    chooser: AdaptiveChooser | None = None,
-    *,
-    as_json: bool = False,
-) -> RunsOfModel:
-    """Runs the plans one after another on a model and prints a table for each, unless `as_json`.
-    With a `chooser` the runs are adaptive.
-    """
-    requests = options.requests(plans)
-    spent = budget.spent
-    take_logs()
-    asked = ask(
-        requests,
-        options,
-        budget,
-        display=LiveDisplay(),
-        loop=run_in_loop,
-        say=say,
-        announce=say,
-        warn=warn,
-        choose=chooser,
-    )
-    return show_asked(
-        asked, requests, options, budget, chooser, spent_before=spent, is_quiet=as_json
-    )
+    @property
+    def why(self) -> str:
+        """Why they are not complete; "" where they are."""
+        return {COMPLETE: "", INTERRUPTED: "interrupted"}.get(self.exit_code, "incomplete")
 
 
 def show_asked(

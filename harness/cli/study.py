@@ -244,8 +244,7 @@ def _judged(
         if debug:
             raise
         return _failed(job.options, error)
-    why = {COMPLETE: "", INTERRUPTED: "interrupted"}.get(of_model.exit_code, "incomplete")
-    return ModelResult(label, of_model.exit_code, why)
+    return ModelResult(label, of_model.exit_code, of_model.why)
 
 
 def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path], out: Path) -> list[Path]:
