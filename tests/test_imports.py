@@ -334,10 +334,10 @@ def test_the_walk_goes_far() -> None:
 
 
 def test_only_what_inspect_itself_loads_imports_inspect() -> None:
-    """Three modules do, and nothing of ours but they themselves imports them. The reader of its
+    """Two modules do, and nothing of ours but they themselves imports them. The reader of its
     logs imports it when there is a log to read.
     """
-    names = ("scores", "tasks", "early_stopping")
+    names = ("scores", "tasks")
     theirs = {f"harness.satellites.export.inspect_ai.{name}" for name in names}
     theirs_and_reader = {*theirs, "harness.satellites.recorded.inspect_log"}
     for name, path in modules().items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.terminal import echo, say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import Asked
+from eyechart.harness.face.engine import Asked, reached_limit
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan

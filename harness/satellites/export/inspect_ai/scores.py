@@ -175,7 +175,6 @@ def effective_length() -> Metric:
     Values are numbers, so a length is a lower and an upper bound, `effective_length_min` and
     `_max`; outside the tested range it has one of them only. The others have their names in
     `effective_length.csv`; `one_threshold` is 1 or 0. Each epoch of a sample is a row of its own.
-    `adaptive` is 1 where the replies chose the samples, and missing elsewhere.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
@@ -207,8 +206,6 @@ def effective_length() -> Metric:
                 "one_threshold": float(estimate.one_threshold),
             }
             rows |= {f"{names[condition]} {name}".lstrip(): value for name, value in values.items()}
-        if any((score.sample_metadata or {})[FACTS].get("adaptive") for score in scores):
-            rows["adaptive"] = 1.0
         return cast("Value", rows)
 
     return compute
@@ -238,19 +235,7 @@ def verdict() -> Scorer:
     """Right or wrong; a reply without a readable answer is wrong, and every other outcome is
     unscored, with the reason.
     """
-    return _verdict()
 
-
-@scorer(metrics=[by_length()], name=f"{PACKAGE}/adaptive_verdict")
-@ours
-def adaptive_verdict() -> Scorer:
-    """As `verdict`, without the accuracy of all samples: where the replies choose them, it says
-    nothing about the model.
-    """
-    return _verdict()
-
-
-def _verdict() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  Inspect's form
         facts = state.metadata[FACTS]
         judgement = verdict_of(state.output, facts)

@@ -26,7 +26,6 @@ from inspect_ai.model import (
     get_model,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import EarlyStopping
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.plan.plan import Plan, output_budget
@@ -34,7 +33,6 @@ from eyechart.harness.plan.selection import open_tasks, plans
 from eyechart.harness.satellites.export.inspect_ai.scores import (
     FACTS,
     PACKAGE,
-    adaptive_verdict,
     ours,
     outcome,
     verdict,
@@ -67,15 +65,6 @@ def ask() -> Solver:
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        try:
-            return await reply(state, generate)
-        except BaseException:  # a cancelled request too has no reply
-            from eyechart.harness.satellites.export.inspect_ai.early_stopping import gave_up  # noqa: PLC0415  slow
-
-            gave_up(str(state.sample_id), state.epoch)
-            raise
-
-    async def reply(state: TaskState, generate: Generate) -> TaskState:
         model = get_model()
         room = state.metadata[FACTS]["max_tokens"] + _room_to_think(str(model))
         try:
@@ -116,8 +105,6 @@ def _task(
     spread: object,
     samples: object,
     seed: object,
-    adaptive: object,
-    precision: object,
 ) -> Task:
     """The tasks of `names` as one task of Inspect, with the values that `-T` was given.
 
@@ -134,8 +121,6 @@ def _task(
             samples=samples,
             axes={axis: _text(value) for axis, value in axes.items()},
             seed=seed,
-            adaptive=adaptive,
-            precision=precision,
         )
         planned = plans(given)
         if own := [plan.task.name for plan in planned if plan.task.spec.scorer is not None]:
@@ -143,9 +128,7 @@ def _task(
                 f"task {own[0]!r} has a scorer of its own, which Inspect's logs cannot keep; "
                 "use bench run"
             )
-        dataset = [
-            _sample(plan, sample, is_adaptive=given.adaptive) for plan in planned for sample in plan
-        ]
+        dataset = [_sample(plan, sample) for plan in planned for sample in plan]
     except UsageError as error:
         text = "\n".join(error.lines)
         raise BadParameterError(spelled(text, _parameter)) from error
@@ -153,24 +136,15 @@ def _task(
     return Task(
         dataset=MemoryDataset(dataset, name=names),
         solver=ask(),
-        scorer=[adaptive_verdict() if given.adaptive else verdict(), outcome()],
+        scorer=[verdict(), outcome()],
         config=GenerateConfig(temperature=0.0),
         score_on_error=True,  # a request that fails is counted, and costs its own sample
         version=planned[0].task.spec.version if len(planned) == 1 else ",".join(versions),
-        early_stopping=_stopping(given.octaves) if given.adaptive else None,
-        metadata={"eyechart": version("eyechart"), "tasks": versions, "adaptive": given.adaptive},
+        metadata={"eyechart": version("eyechart"), "tasks": versions},
     )
 
 
-def _stopping(octaves: float) -> EarlyStopping:
-    from eyechart.harness.satellites.export.inspect_ai.early_stopping import (  # noqa: PLC0415  NumPy is slow to load
-        AdaptiveStopping,
-    )
-
-    return AdaptiveStopping(octaves)
-
-
-def _sample(plan: Plan, sample: Sample, *, is_adaptive: bool) -> InspectSample:
+def _sample(plan: Plan, sample: Sample) -> InspectSample:
     """A sample with everything that its verdict depends on, so that logs can be scored again."""
     return InspectSample(
         input=_messages(plan.task.spec.system, sample.prompt),
@@ -190,7 +164,6 @@ def _sample(plan: Plan, sample: Sample, *, is_adaptive: bool) -> InspectSample:
                 "accept": sample.accept,
                 "prompt_hash": sample.prompt_hash,
                 "max_tokens": output_budget(sample),
-                "adaptive": is_adaptive,
             },
         },
     )
@@ -220,7 +193,7 @@ def _text(value: object) -> str:
 
 
 def _parameter(name: str, value: str) -> str:
-    """How Inspect's command line spells a setting: `-T adaptive=true`."""
+    """How Inspect's command line spells a setting: `-T samples=10`."""
     return f"-T {name}={value.lower()}" if value else f"-T {name}"
 
 
@@ -233,8 +206,6 @@ def _register(name: str) -> None:
         spread: object = None,
         samples: object = None,
         seed: object = 0,
-        adaptive: object = False,
-        precision: object = None,
         **axes: object,
     ) -> Task:
         return _task(
@@ -244,8 +215,6 @@ def _register(name: str) -> None:
             spread=spread,
             samples=samples,
             seed=seed,
-            adaptive=adaptive,
-            precision=precision,
         )
 
     task(name=f"{PACKAGE}/{name}")(ours(make_task))
@@ -260,8 +229,6 @@ def file(
     spread: object = None,
     samples: object = None,
     seed: object = 0,
-    adaptive: object = False,
-    precision: object = None,
     **axes: object,
 ) -> Task:
     """A task file of the user's, or a folder of them."""
@@ -274,8 +241,6 @@ def file(
         spread=spread,
         samples=samples,
         seed=seed,
-        adaptive=adaptive,
-        precision=precision,
     )
 
 
