@@ -18,6 +18,7 @@ from eyechart.harness.report.paged import pack_samples
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers import secrets
+from eyechart.providers.naming import in_python
 from tests.conftest import ROWS, Lab
 
 ITEMS = """\
@@ -91,8 +92,9 @@ def test_kept_code_is_executed_only_where_asked(lab: Lab) -> None:
     run = forge(run, f"{ROWS}\nopen({str(executed)!r}, 'w').close()\n")
     prompts = prompts_of(run)
     assert prompts.why == "the task file of lab/plain is not at hand"
-    assert prompts.remedy == (
-        "name its file with --task, or execute the code that came with the run with --run-kept-code"
+    assert in_python(prompts.remedy) == (
+        "name its file with tasks, or execute the code that came with the run with "
+        "run_kept_code=True"
     )
     assert shown(run, prompts) == {None}
     (unknown,) = pack_samples([("lab/plain", RunDetails(run, [], "test"))]).unknown
@@ -173,7 +175,7 @@ def test_a_copy_that_changed_is_not_used(lab: Lab) -> None:
     kept_file(run).write_text(f"{ROWS}\n# changed\n")
     prompts = prompts_of(run, run_kept_code=True)
     assert prompts.task is None
-    assert prompts.remedy == "name its file with --task"
+    assert in_python(prompts.remedy) == "name its file with tasks"
 
 
 @pytest.mark.parametrize("name", ["../rows.py", "/etc/hosts", "0123456789abcdef-../x", "rows.py"])

@@ -293,10 +293,10 @@ class TestOpening:
         ("kind", "settings", "words"),
         [
             ("engin", {}, ("'engin'", "did you mean 'engine'")),
-            ("hf/gpt2", {}, ("no model type 'hf/gpt2'", "--model-arg pretrained=")),
+            ("hf/gpt2", {}, ("no model type 'hf/gpt2'", "model_args='pretrained=")),
             ("broken", {}, ("cannot load broken", "weights.bin is no file of weights")),
             ("lacking", {}, ("torch.nn", "pip install 'lm-eval[hf]'")),
-            ("plain", {}, ("no chat template", "--api completions")),
+            ("plain", {}, ("no chat template", "api='completions'")),
             ("local-completions", {}, ("base_url", "/v1/completions")),
         ],
     )
@@ -320,7 +320,7 @@ class TestOpening:
 
     @pytest.mark.parametrize(
         ("settings", "word"),
-        [({"logprobs": True}, "--logprobs"), ({"base_urls": ("http://a/v1",)}, "--base-url")],
+        [({"logprobs": True}, "logprobs=True"), ({"base_urls": ("http://a/v1",)}, "base_url")],
     )
     def test_what_is_not_had_here(self, settings: dict[str, Any], word: str) -> None:
         """Refused at once."""
@@ -543,7 +543,7 @@ class TestServers:
     @pytest.mark.parametrize(
         ("kind", "api", "word"),
         [
-            ("local-completions", "chat", "--api completions"),
+            ("local-completions", "chat", "use api='completions'"),
             ("local-chat-completions", "completions", "chat form only"),
         ],
     )

@@ -135,7 +135,7 @@ def _rows(
         try:
             run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
         except JournalError as error:
-            left_out.append(str(error))
+            left_out += error.lines
             continue
         if study is not None:
             run = part_of(run, partial(study.asks, run.manifest.task))

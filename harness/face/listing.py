@@ -47,7 +47,7 @@ def list_runs(out: Path, warn: Warn) -> Iterator[ListedRun]:
         try:
             yield _listed(folder, warn)
         except JournalError as error:
-            warn(str(error))
+            warn(error.lines[0])
 
 
 def _listed(folder: Path, warn: Warn) -> ListedRun:

@@ -27,7 +27,7 @@ from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import ModelSettings, Provider
 from eyechart.providers.descriptor import Destination
-from eyechart.providers.naming import named
+from eyechart.providers.naming import in_python, named
 from eyechart.providers.registry import (
     ModelName,
     check_effort,
@@ -42,7 +42,7 @@ from eyechart.providers.registry import (
 
 def as_warning(text: str) -> None:
     """Gives a message as a Python warning."""
-    warnings.warn(text, stacklevel=2)
+    warnings.warn(in_python(text), stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,9 @@ class ApiModel:
     def _check_address(self) -> None:
         """Raises `SetupError` if the address or the headers are missing; keeps keys secret."""
         if not self._url.startswith(("http://", "https://")):
-            raise SetupError(
-                f"lm-eval's {self._kind} needs an address: {named('model_args', 'base_url=http://…/v1/')}"
-                f"{'chat/completions' if self._chat else 'completions'}"
-            )
+            path = "chat/completions" if self._chat else "completions"
+            address = named("model_args", f"base_url=http://…/v1/{path}")
+            raise SetupError(f"lm-eval's {self._kind} needs an address: {address}")
         try:
             headers = dict(self._lm.header)
         except Exception as error:  # lm-eval's property raises if its key is missing
