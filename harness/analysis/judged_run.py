@@ -8,6 +8,7 @@ folder.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -20,13 +21,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness import columns
-from eyechart.harness.analysis.curve import Curve, Threshold, curve
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold, curve
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.analysis.judged_samples import judged_samples
 from eyechart.harness.analysis.judging import scorer_of
-from eyechart.harness.columns import CELLS, LINE, MEASURES, RUN
+from eyechart.harness.columns import CELLS, LINE, RUN
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
@@ -405,46 +406,46 @@ def line_columns(line: Line) -> dict[str, int]:
 
 def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     """The columns of `table.csv`, one row for each planned cell."""
-    places, axes = range(len(manifest.cells)), list(manifest.spec["axes"])
+    size, axes = len(manifest.cells), list(manifest.spec["axes"])
     flat = samples["cell"].to_numpy(np.int64) * len(OUTCOMES) + samples["outcome"].to_numpy()
-    size = len(places) * len(OUTCOMES)
-    counts = pd.DataFrame(
-        np.bincount(flat, minlength=size).reshape(len(places), len(OUTCOMES)), places, OUTCOMES
-    )
+    counted = np.bincount(flat, minlength=size * len(OUTCOMES)).reshape(size, len(OUTCOMES))
+    counts = dict(zip(OUTCOMES, counted.T, strict=True))
     shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
-    planned = pd.Series([len(shard.rows(cell.samples)) for cell in manifest.cells], index=places)
-    counts["not_run"] = (planned - counts.sum(axis="columns")).clip(lower=0)
-    grouped = samples.groupby("cell")
-    means = grouped[["signed_error", "prompt_tokens", "output_tokens"]].mean()
-    error = samples["signed_error"].abs()
-    means["abs_error"] = error.groupby(samples["cell"]).mean()
-    means["off_by_one"] = (error == 1)[error.notna()].groupby(samples["cell"]).mean()
-    means = means.reindex(places).replace([np.inf, -np.inf], np.nan)
-    table = pd.DataFrame(
-        {
-            "model": manifest.model,
-            "task": manifest.task,
-            "task_version": manifest.task_version,
-            **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
-            **{name: [line_columns(cell.line)[name] for cell in manifest.cells] for name in LINE},
-        },
-        index=places,
-    )
-    table["n"] = counts.drop(columns=[*NOT_SCORED]).sum(axis="columns")
-    table[list(OUTCOMES)] = counts
-    table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)
-    intervals = [
-        wilson(int(correct), int(n)) or (None, None)
-        for correct, n in zip(table["correct"], table["n"], strict=True)
-    ]
-    table["ci_low"] = pd.Series([low for low, _ in intervals], index=places, dtype=float)
-    table["ci_high"] = pd.Series([high for _, high in intervals], index=places, dtype=float)
-    answered = table[list(ANSWERED)].sum(axis="columns")
-    table["accuracy_of_answered"] = table["correct"] / answered.where(answered > 0)
-    table["mean_abs_error"] = means["abs_error"]
-    table["mean_signed_error"] = means["signed_error"]
-    table["off_by_one"] = means["off_by_one"]
-    table["prompt_tokens"] = means["prompt_tokens"]
-    table["output_tokens"] = means["output_tokens"]
-    table[list(MEASURES)] = table[list(MEASURES)].astype(float).round(_DIGITS)
-    return table[[*RUN, *axes, *CELLS]]
+    planned = np.array([len(shard.rows(cell.samples)) for cell in manifest.cells], np.int64)
+    counts["not_run"] = np.maximum(planned - counted.sum(axis=1), 0)
+    n = counted[:, _SCORED].sum(axis=1)
+    correct, answered = counts["correct"], sum(counts[name] for name in ANSWERED)
+    intervals = [wilson(*pair) or (math.nan, math.nan) for pair in zip(correct, n, strict=True)]
+    cells, signed = samples["cell"].to_numpy(np.int64), samples["signed_error"].to_numpy(float)
+    error = np.abs(signed)
+    measures = {
+        "accuracy": correct / np.where(n > 0, n, np.nan),
+        "ci_low": [low for low, _ in intervals],
+        "ci_high": [high for _, high in intervals],
+        "accuracy_of_answered": correct / np.where(answered > 0, answered, np.nan),
+        "mean_abs_error": _means(cells, error, size),
+        "mean_signed_error": _means(cells, signed, size),
+        "off_by_one": _means(cells, np.where(np.isnan(error), np.nan, error == 1), size),
+        "prompt_tokens": _means(cells, samples["prompt_tokens"].to_numpy(float), size),
+        "output_tokens": _means(cells, samples["output_tokens"].to_numpy(float), size),
+    }
+    table = {
+        "model": manifest.model,
+        "task": manifest.task,
+        "task_version": manifest.task_version,
+        **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
+        **{name: [line_columns(cell.line)[name] for cell in manifest.cells] for name in LINE},
+        "n": n,
+        **counts,
+        **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},
+    }
+    return pd.DataFrame(table, range(size))[[*RUN, *axes, *CELLS]]
+
+
+def _means(cells: npt.NDArray[np.int64], values: Floats, size: int) -> Floats:
+    """The mean of the known values in each cell; NaN without one, and where it is infinite."""
+    known = ~np.isnan(values)
+    counts = np.bincount(cells[known], minlength=size)
+    sums = np.bincount(cells[known], values[known], size)
+    means = sums / np.where(counts, counts, np.nan)
+    return np.where(np.isfinite(means), means, np.nan)

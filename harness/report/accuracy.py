@@ -120,7 +120,7 @@ def _curve_rows(series: Series, marks: Marks) -> Rows:
             "n": int(row["n"]),
             "interval": f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %",
         }
-        for _, row in series.cells.iterrows()
+        for row in series.cells.to_dict("records")
         if row["n"]
     ]
 

@@ -184,16 +184,16 @@ def _common_rows(answered: pd.DataFrame) -> Rows:
 
 def _error_rows(section: Section, series: Series) -> Rows:
     rows = []
-    for length, part in series.samples.groupby("length"):
-        errors = part["signed_error"].dropna().clip(-_LARGEST, _LARGEST)
-        if errors.empty:
-            continue
-        low, middle, high = (float(value) for value in errors.quantile([0.1, 0.5, 0.9]))
+    lengths, signed = (series.samples[name].to_numpy(float) for name in ("length", "signed_error"))
+    for length in np.unique(lengths[~np.isnan(signed)]):
+        known = signed[(lengths == length) & ~np.isnan(signed)]
+        errors = np.clip(known, -_LARGEST, _LARGEST)
+        low, middle, high = (float(value) for value in np.quantile(errors, [0.1, 0.5, 0.9]))
         rows.append(
             {
                 **marks_of(section, series),
-                **units_of(series.at(float(str(length))), "x"),
-                "length": int(str(length)),
+                **units_of(series.at(float(length)), "x"),
+                "length": int(length),
                 "y": middle,
                 "low": low,
                 "high": high,

@@ -80,6 +80,7 @@ def pack_samples(
     """
     packed = PackedSamples()
     made: dict[tuple[str, str], str] = {}
+    opened: dict[tuple[str, str, str], Prompts] = {}
     rows = {_key(detail): detail.record.length for _, run in runs for detail in run.details}
     are_long = sum(rows.values()) > MOST_SYMBOLS
 
@@ -87,15 +88,19 @@ def pack_samples(
         for place, (section, run_details) in enumerate(runs):
             chosen = _examples(run_details.details) if are_long else run_details.details
             new = [one for one in chosen if one.record.prompt is None and _key(one) not in made]
-            prompts = Prompts(None)
+            manifest = run_details.run.manifest
+            task = manifest.task, manifest.task_digest, manifest.kept
+            prompts = opened.get(task, Prompts(None))
             if new:
-                prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)
+                if prompts.task is None:
+                    prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)
+                    opened[task] = prompts
                 found = prompts.of(replace(run_details, details=new))
                 for detail, prompt in zip(new, found, strict=True):
                     if prompt is not None:
                         made[_key(detail)] = prompt
             packed.runs.append(_run(section, run_details, prompts.why or _LEFT_OUT * are_long))
-            unknown = f"{run_details.run.manifest.task} are not shown: {prompts.remedy}"
+            unknown = f"{manifest.task} are not shown: {prompts.remedy}"
             if prompts.remedy and unknown not in packed.unknown:
                 packed.unknown.append(unknown)
             for detail in run_details.details:
