@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness import exact_json
 from eyechart.harness.cli import app
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES, Record, encode
@@ -30,7 +29,7 @@ from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import run_task
-from eyechart.harness.spec import Settings, Spread
+from eyechart.harness.spec import Settings, Spread, exact_json
 from eyechart.harness.task.catalogue import open_task
 from eyechart.providers import descriptors, secrets
 from eyechart.providers.base import Provider, Request

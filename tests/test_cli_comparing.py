@@ -15,8 +15,8 @@ from rich.cells import cell_len
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.cli.following import after_comparison, after_runs
 from eyechart.harness.cli.following import followed as of_run
-from eyechart.harness.columns import COMPARISON
 from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.spec.columns import COMPARISON
 from eyechart.providers.base import AuthError, BadRequestError
 from tests.conftest import Done, Lab, right
 from tests.test_analysis_family import run, sees_to

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness import columns
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import write_results
@@ -17,7 +16,7 @@ from eyechart.harness.errors import TaskFileError
 from eyechart.harness.report import listed
 from eyechart.harness.report.effects import effects
 from eyechart.harness.report.section import sections
-from eyechart.harness.spec import taken_by
+from eyechart.harness.spec import columns, taken_by
 from eyechart.harness.task import check
 from eyechart.harness.task.catalogue import open_task
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.columns import CELLS, DIAGNOSIS, EFFECTIVE_LENGTH, REACHES, RUN
+from eyechart.harness.spec.columns import CELLS, DIAGNOSIS, EFFECTIVE_LENGTH, REACHES, RUN
 from tests.docs import notebook
 from tests.docs.chapters import ROOT, chapters, check, read_blocks, renew
 from tests.docs.scratch import ChapterError, Scratch, parse, wrapped

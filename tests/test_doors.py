@@ -19,10 +19,10 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import write_leaderboard
 from eyechart.harness.analysis.standing import standing
-from eyechart.harness.columns import ESTIMATE_TEXTS
 from eyechart.harness.report.effects import effects, gaps
 from eyechart.harness.report.listed import cells_table, estimates_table, pairs_table
 from eyechart.harness.report.section import sections
+from eyechart.harness.spec.columns import ESTIMATE_TEXTS
 from eyechart.providers.base import BadRequestError, RefusedError, Reply, Request
 from tests.conftest import Lab, right
 

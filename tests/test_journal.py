@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness import exact_json
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import writer
@@ -36,7 +35,7 @@ from eyechart.harness.journal.manifest import (
 )
 from eyechart.harness.journal.record import SAMPLES, Failure, Record, decode, encode, read_records
 from eyechart.harness.journal.writer import Journal, set_aside
-from eyechart.harness.spec import Cell, Condition, Line, Settings, TaskSpec, lines_of
+from eyechart.harness.spec import Cell, Condition, Line, Settings, TaskSpec, exact_json, lines_of
 from eyechart.harness.task.catalogue import open_task
 from eyechart.harness.task.source import parse
 from eyechart.providers.base import Request

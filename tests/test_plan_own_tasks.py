@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness import exact_json
 from eyechart.harness.plan import own_tasks
+from eyechart.harness.spec import exact_json
 from eyechart.harness.task.catalogue import Task, open_task
 from eyechart.harness.task.functions import load_module
 from tests.conftest import Lab

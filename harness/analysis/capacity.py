@@ -15,7 +15,7 @@ import numpy as np
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.judged_samples import as_float
-from eyechart.harness.columns import CAPACITY
+from eyechart.harness.spec.columns import CAPACITY
 
 MOST_RELATIVE_ERROR = 0.05
 """The largest mean relative error at which a line passes."""

@@ -15,7 +15,7 @@ from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import line_columns
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.unpaired import UnpairedLength
-from eyechart.harness.columns import COMPARISON, LINE
+from eyechart.harness.spec.columns import COMPARISON, LINE
 
 ALL = "all"
 """The value of `condition` in the rows of a whole pair."""

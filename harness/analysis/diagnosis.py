@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eyechart.harness.columns import SIGNS
 from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.spec.columns import SIGNS
 
 _ROUND = 10
 _DIGITS = 6

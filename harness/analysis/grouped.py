@@ -10,11 +10,11 @@ import pandas as pd
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
-from eyechart.harness.columns import GROUPS, RUN
 from eyechart.harness.errors import TaskError, UsageError
 from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.spec import Item
+from eyechart.harness.spec.columns import GROUPS, RUN
 from eyechart.harness.task.catalogue import Task
 
 _DIGITS = 6

@@ -20,14 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eyechart.harness import columns
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold, curve
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.analysis.judged_samples import judged_samples
 from eyechart.harness.analysis.judging import scorer_of
-from eyechart.harness.columns import CELLS, LINE, RUN
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
@@ -37,7 +35,8 @@ from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.judge import Scorer
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES, Outcome
 from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.harness.spec import Cell, Condition, Line, TaskSpec
+from eyechart.harness.spec import Cell, Condition, Line, TaskSpec, columns
+from eyechart.harness.spec.columns import CELLS, LINE, RUN
 
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _DIGITS = 6

@@ -18,11 +18,11 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
 from eyechart.harness.analysis.standing import is_default
 from eyechart.harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
-from eyechart.harness.columns import ACCURACY_AT
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Cell
+from eyechart.harness.spec.columns import ACCURACY_AT
 
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""

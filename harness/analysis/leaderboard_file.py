@@ -14,11 +14,11 @@ from filelock import FileLock, Timeout
 
 from eyechart.harness import errors
 from eyechart.harness.analysis.cells import csv_text, from_csv
-from eyechart.harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.lines import MAX_LINE
 from eyechart.harness.journal.record import Warn
+from eyechart.harness.spec.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
 
 Row = dict[str, str]
 """Column -> text in the file; empty where unknown."""

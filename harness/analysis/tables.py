@@ -14,7 +14,9 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
-from eyechart.harness.columns import (
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.score.outcomes import NOT_SCORED
+from eyechart.harness.spec.columns import (
     CAPACITY,
     COST,
     DIAGNOSIS,
@@ -24,8 +26,6 @@ from eyechart.harness.columns import (
     REACHES,
     RUN,
 )
-from eyechart.harness.journal.files import replace_file
-from eyechart.harness.score.outcomes import NOT_SCORED
 
 _DIGITS = 6
 

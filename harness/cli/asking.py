@@ -6,16 +6,12 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.completion import complete_tasks
 from eyechart.harness.cli.options import (
     JsonOption,
-    OutOption,
-    RunKeptCodeOption,
     TrustOption,
     command_of,
     examples,
@@ -142,91 +138,3 @@ def _beside_study(
             raise UsageError(f"{named(name)} does not go together with a study; {remedy}")
         kept[name] = value
     return kept
-
-
-def import_(
-    context: typer.Context,
-    *,
-    replies: Annotated[
-        list[Path], typer.Argument(metavar="REPLIES…", help="Files of replies and of errors.")
-    ],
-    out: OutOption = Path("results"),
-    tasks: Annotated[
-        str,
-        typer.Option(
-            "--task",
-            "-t",
-            metavar="NAME[,NAME]",
-            help="Your own task files, to make prompts again; with --model the task replied to.",
-            autocompletion=complete_tasks,
-        ),
-    ] = "",
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="NAME",
-            help="Make a run of this model from replies that somebody else collected: JSON Lines, "
-            "CSV, OpenAI's Batch form, lm-eval's samples, Inspect's .eval.",
-        ),
-    ] = "",
-    field: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--field",
-            metavar="FIELD=COLUMN[,…]",
-            help="Column of a field, such as reply, item, target, length, prompt, or an axis.",
-        ),
-    ] = None,
-    axis: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--axis", metavar="AXIS=VALUE", help="Value of an axis that no column has; --model."
-        ),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where",
-            metavar="COLUMN[!]=VALUE",
-            help="Take only rows with this value, or with != those with another one; --model.",
-        ),
-    ] = None,
-    recorded_by: Annotated[
-        str, typer.Option(metavar="NAME", help="Who collected the replies; --model.")
-    ] = "",
-    recorded_at: Annotated[
-        str, typer.Option(metavar="YEAR[-MONTH[-DAY]]", help="When; --model.")
-    ] = "",
-    run_kept_code: RunKeptCodeOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Take replies to what 'bench export batch' wrote into the journals of their runs, and judge;
-    with --model make a run from replies that somebody else collected.
-
-    Prints what is missing. Importing the same file again changes nothing.
-    """
-    from eyechart.harness.cli import batch, documents
-
-    def work() -> int:
-        if model:
-            from eyechart.harness.satellites.recorded.command import import_files
-
-            return import_files(
-                replies,
-                out,
-                tasks,
-                model,
-                fields=field or (),
-                axes=axis or (),
-                where=where or (),
-                by=recorded_by,
-                at=recorded_at,
-                command=command_of(context),
-            )
-        if field or axis or where or recorded_by or recorded_at:
-            raise UsageError("recorded replies need the name of their model: --model NAME")
-        return batch.import_replies(replies, out, tasks, run_kept_code=run_kept_code)
-
-    raise typer.Exit(documents.imported(work) if as_json else work())

@@ -27,9 +27,9 @@ from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.following import after_comparison
 from eyechart.harness.cli.terminal import echo, tell, warn
 from eyechart.harness.cli.verbs import check_output
-from eyechart.harness.columns import COMPARISON
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.settings.run_settings import SETTINGS
+from eyechart.harness.spec.columns import COMPARISON
 
 FAILURES: dict[str, set[Change]] = {
     "worse": {"worse"},

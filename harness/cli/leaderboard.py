@@ -29,7 +29,6 @@ from eyechart.harness.cli.layout import Column, blocks, joined, table
 from eyechart.harness.cli.tables import INTERVAL, bold, threshold_text
 from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
-from eyechart.harness.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs
@@ -37,6 +36,7 @@ from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.report.standings import standing_finding, standing_notes
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
 
 if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns

@@ -15,14 +15,13 @@ from urllib.parse import quote
 import orjson
 from pydantic import ValidationError
 
-from eyechart.harness import exact_json
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular, replace_file
 from eyechart.harness.journal.manifest_fields import ManifestFields
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.recorded import Recorded
 from eyechart.harness.journal.shards import SHARDS, is_shard
-from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec
+from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec, exact_json
 from eyechart.providers.naming import turned_on
 from eyechart.providers.secrets import masked_fields
 

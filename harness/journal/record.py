@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_type_hi
 
 import msgspec
 
-from eyechart.harness import exact_json
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.lines import bounded_lines
 from eyechart.harness.score.outcomes import FAILURES, Outcome
-from eyechart.harness.spec import Condition, Sample, token_count
+from eyechart.harness.spec import Condition, Sample, exact_json, token_count
 from eyechart.harness.spec.answer import Target
 from eyechart.providers.secrets import masked_fields
 

@@ -14,10 +14,10 @@ from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.standing import Standing
-from eyechart.harness.columns import SIGNS
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.reported import Reported
 from eyechart.harness.report.section import Section, key_of
+from eyechart.harness.spec.columns import SIGNS
 
 Value: TypeAlias = str | int | float | list[Any] | None
 """The value of a field: a text, a number, `None`, or `[text, number to sort by]`."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.harness import exact_json
 from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.score.outcomes import NOT_SCORED
+from eyechart.harness.spec import exact_json
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from eyechart.harness import exact_json
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.answers import Answered
 from eyechart.harness.journal.kept import keep
@@ -37,7 +36,7 @@ from eyechart.harness.run.batch.pending import PENDING_FILE
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import overflow
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import Cell, CellKey, Condition, Sample, line_start
+from eyechart.harness.spec import Cell, CellKey, Condition, Sample, exact_json, line_start
 from eyechart.providers.base import Facts, StopRunError
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import mask, masked, redact

@@ -23,11 +23,11 @@ from pydantic import (
     model_validator,
 )
 
-from eyechart.harness.columns import table_of
 from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
 from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.settings.run_settings import Spread as Spread
 from eyechart.harness.spec.answer import Answer, Part, Target
+from eyechart.harness.spec.columns import table_of
 
 
 @final

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from eyechart.harness import exact_json
-from eyechart.harness.spec import Item
+from eyechart.harness.spec import Item, exact_json
 from eyechart.harness.spec.answer import Answer
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, describe, load_function

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
-from eyechart.harness import exact_json
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
 from eyechart.harness.cli.readable import each_readable
@@ -31,6 +30,7 @@ from eyechart.harness.satellites.export.every_eval_ever.samples import lines
 from eyechart.harness.satellites.export.model_identity import HUB_NAME, UNKNOWN, Weights
 from eyechart.harness.satellites.export.publishable import Publishable, read_publishable
 from eyechart.harness.settings import checks
+from eyechart.harness.spec import exact_json
 
 _BEGINNING = 4096
 """Characters at the start of a file that show whether this export wrote it."""

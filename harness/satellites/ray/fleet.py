@@ -8,7 +8,6 @@ from typing import Annotated, Any, Protocol, TypeAlias
 
 import msgspec
 
-from eyechart.harness import exact_json
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.run.limits import RayOptions, RunLimits
 from eyechart.harness.run.records import answered, failed
@@ -24,6 +23,7 @@ from eyechart.harness.satellites.ray.rows import (
     row_of,
 )
 from eyechart.harness.satellites.ray.worker import Facts, Order, Worker
+from eyechart.harness.spec import exact_json
 from eyechart.providers.base import ModelSettings, StopRunError
 from eyechart.providers.registry import ModelName
 from eyechart.providers.vllm.offline import OfflinePlan, OfflineVllm

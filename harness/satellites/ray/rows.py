@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from eyechart.harness import exact_json
 from eyechart.harness.journal.answers import text_mark
 from eyechart.harness.journal.record import Record, decode, decode_condition, encode, record_of
-from eyechart.harness.spec import Sample
+from eyechart.harness.spec import Sample, exact_json
 from eyechart.providers import base
 from eyechart.providers.base import ProviderError, StopRunError
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from eyechart.harness import exact_json
 from eyechart.harness.journal.record import Record
 from eyechart.harness.run import pool
 from eyechart.harness.run.event_loop import loop_factory
 from eyechart.harness.run.limiter import RateLimiter
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.satellites.ray.rows import Asked, Back, back_table, read_asked, stop_text
-from eyechart.harness.spec import Sample
+from eyechart.harness.spec import Sample, exact_json
 from eyechart.providers.base import ModelSettings, Provider, ProviderError, redact
 from eyechart.providers.registry import ModelName, open_model
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from eyechart.harness import exact_json
 from eyechart.harness.errors import UsageError
-from eyechart.harness.spec import token_count
+from eyechart.harness.spec import exact_json, token_count
 from eyechart.providers.close_match import did_you_mean
 
 Row: TypeAlias = Mapping[str, Any]

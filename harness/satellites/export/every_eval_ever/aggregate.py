@@ -17,13 +17,11 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-from eyechart.harness import exact_json
 from eyechart.harness.analysis.curve import RESAMPLES, Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.tables import threshold_columns
-from eyechart.harness.columns import LINE, MEASURES
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.software import software
 from eyechart.harness.satellites.export.model_identity import (
@@ -34,7 +32,8 @@ from eyechart.harness.satellites.export.model_identity import (
 )
 from eyechart.harness.satellites.export.publishable import Publishable
 from eyechart.harness.score.outcomes import OUTCOMES
-from eyechart.harness.spec import Condition, TaskSpec
+from eyechart.harness.spec import Condition, TaskSpec, exact_json
+from eyechart.harness.spec.columns import LINE, MEASURES
 
 SCHEMA_VERSION = "0.3.0"
 Json: TypeAlias = dict[str, Any]

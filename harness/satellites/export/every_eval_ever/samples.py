@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 
-from eyechart.harness import exact_json
 from eyechart.harness.analysis.details import Detail
 from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     SCHEMA_VERSION,
@@ -22,6 +21,7 @@ from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     strings,
 )
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.spec import exact_json
 
 _LINE_ENDS = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in "\x85\u2028\u2029"
