@@ -633,7 +633,7 @@ MISUSE = [
     (["--seed", str(10**30)], ["--seed"]),
     (["--temperature", "nan"], ["--temperature"]),
     (["--temperature", "inf"], ["--temperature"]),
-    (["--model", ""], ["--model must be a text that is not empty"]),
+    (["--model", ""], ["''", "provider/model"]),
     (["--model", "/x"], ["'/x'", "provider/model"]),
     (["--model", "scripted/"], ["'scripted/'", "provider/model"]),
     (["--model", "scriptd/x"], ["'scriptd'", "did you mean 'scripted'?"]),

@@ -190,7 +190,7 @@ WRONG = [
     ("budget = 'x'", "budget must be a number above 0, not 'x'"),
     ("batch = 1", "batch must be true or false, not 1"),
     ("lengths = {a = 1}", "lengths must be whole numbers from 1 to 1,000,000, not {'a': 1}"),
-    ("model = [true]", "model must be a text that is not empty, not True"),
+    ("model = [true]", "model must be a text, not True"),
     ("label = 8", "label must be a text, not 8"),
 ]
 

@@ -534,7 +534,7 @@ class TestOneWriter:
             Journal(tmp_path, print).__enter__()
         said = str(refused.value)
         assert f"process {os.getpid()} on {os.uname().nodename} since 2" in said
-        assert "use another --out" in said
+        assert "use another out" in said
         assert "\n" not in said
 
     @pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b"\xff"])
@@ -898,7 +898,7 @@ class TestManifest:
     def test_a_broken_one_is_one_line_with_a_remedy(self, tmp_path: Path, content: bytes) -> None:
         """It names the file, and what helps a command that reads, or one that asks more."""
         (tmp_path / MANIFEST).write_bytes(content)
-        remedies = {False: "move the folder away", True: "start over with --fresh"}
+        remedies = {False: "move the folder away", True: "start over with fresh=True"}
         for to_continue, remedy in remedies.items():
             with pytest.raises(JournalError) as refused:
                 read_manifest(tmp_path, to_continue=to_continue)

@@ -209,7 +209,7 @@ def test_greedy_only(folder: Path) -> None:
     """Sampling stops the run; a reply of no tokens costs its sample."""
     warm, none = ask(folder, Request("a", 5, temperature=0.7), Request("a", 0))
     assert isinstance(warm, SetupError)
-    assert "--temperature 0" in str(warm)
+    assert "temperature=0" in str(warm)
     assert isinstance(none, BadRequestError)
 
 

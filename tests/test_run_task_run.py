@@ -446,7 +446,7 @@ class TestNeverMixed:
             lab.run(wanted, provider)
         said = str(refused.value)
         assert "\n" not in said
-        assert not [word for word in (*words, "--fresh") if word not in said], said
+        assert not [word for word in (*words, "fresh=True") if word not in said], said
         assert provider.requests == []
         assert (wanted.folder / SAMPLES).read_bytes() == before
 

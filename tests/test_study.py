@@ -443,7 +443,7 @@ class TestFile:
     def test_a_model_of_the_command_has_its_message(self, lab: Lab) -> None:
         """As where a variable of a script is empty."""
         done = lab.bench("run", "standard", "--model", "")
-        done.one_line(2, "--model must be a text that is not empty, not ''")
+        done.one_line(2, "model '' is not of the form provider/model")
 
     def test_the_hash_is_of_what_is_asked(self, lab: Lab) -> None:
         """And not of how the file says it."""

@@ -79,7 +79,7 @@ def study_runs(
     if not trusts:
         _refuse_doubtful(study, () if command.model else spec.models)
     plans = _plans(study, notify)
-    wanted = [StudyModel(name=name) for name in command.model] or spec.models
+    wanted = [StudyModel.model_construct(name=name) for name in command.model] or spec.models
     if not wanted:
         raise UsageError(
             f"the study {spec.name!r} names no models: give them with {named('model')}"

@@ -122,17 +122,17 @@ def path(given: Any) -> Path:
     return Path(given)
 
 
-def texts(given: Any) -> tuple[str, ...]:
-    """Checks one text, or several."""
+def texts(given: Any, each: Check = full_text) -> tuple[str, ...]:
+    """Checks one text, or several, each of them with `each`."""
     given = [given] if isinstance(given, str) else given
     if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
         raise ValueError(f"must be a text or a list of texts, not {shown(given)}")
-    return tuple(full_text(one) for one in given)
+    return tuple(map(each, given))
 
 
 def names(given: Any) -> tuple[str, ...]:
     """Checks names, which may stand in one text with commas between; each is kept once."""
-    parts = (part.strip() for one in texts(given) for part in one.split(","))
+    parts = (part.strip() for one in texts(given, text) for part in one.split(","))
     return tuple(dict.fromkeys(parts))
 
 
