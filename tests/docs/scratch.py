@@ -23,6 +23,10 @@ import pandas as pd
 import typer
 
 from eyechart.harness.cli import app
+from eyechart.harness.cli.options import settings_of
+from eyechart.harness.cli.settings import AskingVerb
+from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.run_settings import SETTINGS
 from tests.docs.batch_replies import answer
 from tests.plugged import EXAMPLES, plug_example
 
@@ -226,7 +230,11 @@ def parse(line: str) -> None:
         while hasattr(command, "resolve_command"):
             name, command, rest = command.resolve_command(context, rest)
             if not hasattr(command, "resolve_command"):
-                command.make_context(name, rest, parent=context)
+                given = command.make_context(name, rest, parent=context).params
+                if isinstance(command, AskingVerb):
+                    settings_of({name: given[name] for name in SETTINGS if name in given})
+    except UsageError as error:
+        raise ChapterError(f"{line!r}: {error}") from None
     except Exception as error:  # of the parser, from whichever click typer uses
         if not hasattr(error, "format_message"):
             raise
