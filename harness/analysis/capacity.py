@@ -56,11 +56,11 @@ def capacity(judged: JudgedCondition) -> Capacity | None:
 def _passes(judged: JudgedCondition, place: int, planned: int) -> bool:
     """Whether every sample of a cell was read, and near enough to its target in the mean."""
     run = judged.run
-    samples = run.samples[run.samples["cell"] == place]
-    answers = [int(answer) for answer in samples["answer"]]
-    if len(samples) < planned or not answers or min(answers) < 0:
+    in_cell = run.samples["cell"].to_numpy() == place
+    answers = run.samples["answer"].to_numpy()[in_cell].tolist()
+    if len(answers) < planned or not answers or min(answers) < 0:
         return False
-    errors = samples["signed_error"].to_numpy()
+    errors = run.samples["signed_error"].to_numpy()[in_cell]
     targets = np.array([as_float(run.answers[answer]) for answer in answers]) - errors
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(errors == 0, 0.0, np.abs(errors) / np.abs(targets))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
@@ -67,26 +68,25 @@ class RunDetails:
         `answer`, `signed_error`, `characters`, `prompt_tokens`, `output_tokens`, `cost` (dollars).
         NaN where a value is unknown or not a number.
         """
-        rows = [
-            (
-                detail.cell,
-                detail.record.index,
-                detail.verdict.outcome.place,
-                _exact_float(detail.record.target),
-                as_float(detail.verdict.answer),
-                as_float(detail.verdict.signed_error),
-                as_float(detail.record.chars),
-                as_float(detail.record.prompt_tokens),
-                as_float(detail.record.output_tokens),
-                as_float(self.run.cost_of(detail.record)),
-            )
-            for detail in self.details
-        ]
-        names = ("cell", "index", "outcome", "target", "answer", "signed_error")
-        kinds = dict.fromkeys(("cell", "index", "outcome"), int)
-        measured = ("characters", "prompt_tokens", "output_tokens", "cost")
-        return pd.DataFrame(rows, columns=[*names, *measured]).astype(
-            {**kinds, **dict.fromkeys((*names[3:], *measured), float)}
+        records = [detail.record for detail in self.details]
+        verdicts = [detail.verdict for detail in self.details]
+        places = {
+            "cell": [detail.cell for detail in self.details],
+            "index": [record.index for record in records],
+            "outcome": [verdict.outcome.place for verdict in verdicts],
+        }
+        numbers = {
+            "target": [_exact_float(record.target) for record in records],
+            "answer": [as_float(verdict.answer) for verdict in verdicts],
+            "signed_error": [as_float(verdict.signed_error) for verdict in verdicts],
+            "characters": [as_float(record.chars) for record in records],
+            "prompt_tokens": [as_float(record.prompt_tokens) for record in records],
+            "output_tokens": [as_float(record.output_tokens) for record in records],
+            "cost": [as_float(self.run.cost_of(record)) for record in records],
+        }
+        return pd.DataFrame(
+            {name: np.array(values, int) for name, values in places.items()}
+            | {name: np.array(values, float) for name, values in numbers.items()}
         )
 
 

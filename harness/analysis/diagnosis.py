@@ -6,10 +6,12 @@ models answer 100, and copy the repeated symbol.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness.score.verdict import Verdict
@@ -44,34 +46,38 @@ def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.D
     the mean index of the first word that differs. A value is NaN if it does not apply, and a median
     error also if it is too large for a float.
     """
-    read = pd.DataFrame(
-        {
-            "cell": samples["cell"],
-            "answer": samples["answer"],
-            "distance": samples["signed_error"].abs(),
-            "collapsed": samples["collapsed"],
-            "first_divergence": samples["first_divergence"],
-        },
-        copy=False,
-    )
-    grouped = read.groupby("cell")
-    counted = read[read["answer"] >= 0].groupby("cell")["answer"]
     is_round = np.array([answer % _ROUND == 0 for answer in answers], bool)
-    copied = read[read["collapsed"] >= 0].groupby("cell")["collapsed"]
-    places = range(cells)
-    columns: dict[str, Any] = {
-        "median_abs_error": grouped["distance"].median(),
-        "round_answers": counted.agg(lambda values: float(is_round[values].mean())),
-        "modal_share": counted.agg(lambda values: values.value_counts(normalize=True).iloc[0]),
-        "collapsed": copied.mean(),
-        "mean_first_divergence": grouped["first_divergence"].mean(),
-    }
-    table = pd.DataFrame(columns).reindex(places).astype(float).round(_DIGITS)
-    table = table.replace([np.inf, -np.inf], np.nan)
-    modal = counted.agg(lambda values: values.mode().iloc[0]).reindex(places)
-    values = [None if place != place else answers[int(place)] for place in modal]  # noqa: PLR0124  NaN
-    table["modal_answer"] = pd.Series(values, places, object)
+    taken = ("signed_error", "answer", "collapsed", "first_divergence")
+    cell, *columns = (samples[name].to_numpy() for name in ("cell", *taken))
+    order = np.argsort(cell, kind="stable")
+    starts = np.searchsorted(cell[order], range(cells))
+    parts = [np.split(column[order], starts)[1:] for column in columns]
+    numbers, modal = [], []
+    for signed, answer, copied, divergence in zip(*parts, strict=True):
+        read = answer[answer >= 0]
+        given, counts = np.unique(read, return_counts=True)
+        modal.append(answers[given[counts.argmax()]] if len(read) else None)
+        numbers.append(
+            (
+                _of_known(np.median, np.abs(signed)),
+                _of_known(np.mean, is_round[read]),
+                counts.max() / len(read) if len(read) else math.nan,
+                _of_known(np.mean, copied[copied >= 0]),
+                _of_known(np.mean, divergence),
+            )
+        )
+    names = [name for name in SIGNS if name != "modal_answer"]
+    with np.errstate(over="ignore"):
+        rounded = np.round(np.array(numbers, float).reshape(cells, len(names)), _DIGITS)
+    table = pd.DataFrame(np.where(np.isfinite(rounded), rounded, math.nan), columns=names)
+    table["modal_answer"] = pd.Series(modal, dtype=object)
     return table[list(SIGNS)]
+
+
+def _of_known(of: Callable[[Any], Any], values: npt.NDArray[Any]) -> float:
+    """What `of` makes of the values that are not NaN; NaN without one."""
+    known = values[~np.isnan(values)]
+    return float(of(known)) if len(known) else math.nan
 
 
 def error_growth(lengths: Any, median_errors: Any) -> float | None:

@@ -158,11 +158,16 @@ class JudgedRun:
 
     def cost_at(self, places: Collection[int]) -> RunCost | None:
         """What the replies in the cells at `places` cost."""
-        of_cells = self.samples[self.samples["cell"].isin(places)].drop_duplicates("record")
-        known = of_cells["cost"].dropna()
-        if known.empty:
+        cells, records, costs = (
+            self.samples[name].to_numpy() for name in ("cell", "record", "cost")
+        )
+        in_cells = np.flatnonzero(np.isin(cells, list(places)))
+        _, firsts = np.unique(records[in_cells], return_index=True)
+        costs = costs[in_cells[np.sort(firsts)]]
+        known = costs[~np.isnan(costs)]
+        if not len(known):
             return None
-        return RunCost(float(known.sum()), len(of_cells) - len(known), self.prices_of)
+        return RunCost(float(known.sum()), len(costs) - len(known), self.prices_of)
 
     @cached_property
     def spec(self) -> TaskSpec:
@@ -270,18 +275,19 @@ class JudgedCondition:
 
     def _curve_of(self, places: Collection[int]) -> Curve | None:
         samples = self.run.samples
-        scored = samples[samples["cell"].isin(places) & samples["outcome"].isin(_SCORED)]
-        if scored.empty:
+        cells, outcomes = samples["cell"].to_numpy(), samples["outcome"].to_numpy()
+        scored = np.isin(cells, list(places)) & np.isin(outcomes, _SCORED)
+        if not scored.any():
             return None
         return curve(
-            scored["true_length"].to_numpy(),
-            scored["index"].to_numpy(),
-            (scored["outcome"] == Outcome.CORRECT.place).to_numpy(),
+            samples["true_length"].to_numpy()[scored],
+            samples["index"].to_numpy()[scored],
+            outcomes[scored] == Outcome.CORRECT.place,
             lines=[cell.line for cell in self.run.manifest.cells],
-            places=scored["cell"].to_numpy(),
+            places=cells[scored],
         )
 
-    @property
+    @cached_property
     def cost(self) -> RunCost | None:
         """What the replies cost; `None` if no reply's cost is known."""
         return self.run.cost_at(self.places)
@@ -320,10 +326,11 @@ class JudgedCondition:
         correct without seeing anything else.
         """
         repeated = self.run.spec.params.get("repeated")
-        targets = self.run.samples["target"][self.run.samples["cell"].isin(self.places)]
-        return isinstance(repeated, str) and bool(
-            len(targets) and (targets == hash(repeated)).all()
-        )
+        if not isinstance(repeated, str):
+            return False
+        cells, targets = (self.run.samples[name].to_numpy() for name in ("cell", "target"))
+        targets = targets[np.isin(cells, self.places)]
+        return bool(len(targets) and (targets == hash(repeated)).all())
 
 
 def read_run(
@@ -422,11 +429,11 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         "ci_low": [low for low, _ in intervals],
         "ci_high": [high for _, high in intervals],
         "accuracy_of_answered": correct / np.where(answered > 0, answered, np.nan),
-        "mean_abs_error": _means(cells, error, size),
-        "mean_signed_error": _means(cells, signed, size),
-        "off_by_one": _means(cells, np.where(np.isnan(error), np.nan, error == 1), size),
-        "prompt_tokens": _means(cells, samples["prompt_tokens"].to_numpy(float), size),
-        "output_tokens": _means(cells, samples["output_tokens"].to_numpy(float), size),
+        "mean_abs_error": cell_means(cells, error, size),
+        "mean_signed_error": cell_means(cells, signed, size),
+        "off_by_one": cell_means(cells, np.where(np.isnan(error), np.nan, error == 1), size),
+        "prompt_tokens": cell_means(cells, samples["prompt_tokens"].to_numpy(float), size),
+        "output_tokens": cell_means(cells, samples["output_tokens"].to_numpy(float), size),
     }
     table = {
         "model": manifest.model,
@@ -441,7 +448,7 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table, range(size))[[*RUN, *axes, *CELLS]]
 
 
-def _means(cells: npt.NDArray[np.int64], values: Floats, size: int) -> Floats:
+def cell_means(cells: npt.NDArray[np.int64], values: Floats, size: int) -> Floats:
     """The mean of the known values in each cell; NaN without one, and where it is infinite."""
     known = ~np.isnan(values)
     counts = np.bincount(cells[known], minlength=size)

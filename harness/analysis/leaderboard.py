@@ -46,7 +46,8 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
     left_out: list[LeftOut] = []
     for judged in run.conditions.values():
         estimate = judged.effective_length(threshold)
-        missing = int(judged.cells["not_run"].sum())
+        counts = {name: int(judged.cells[name].sum()) for name in ("n", *NOT_SCORED)}
+        missing = counts["not_run"]
         fingerprint = _fingerprint(judged.planned)
         if missing or fingerprint is None or estimate is None:
             problem = (
@@ -60,7 +61,6 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
             kind = "of runs that are not complete"
             left_out.append(LeftOut(f"{run.folder}, {judged.label}", reason, kind))
             continue
-        sums = judged.cells[["n", *NOT_SCORED]].sum()
         of_threshold = threshold_columns(threshold)
         rows.append(
             {
@@ -72,8 +72,8 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
                 "control": "yes" if judged.control else "",
                 "adaptive": "yes" if judged.adaptive else "",
                 "recorded": "yes" if manifest.recorded is not None else "",
-                "n": str(int(sums["n"])),
-                "not_scored": str(int(sums[list(NOT_SCORED)].sum())),
+                "n": str(counts["n"]),
+                "not_scored": str(sum(counts[name] for name in NOT_SCORED)),
                 "threshold": f"{of_threshold['threshold']:g}",
                 "threshold_of": of_threshold["threshold_of"],
                 **{
@@ -101,10 +101,14 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
 
 def _accuracies(judged: JudgedCondition) -> Row:
     """The columns of accuracies. Lines with the same nominal length are taken together."""
-    sums = judged.cells.groupby("length")[["correct", "n"]].sum()
+    counts: dict[int, list[int]] = {}
+    cells = (judged.cells[name].tolist() for name in ("length", "correct", "n"))
+    for length, correct, n in zip(*cells, strict=True):
+        before = counts.get(length, [0, 0])
+        counts[length] = [before[0] + correct, before[1] + n]
     return {
         f"{ACCURACY_AT}{length}": _number(round(correct / n, _DIGITS) if n else None)
-        for length, correct, n in sums.itertuples(name=None)
+        for length, (correct, n) in sorted(counts.items())
     }
 
 

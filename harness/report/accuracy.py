@@ -108,6 +108,9 @@ def _panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dic
     return data
 
 
+_OF_CURVE = ("length", "accuracy", "ci_low", "ci_high", "n")
+
+
 def _curve_rows(series: Series, marks: Marks) -> Rows:
     return [
         {
@@ -120,7 +123,7 @@ def _curve_rows(series: Series, marks: Marks) -> Rows:
             "n": int(row["n"]),
             "interval": f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %",
         }
-        for row in series.cells.to_dict("records")
+        for row in series.cells[list(_OF_CURVE)].to_dict("records")
         if row["n"]
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -41,12 +42,13 @@ def outcomes_figure(section: Section) -> Figure:
     for series in section.series:
         rows: Rows = []
         # lines with the same nominal length are one bar
-        for length, cell in series.cells.groupby("length")[list(OUTCOMES)].sum().iterrows():
-            counts = [int(cell[name]) for name in OUTCOMES]
+        lengths, table = series.cells["length"].to_numpy(), series.cells[list(OUTCOMES)].to_numpy()
+        for length in np.unique(lengths).tolist():
+            counts = table[lengths == length].sum(axis=0).tolist()
             total = sum(counts)
             rows += [
                 {
-                    "length": int(str(length)),
+                    "length": length,
                     "outcome": name,
                     "rank": rank,
                     "n": count,
@@ -127,35 +129,34 @@ def _by_strategy(
 
 def _answered(samples: pd.DataFrame) -> pd.DataFrame:
     """The samples with an answer, and with a target that a chart can show exactly."""
-    return samples[samples["answer"].notna() & samples["target"].notna()]
+    answers, targets = (samples[name].to_numpy() for name in ("answer", "target"))
+    answered: pd.DataFrame = samples[~np.isnan(answers) & ~np.isnan(targets)]
+    return answered
 
 
 def _answer_rows(section: Section, run_series: Sequence[Series]) -> dict[str, Rows]:
-    parts = []
-    for series in run_series:
-        answered = _answered(series.samples)
-        given = answered["answer"].clip(-_LARGEST, _LARGEST)
-        parts.append(
-            pd.DataFrame({"true": answered["target"], "given": given, **marks_of(section, series)})
-        )
-    whole = pd.concat(parts, ignore_index=True)
-    if len(whole[["true", "given", "where"]].drop_duplicates()) > _POINTS:
-        for name in ("true", "given"):
-            whole[name] = _binned(whole[name].to_numpy())
-    names = ["true", "given", "colour", "dash", "where"]
-    counted = whole.groupby(names, sort=True).size().reset_index(name="n")
-    low = float(min(whole["true"].min(), 0))
-    high = float(whole["true"].max())
+    parts = [_answered(series.samples) for series in run_series]
+    true, given = (np.concatenate([part[name] for part in parts]) for name in ("target", "answer"))
+    given = np.clip(given, -_LARGEST, _LARGEST)
+    names = ("colour", "dash", "where")
+    marks = [tuple(str(marks_of(section, series)[name]) for name in names) for series in run_series]
+    marked = [mark for mark, part in zip(marks, parts, strict=True) for _ in range(len(part))]
+    counts = Counter(zip(true.tolist(), given.tolist(), marked, strict=True))
+    if len(counts) > _POINTS:
+        true, given = _binned(true), _binned(given)
+        counts = Counter(zip(true.tolist(), given.tolist(), marked, strict=True))
+    ends = min(float(true.min()), 0.0), float(true.max())
     return {
-        "answers": [_plain(row) for row in counted.to_dict("records")],
-        "ends": [{"true": end, "given": end} for end in (low, high)],
-    }
-
-
-def _plain(row: dict[Any, Any]) -> dict[str, Any]:
-    """A row of whole numbers and texts."""
-    return {
-        str(name): int(value) if isinstance(value, float) else value for name, value in row.items()
+        "answers": [
+            {
+                "true": int(target),
+                "given": int(answer),
+                **dict(zip(names, mark, strict=True)),
+                "n": count,
+            }
+            for (target, answer, mark), count in sorted(counts.items())
+        ],
+        "ends": [{"true": end, "given": end} for end in ends],
     }
 
 
@@ -168,17 +169,11 @@ def _binned(values: Any) -> Any:
 
 
 def _common_rows(answered: pd.DataFrame) -> Rows:
-    given = answered["answer"].value_counts()
-    true = answered["target"].value_counts()
+    given, true = (Counter(answered[name].tolist()) for name in ("answer", "target"))
     # answers that were given equally often are sorted by size
-    most = sorted(given.items(), key=lambda pair: (-pair[1], float(str(pair[0]))))[:_COMMON]
+    most = sorted(given.items(), key=lambda pair: (-pair[1], pair[0]))[:_COMMON]
     return [
-        {
-            "answer": f"{float(str(value)):,.0f}",
-            "given": int(count),
-            "true": int(true.get(value, 0)),
-        }
-        for value, count in most
+        {"answer": f"{value:,.0f}", "given": count, "true": true[value]} for value, count in most
     ]
 
 

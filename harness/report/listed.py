@@ -145,8 +145,10 @@ def cells_table(section: Section) -> ReportTable:
     """`table.csv` of every run."""
     rows: list[dict[str, Value]] = []
     for run_details in section.runs:
-        for _, cell in tables.cells_table(run_details.run, section.threshold).iterrows():
-            row = {str(name): _value(value) for name, value in cell.items()}
+        table = tables.cells_table(run_details.run, section.threshold)
+        names = [str(name) for name in table]
+        for cell in zip(*(table[name].tolist() for name in names), strict=True):
+            row = dict(zip(names, map(_value, cell), strict=True))
             rows.append({**row, "model": run_details.name})
     return _report_table(_file_name(section, "cells"), f"Cells: {section.name}", rows)
 

@@ -15,7 +15,7 @@ import pandas as pd
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
 from eyechart.harness.analysis.details import RunDetails, read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, cell_means
 from eyechart.harness.analysis.standing import Standing, standing
 from eyechart.harness.report.cut import cut_detail
 from eyechart.harness.spec import Condition
@@ -45,18 +45,18 @@ class Series:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """The rows of `table.csv` of its cells, with the prompts' mean length in `characters`."""
-        cells = self.judged.cells.copy()
-        characters = self.run_details.samples.groupby("cell")["characters"].mean()
-        cells["characters"] = characters.reindex(cells.index)
-        return cells
+        samples = self.run_details.samples
+        cells, characters = (samples[name].to_numpy() for name in ("cell", "characters"))
+        means = cell_means(cells, characters, len(self.judged.run.manifest.cells))
+        return self.judged.cells.assign(characters=means[list(self.judged.places)])
 
     @cached_property
     def samples(self) -> pd.DataFrame:
         """The rows of `RunDetails.samples` of its cells, with their `length`."""
         samples = self.run_details.samples
-        samples = samples[samples["cell"].isin(self.judged.places)].copy()
-        samples["length"] = samples["cell"].map(self.judged.cells["length"])
-        return samples
+        samples = samples[np.isin(samples["cell"].to_numpy(), self.judged.places)]
+        lengths = np.array([cell.length for cell in self.judged.run.manifest.cells])
+        return samples.assign(length=lengths[samples["cell"].to_numpy()])
 
     def at(self, length: float) -> dict[str, float | None]:
         """A length in every unit, interpolated between tested lengths; `None` for a unit that is
@@ -72,11 +72,11 @@ class Series:
     def _means(self) -> dict[str, tuple[Floats, Floats]]:
         """Unit -> the nominal lengths where it is known, ascending, and its mean at each."""
         known = {}
+        lengths, places = np.unique(self.cells["length"].to_numpy(float), return_inverse=True)
         for unit, name in zip(UNITS[1:], ("characters", "prompt_tokens"), strict=True):
-            means = self.cells.groupby("length")[name].mean()
-            means = means[means > 0]
-            lengths, values = means.index.to_numpy(float), means.to_numpy(float)
-            known[unit] = (lengths, values) if len(means) else _UNKNOWN
+            means = cell_means(places, self.cells[name].to_numpy(float), len(lengths))
+            is_known = means > 0
+            known[unit] = (lengths[is_known], means[is_known]) if is_known.any() else _UNKNOWN
         return known
 
     def label(self, axes: Iterable[str]) -> str:
