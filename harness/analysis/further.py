@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import NormalDist
@@ -134,11 +134,14 @@ def fitted_side(samples: Curve, threshold: Threshold) -> Side:
 
 
 class Sides:
-    """Sides of curves that are in many pairs; curves with equal answers share one fit."""
+    """Sides of curves that are in many pairs; curves with equal answers share one fit.
 
-    def __init__(self, threshold: Threshold) -> None:
+    `fitted` has curves with the fits that are known already.
+    """
+
+    def __init__(self, threshold: Threshold, fitted: Iterable[tuple[Curve, Fit]] = ()) -> None:
         self._threshold = threshold
-        self._of: dict[bytes, Side] = {}
+        self._of = {curve.digest: Side(curve, known, threshold) for curve, known in fitted}
 
     def of(self, samples: Curve) -> Side:
         """The side with these answers; its `samples` are those that came first."""

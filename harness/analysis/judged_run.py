@@ -247,12 +247,12 @@ class JudgedCondition:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """The condition's rows of `table.csv`, by line."""
-        return self.run.cells.loc[list(self.places)]
+        return self.run.cells.iloc[list(self.places)]
 
     @cached_property
     def scored_cells(self) -> pd.DataFrame:
         """The rows of `cells` with a scored sample: these have an accuracy."""
-        return self.cells[self.cells["n"] > 0]
+        return self.cells[self.cells["n"].to_numpy() > 0]
 
     @property
     def lengths(self) -> list[int]:
@@ -445,7 +445,7 @@ def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         **counts,
         **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},
     }
-    return pd.DataFrame(table, range(size))[[*RUN, *axes, *CELLS]]
+    return pd.DataFrame({name: table[name] for name in (*RUN, *axes, *CELLS)}, range(size))
 
 
 def cell_means(cells: npt.NDArray[np.int64], values: Floats, size: int) -> Floats:

@@ -101,7 +101,9 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
     complete = len(ranked) <= MOST_IN_PAIRS
     count = len(ranked)
     pairs = list(combinations(range(count), 2))
-    sides = Sides(threshold)
+    conditions = [one.run.conditions[condition] for one in ranked]
+    estimates = [(judged.curve, judged.effective_length(threshold)) for judged in conditions]
+    sides = Sides(threshold, [(curve, one.fit) for curve, one in estimates if curve and one])
     compared = {
         (left, right): comparison
         for left, right in pairs
@@ -109,7 +111,6 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         if (comparison := _compare(ranked[left], ranked[right], condition, threshold, sides))
     }
     family = dict(zip(compared, in_family(list(compared.values())), strict=True))
-    conditions = [one.run.conditions[condition] for one in ranked]
     other_rows = {
         (left, right)
         for left, right in pairs

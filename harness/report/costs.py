@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.interval import Z95
@@ -67,23 +68,23 @@ def _by_condition(section: Section) -> dict[str, list[Series]]:
 
 def _rows(section: Section, measure: _Measure, panel_series: Sequence[Series]) -> Rows:
     """A row for each model with an effective length and usage, at the lengths they all have."""
-    used: list[tuple[Series, pd.DataFrame]] = []
+    used: list[tuple[Series, dict[int, tuple[float, float, int]]]] = []
     for series in panel_series:
         if key_of(series) not in section.estimates:
             continue
         spent = _spent(series, measure)
-        if len(spent):
+        if spent:
             used.append((series, spent))
     if not used:
         return []
-    common = set.intersection(*(set(spent.index) for _, spent in used))
+    common = sorted(set.intersection(*(set(spent) for _, spent in used)))
     if not common:
         return []
     rows = []
     for series, spent in used:
-        at = spent.loc[sorted(common)]
-        mean = float(at["mean"].mean()) * measure.per
-        error = math.sqrt(float((at["var"] / at["count"]).sum())) / len(at) * measure.per
+        means, variances, counts = np.array([spent[length] for length in common]).T
+        mean = float(means.mean()) * measure.per
+        error = math.sqrt(float((variances / counts).sum())) / len(common) * measure.per
         if mean <= 0:
             continue
         estimate = section.estimates[key_of(series)]
@@ -100,19 +101,24 @@ def _rows(section: Section, measure: _Measure, panel_series: Sequence[Series]) -
                 "label": str(estimate),
                 "cost": f"{mean:,.3g} ({max(mean - Z95 * error, 0):,.3g}"
                 f" to {mean + Z95 * error:,.3g})",
-                "n": int(at["count"].sum()),
-                "lengths": len(at),
+                "n": int(counts.sum()),
+                "lengths": len(common),
             }
         )
     return rows
 
 
-def _spent(series: Series, measure: _Measure) -> pd.DataFrame:
-    """Mean, variance and number of the samples at each length whose tokens or dollars are known."""
+def _spent(series: Series, measure: _Measure) -> dict[int, tuple[float, float, int]]:
+    """Length -> mean, variance and number of its samples whose tokens or dollars are known."""
     taken = ["cost"] if measure is _DOLLARS else ["prompt_tokens", "output_tokens"]
-    samples = series.samples.dropna(subset=taken)
-    spent = samples[taken].sum(axis=1).groupby(samples["length"]).agg(["mean", "var", "count"])
-    return spent.fillna({"var": 0.0})
+    values = np.sum([series.samples[name].to_numpy() for name in taken], axis=0)
+    known = ~np.isnan(values)
+    if not known.any():
+        return {}
+    grouped = pd.Series(values[known]).groupby(series.samples["length"].to_numpy()[known])
+    variances = grouped.var().fillna(0.0)
+    means, counts = grouped.mean(), grouped.count()
+    return dict(zip(means.index, zip(means, variances, counts, strict=True), strict=True))
 
 
 def _chart(measure: _Measure, lengths: Sequence[int]) -> Spec:
