@@ -40,7 +40,7 @@ class EyechartError(Exception):
         self.lines: Sequence[str] = lines
         self.setting = setting
         self.value = value
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join(map(in_python, lines)))
 
     def __str__(self) -> str:
         return in_python("\n".join(self.lines))

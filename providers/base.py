@@ -310,15 +310,8 @@ class ProviderError(Exception):
     """Exit code of `bench` if the error ends a command, see `eyechart.harness.errors`."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(_storable(redact(message)))
-
-    @property
-    def lines(self) -> tuple[str]:
-        """The message, with its settings still to be spelled, see `eyechart.providers.naming`."""
-        return (self.args[0],)
-
-    def __str__(self) -> str:
-        return in_python(self.args[0])
+        self.lines = (_storable(redact(message)),)
+        super().__init__(in_python(self.lines[0]))
 
 
 class StopRunError(ProviderError):

@@ -155,16 +155,16 @@ def read_intervention(given: str | None) -> Intervention:
             close = closest(name, _EXAMPLES)
             known = f"did you mean {_EXAMPLES[close]!r}?" if close else _known()
             raise SetupError(
-                f"{named('intervention', shown)}: no intervention {one_line(repr(name))}; {known}"
+                f"{named('intervention')} {shown}: no intervention {one_line(repr(name))}; {known}"
             )
         try:
             read = reader(value)
         except ValueError as error:
             raise SetupError(
-                f"{named('intervention', shown)}: {name} {error}; one is {_EXAMPLES[name]!r}"
+                f"{named('intervention')} {shown}: {name} {error}; one is {_EXAMPLES[name]!r}"
             ) from None
         if set(read) & set(changes):
-            raise SetupError(f"{named('intervention', shown)} names {name} twice; name it once")
+            raise SetupError(f"{named('intervention')} {shown} names {name} twice; name it once")
         changes |= read
     return Intervention(**changes)  # type: ignore[arg-type]  # the readers have the fields' types
 

@@ -6,14 +6,16 @@ command line, `rpm` in Python and in a study. The names are those of `harness.se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from typing import TypeAlias
 
 Spell: TypeAlias = Callable[[str, str], str]
 """A setting's name, and the value that it is named with ("" without one) -> how they are shown."""
 ON = "True"
-_OPEN, _CLOSE = "\ue000", "\ue001"
-"""Characters of the private use area: no other text has them, and `repr` escapes them."""
+_OPEN, _CLOSE = "\ue000\ue002", "\ue002\ue001"
+"""Pairs of characters of the private use area, which no text has by accident."""
+_MARK = re.compile(f"{_OPEN}([a-z_]+)=(.*?){_CLOSE}", re.DOTALL)
 
 
 def named(setting: str, value: str = "") -> str:
@@ -28,15 +30,12 @@ def turned_on(setting: str) -> str:
 
 def settings_in(text: str) -> list[str]:
     """The settings that a text names, in its order."""
-    return [setting for setting, _, _ in _found(text)]
+    return [mark[1] for mark in _MARK.finditer(text)]
 
 
 def spelled(text: str, spell: Spell) -> str:
     """The text with each setting as `spell` shows it."""
-    if _OPEN not in text:
-        return text
-    before = text.partition(_OPEN)[0]
-    return before + "".join(spell(setting, value) + after for setting, value, after in _found(text))
+    return _MARK.sub(lambda mark: spell(mark[1], mark[2]), text) if _OPEN in text else text
 
 
 def in_python(text: str) -> str:
@@ -48,11 +47,3 @@ def _argument(setting: str, value: str) -> str:
     if not value:
         return setting
     return f"{setting}={value if value == ON or value.isdigit() else repr(value)}"
-
-
-def _found(text: str) -> Iterator[tuple[str, str, str]]:
-    """Each setting with its value and the text after it."""
-    for part in text.split(_OPEN)[1:]:
-        inside, _, after = part.partition(_CLOSE)
-        setting, _, value = inside.partition("=")
-        yield setting, value, after

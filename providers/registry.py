@@ -66,6 +66,7 @@ class ModelName:
         """Where requests go: to the user's addresses where there are some. `None` where the model
         computes on this machine, or where only a plugin knows.
         """
+        _check_addresses(self, base_urls)
         return self.descriptor.destination(base_urls, model_args, os.environ)
 
 
@@ -296,11 +297,7 @@ def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
     one = name.descriptor
     known = settings.known if one.gets_answers else None
     settings = replace(settings, model=name.model, provider=name.provider, known=known)
-    if settings.base_urls and not one.takes_address:
-        raise SetupError(f"{name.provider} takes no {named('base_url')}")
-    for url in settings.base_urls:
-        if problem := address_problem(url):
-            raise SetupError(f"{named('base_url')} {redact_address(url)!r} {problem}")
+    _check_addresses(name, settings.base_urls)
     if settings.server_args and not one.takes_server_args:
         takers = _takers(lambda one: one.takes_server_args)
         raise SetupError(
@@ -318,6 +315,15 @@ def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
             f"{named('api')}"
         )
     return settings
+
+
+def _check_addresses(name: ModelName, base_urls: Sequence[str]) -> None:
+    """Raises `SetupError` for an address that no server can have, or that the provider ignores."""
+    if base_urls and not name.descriptor.takes_address:
+        raise SetupError(f"{name.provider} takes no {named('base_url')}")
+    for url in base_urls:
+        if problem := address_problem(url):
+            raise SetupError(f"{named('base_url')} {redact_address(url)!r} {problem}")
 
 
 def needs(environ: Environment = os.environ) -> list[tuple[str, str, str]]:

@@ -522,7 +522,7 @@ class TestAtOnce:
                 if line != "go\n":
                     assert writer.stdout.readline() == "ready\n"
         for writer in writers:
-            assert writer.communicate(timeout=60)[0] == ""
+            assert writer.communicate(timeout=900)[0] == ""
             assert writer.returncode == 0
         models = {row["model"] for row in read_rows(path)}
         assert models == {f"{name}/{turn}" for name in "ab" for turn in range(rounds)}

@@ -97,7 +97,7 @@ def test_kept_code_is_executed_only_where_asked(lab: Lab) -> None:
         "run_kept_code=True"
     )
     assert shown(run, prompts) == {None}
-    (unknown,) = pack_samples([("lab/plain", RunDetails(run, [], "test"))]).unknown
+    (unknown,) = pack_samples([("lab/plain", RunDetails(run, read_details(run), "test"))]).unknown
     assert unknown == f"lab/plain are not shown: {prompts.remedy}"
     assert not executed.exists()
     texts = shown(run, prompts_of(run, run_kept_code=True))

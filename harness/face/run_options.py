@@ -201,6 +201,10 @@ def _name_of(given: RunSettings, model: str) -> ModelName:
     if given.is_batch:
         has_batches(name)
     check_tier(name, given.request_tier, urls)
+    if given.engine is not None and not name.descriptor.in_cluster:
+        raise UsageError(
+            f"{model} answers from this process alone; leave out {named('engine', given.engine)}"
+        )
     return name
 
 

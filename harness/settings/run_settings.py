@@ -409,9 +409,6 @@ def _check_ray(given: RunSettings) -> None:
             f"{named('budget')} does not go together with {ray}, whose workers do not know what "
             "the others spend; leave out one of them"
         )
-    for model in given.model:
-        if model.startswith(("oracle:", "oracle/", "scripted/")):
-            raise UsageError(f"{model} answers from this process alone; leave out {ray}")
 
 
 def _read_field(name: str, facts: Mapping[str, Any]) -> Setting:
