@@ -24,7 +24,7 @@ from eyechart.harness.satellites.probe.inside import Inside
 from eyechart.harness.satellites.probe.tiny import open_inside
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings
-from tests import test_providers_hf
+from tests import test_probe_hf
 
 LENGTHS = (1, 5, 20, 50, 100, 200, 500)
 SEPARATORS = ("none", "every_third")
@@ -37,10 +37,10 @@ def models(folder: Path) -> Iterator[tuple[str, Inside]]:
 
     yield "tiny", open_inside(ModelSettings("tiny"))
     for name, window in WINDOW.items():
-        kind, fields = test_providers_hf.MODELS[name]
-        test_providers_hf.MODELS[name] = (kind, fields | {window: 4096})
+        kind, fields = test_probe_hf.MODELS[name]
+        test_probe_hf.MODELS[name] = (kind, fields | {window: 4096})
         (folder / name).mkdir()
-        test_providers_hf.write(folder / name, name)
+        test_probe_hf.write(folder / name, name)
         yield f"{name}, random weights", open_hf(ModelSettings(str(folder / name), device="cpu"))
 
 
