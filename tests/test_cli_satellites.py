@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.cli import satellites
 from eyechart.providers.plugins import ENGINES, PANELS, VERBS, PluginError, find, installed, named
 from tests.plugged import plug
 
@@ -45,13 +43,6 @@ class Panels:
 
 PANELS = Panels()
 """
-
-
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    satellites.verb.cache_clear()
-    yield
-    satellites.verb.cache_clear()
 
 
 def test_a_package_adds_a_verb(lab: Lab, site: Path) -> None:

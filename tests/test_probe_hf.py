@@ -15,7 +15,7 @@ from eyechart.harness.satellites.probe.tiny import open_inside as open_tiny
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
 from eyechart.providers.tiny.folder import SHIPPED
 from tests.conftest import Lab
-from tests.test_providers_tiny_inside import Keeper
+from tests.test_probe_tiny import Keeper
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
 IDS = [int(one) for one in np.random.default_rng(0).integers(5, 300, 40)]

@@ -16,7 +16,7 @@ from eyechart.providers.registry import check_intervention, parse_model
 from eyechart.providers.tiny.runtime import TinyModel
 from eyechart.providers.tiny.weights import Tensors, read_config
 from tests.small_models import write_model
-from tests.test_providers_tiny_inside import IDS, Keeper
+from tests.test_probe_tiny import IDS, Keeper
 
 ALL = (
     *("rope_base=300", "rope_scaling=linear:3", "rope_scaling=ntk:3", "rope_scaling=yarn:3"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
+from functools import cache, partial
 from types import TracebackType
 from typing import Annotated, Any
 
@@ -41,14 +41,21 @@ from eyechart.providers.close_match import did_you_mean
 class _Verbs(TyperGroup):
     """The verbs. An error for the user is printed as lines, or with `--debug` as a traceback."""
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._joined: dict[str, Any] = {}
+
     def list_commands(self, ctx: Any) -> list[str]:  # contexts of typer's own click
         """Our own verbs, then those that join by entry points."""
         built_in = super().list_commands(ctx)
-        return [*built_in, *verbs(built_in)]
+        return [*built_in, *verbs(built_in, partial(self.get_command, ctx))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The verb of this name, `None` if there is none."""
-        return super().get_command(ctx, cmd_name) or verb(cmd_name)
+        found = super().get_command(ctx, cmd_name) or self._joined.get(cmd_name)
+        if found is None and (found := verb(cmd_name)) is not None:
+            self._joined[cmd_name] = found
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         raise_in_work()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _OF_PROGRAMS = ("install_completion", "show_completion")
 
 
-@cache
 def verb(name: str) -> Any | None:
     """The command, of typer's own click, that a satellite or another package adds under this name.
 
@@ -41,15 +39,15 @@ def verb(name: str) -> Any | None:
     return command
 
 
-def verbs(built_in: Collection[str]) -> list[str]:
-    """The names that `verb` finds and that are not built in; warns of packages that cannot be
-    used.
+def verbs(built_in: Collection[str], load: Callable[[str], object]) -> list[str]:
+    """The names of entry points that are not built in and that `load` finds; warns of packages that
+    cannot be used.
     """
     found = plugins.installed(VERBS, built_in)
     names = []
     for name in found.usable:
         with _warned():
-            verb(name)
+            load(name)
             names.append(name)
     for error in found.refused.values():
         warn(str(error))
