@@ -155,7 +155,7 @@ def test_parameters_are_those_of_bench() -> None:
         ("counting/ones", {"seperator": "all"}, "did you mean 'separator'?"),
         ("counting/ones", {"separator": "tab"}, "it has none, space, comma"),
         ("counting/ones", {"separator": True}, "no value 'True'"),
-        ("counting/ones", {"separator": None}, "AXIS=VALUE"),
+        ("counting/ones", {"separator": None}, "-T separator is empty"),
         ("counting/ones", {"lengths": "ten"}, "not 'ten'"),
         (
             "counting/ones",

@@ -114,6 +114,8 @@ def _task(
     try:
         if any(isinstance(value, bool) for value in axes.values()):
             axes = _with_words(axes, open_tasks(names, trial=False))
+        if empty := [axis for axis, value in axes.items() if not _text(value)]:
+            raise BadParameterError(f"-T {empty[0]} is empty; give it a value of the axis")
         given = RunSettings.read(
             task=names,
             lengths=None if lengths is None else _text(lengths),
