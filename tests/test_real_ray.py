@@ -43,7 +43,7 @@ pytestmark = [
 ASKED = ("--task", "counting/ones", "--lengths", "20,30,40,50", "--samples", "400")
 TINY = ("--model", "tiny")
 RAY = ("--engine", "ray", "--ray-workers", "2")
-PATIENCE_S = 120.0
+PATIENCE_S = 900
 
 
 @pytest.fixture(scope="module")
