@@ -149,9 +149,9 @@ def models_of(
     notify: Warn = as_warning,
     command: str = "",
 ) -> list[RunOptions]:
-    """Each model of the settings, with each effort and each intervention; a model with the same
-    label as an earlier one is left out. The system prompt is that of the settings, else of the
-    tasks of `plans`.
+    """One `RunOptions` for each combination of a model, an effort and an intervention in the
+    settings. If two combinations have the same label, only the first one is kept. The system prompt
+    comes from the settings; if they have none, from the tasks of `plans`.
 
     Raises:
         UsageError: a value that no run of the model can have.

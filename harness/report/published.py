@@ -35,7 +35,9 @@ _MAKERS: Mapping[str, tuple[Callable[[Section, Files], Figure | None], ...]] = {
 
 
 def published_figures(section: Section, files: Sequence[Reported]) -> list[Figure]:
-    """The figures of a section's task with published results; none for most tasks."""
+    """Charts of results that papers published for the task of a section; for most tasks there are
+    none.
+    """
     by_name = {file.name: file for file in files}
     made = (make(section, by_name) for make in _MAKERS.get(section.task, ()))
     return [figure for figure in made if figure is not None]

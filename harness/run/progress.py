@@ -65,7 +65,7 @@ class Progress:
     retried: int = 0
     """Samples that were tried again."""
     waited_s: float = 0.0
-    """Seconds in which no request was in flight and samples waited to be tried again."""
+    """How many seconds the run sent nothing, because all open samples waited to be tried again."""
     connections: int = 0
     """Requests that may be in flight now."""
     budget: Budget = field(default_factory=Budget)

@@ -232,7 +232,9 @@ class _Exchange:
         return row_of(Back(asked.run, answered(asked.sample, reply, attempts=1, latency_s=seconds)))
 
     def failed(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The row, also for a prompt that the engine refused, which does not reach `after`."""
+        """The row of a result. A prompt that the engine refused gets its row here, since `after`
+        is not called for it.
+        """
         why = row.get("__inference_error__") or ""
         if not why:
             return {name: row[name] for name in ("run", "record", "stop")}

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 BLOCK = 128
 """Samples of a block. A worker that is killed loses its blocks in flight."""
 RUN, SAMPLE, MAX_TOKENS, RECORD, STOP = "run", "sample", "max_tokens", "record", "stop"
-"""Columns: number of the run, the sample as JSON, its output budget; for results the record as a
-line of the journal, or instead the error that ends the run.
+"""Columns of a table that goes to a worker: the number of the run, the sample as JSON, and the
+tokens that its reply may have. A table that comes back has the record as a line of the journal, or
+the error that ends the run.
 """
 _STOP_CHARS = 400
 _ERRORS = {

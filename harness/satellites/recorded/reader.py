@@ -113,7 +113,7 @@ class Reader:
         self._batch_form = batch_form
         self._prompts: dict[str, str] | None = None
         self.only_model: str | None = None
-        """The model whose rows are taken, if the files have rows of several models."""
+        """The one model whose rows are imported, if the files have rows of several models."""
 
     def hashes(self, file: int) -> Iterator[str]:
         """The hashes of all rows of a file, by its place in the import."""

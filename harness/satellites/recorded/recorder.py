@@ -114,7 +114,7 @@ class _Survey:
     models: tuple[str, ...]
     """The names of the models, in the order of the rows."""
     is_numbered: bool
-    """Whether any row has a number of its own."""
+    """Whether at least one row says its index."""
 
 
 def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
@@ -131,7 +131,7 @@ def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
 
 
 def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> str | None:
-    """The model whose rows are taken. If the files have several, it is the model of the run.
+    """The one model whose rows are imported. If the files have several, it is the model of the run.
 
     Raises:
         UsageError: the files have several models, and none is the model of the run.

@@ -23,7 +23,8 @@ from eyechart.providers.intervention import Intervention
 NAME = "eyechart"
 """The name under which transformers knows this attention."""
 _BLOCK = 1 << 22
-"""Most attention weights in memory, for a block with more than one position."""
+"""The largest number of attention weights in memory at once. A block of one position may have more.
+"""
 
 
 @dataclass(slots=True)
